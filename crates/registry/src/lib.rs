@@ -18,7 +18,7 @@ pub(crate) use model::workflow;
 pub use model::{
     Action, ActorId, ActorKind, BatchId, BatchState, CollectionId, ContentId, CopyState, Decision, EventId, FileId,
     FindingId, FindingKind, FindingState, Format, GenerationId, Health, InstitutionId, ItemId, ItemStatus, JournalId,
-    JournalOutcome, ObjectId, ObjectState, Order, Position, ProfileOrigin, RestoredState, Scope, Stage, Subject,
+    JournalOutcome, ObjectId, ObjectState, Order, Position, ProfileOrigin, PublicAccess, RestoredState, Scope, Stage, Subject,
     UploadId, UploadState, VersionId, VersionState, WaitKey, WaitReason, Workflows,
 };
 pub use registry::{Registry, check_schema, migrations, schema, statements};

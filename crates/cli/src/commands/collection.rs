@@ -1,10 +1,12 @@
 //! `collection`: objects under one set of rules.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use strongroom_engine::app::collections;
+use strongroom_engine::app::views::PublicAccess;
 
+use super::values::time;
 use crate::context::Context;
-use crate::failure::{Exit, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output::ListOptions;
 
 /// Show and change collections
@@ -73,12 +75,45 @@ pub(crate) struct Rules {
     /// Whether its deposits wait until a person releases them
     #[arg(long, value_name = "true|false")]
     held: Option<bool>,
+    /// What the public may see of it: none, metadata or files; it is recorded, and nothing serves it yet
+    #[arg(long, value_enum)]
+    public: Option<Public>,
+    /// The date from which on the public may see it, such as 2030-01-31; "" for at once
+    #[arg(long, value_name = "DATE")]
+    embargo: Option<String>,
 }
 
-impl From<Rules> for collections::Rules {
-    fn from(rules: Rules) -> Self {
-        let Rules { name, profile, profile_version, placement, held } = rules;
-        Self { name, profile, profile_version, placement, held }
+/// What the public may see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Public {
+    /// Nothing
+    None,
+    /// What describes the objects
+    Metadata,
+    /// Their files, too
+    Files,
+}
+
+impl From<Public> for PublicAccess {
+    fn from(public: Public) -> Self {
+        match public {
+            Public::None => Self::None,
+            Public::Metadata => Self::Metadata,
+            Public::Files => Self::Files,
+        }
+    }
+}
+
+impl Rules {
+    fn read(self) -> Result<collections::Rules, Failure> {
+        let Self { name, profile, profile_version, placement, held, public, embargo } = self;
+        let embargo_until = match embargo.as_deref() {
+            None => None,
+            Some("") => Some(None),
+            Some(date) => Some(Some(time(date)?)),
+        };
+        let public = public.map(PublicAccess::from);
+        Ok(collections::Rules { name, profile, profile_version, placement, held, public, embargo_until })
     }
 }
 
@@ -101,10 +136,10 @@ pub(crate) fn run(command: Collection, context: &Context) -> Outcome {
         }
         Collection::Show(which) => collections::show(&call, &which.institution, &which.collection)?,
         Collection::Add { which, rules } => {
-            collections::add(&call, &which.institution, &which.collection, rules.into())?
+            collections::add(&call, &which.institution, &which.collection, rules.read()?)?
         }
         Collection::Set { which, rules } => {
-            collections::set(&call, &which.institution, &which.collection, rules.into())?
+            collections::set(&call, &which.institution, &which.collection, rules.read()?)?
         }
         Collection::Remove { which, undo: true } => {
             collections::set(&call, &which.institution, &which.collection, collections::Rules::default())?

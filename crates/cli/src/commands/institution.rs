@@ -1,6 +1,7 @@
 //! `institution`: the tenants of a home.
 
 use clap::Subcommand;
+use strongroom_engine::app::institutions::Changes;
 use strongroom_engine::app::{self, OpContext, institutions};
 
 use crate::context::Context;
@@ -35,6 +36,9 @@ pub(crate) enum Institution {
         /// Whether it may deposit
         #[arg(long, value_name = "true|false")]
         active: Option<bool>,
+        /// How much its open deposits may have in staging together, such as 50 GiB; 0: no limit but staging.capacity
+        #[arg(long, value_name = "SIZE", value_parser = size)]
+        staging_quota: Option<u64>,
     },
     /// Change the display name of an institution
     Rename {
@@ -59,9 +63,15 @@ pub(crate) fn run(command: Institution, context: &Context) -> Outcome {
         Institution::List(options) => return list(&call, &options, context),
         Institution::Show { institution } => institutions::show(&call, &institution)?,
         Institution::Add { institution, name } => institutions::add(&call, &institution, name.as_deref())?,
-        Institution::Set { institution, name, active } => institutions::set(&call, &institution, name, active)?,
-        Institution::Rename { institution, name } => institutions::set(&call, &institution, Some(name), None)?,
-        Institution::Remove { institution, undo } => institutions::set(&call, &institution, None, Some(undo))?,
+        Institution::Set { institution, name, active, staging_quota } => {
+            institutions::set(&call, &institution, Changes { name, active, staging_quota })?
+        }
+        Institution::Rename { institution, name } => {
+            institutions::set(&call, &institution, Changes { name: Some(name), ..Changes::default() })?
+        }
+        Institution::Remove { institution, undo } => {
+            institutions::set(&call, &institution, Changes { active: Some(undo), ..Changes::default() })?
+        }
     };
     context.output.show(&shown)?;
     Ok(Exit::Done)
@@ -73,4 +83,9 @@ fn list(call: &OpContext, options: &ListOptions, context: &Context) -> Outcome {
     app::arranged(options.oldest_first(), page, |institution| table.row(&institution))?;
     table.end("there are no institutions")?;
     Ok(Exit::Done)
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    strongroom_engine::settings::parse_size(text)
+        .ok_or_else(|| "it is not a size in bytes, such as 500 MiB or 50 GiB".to_owned())
 }

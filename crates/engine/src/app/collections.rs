@@ -2,7 +2,7 @@
 
 use strongroom_bagit::Profile;
 use strongroom_registry::tenants::{self, Collection, CollectionRules};
-use strongroom_registry::{CollectionId, InstitutionId, RegistryError, Scope, Transaction, profiles};
+use strongroom_registry::{CollectionId, InstitutionId, PublicAccess, RegistryError, Scope, Time, Transaction, profiles};
 
 use super::authorization::{
     COLLECTIONS_ADD, COLLECTIONS_LIST, COLLECTIONS_REMOVE, COLLECTIONS_SET, COLLECTIONS_SHOW, Permission,
@@ -26,6 +26,10 @@ pub struct Rules {
     pub placement: Option<String>,
     /// Whether its deposits wait until a person releases them.
     pub held: Option<bool>,
+    /// What the public may see of it.
+    pub public: Option<PublicAccess>,
+    /// From when on; `Some(None)` ends an embargo.
+    pub embargo_until: Option<Option<Time>>,
 }
 
 /// Collections of an institution, or all, in order of institution and name.
@@ -134,6 +138,8 @@ fn rules_of(record: &Collection) -> CollectionRules {
         profile_version: record.profile_version,
         placement: record.placement.clone(),
         held: record.held,
+        public: record.public,
+        embargo_until: record.embargo_until,
     }
 }
 
@@ -163,6 +169,8 @@ fn checked(asked: Rules, holds: CollectionRules, authorized: &Authorized<'_>) ->
         profile_version,
         placement: over(asked.placement, holds.placement),
         held: asked.held.unwrap_or(holds.held),
+        public: asked.public.unwrap_or(holds.public),
+        embargo_until: asked.embargo_until.unwrap_or(holds.embargo_until),
     };
     match &rules.profile {
         Some(profile) => {

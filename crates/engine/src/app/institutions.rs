@@ -40,22 +40,31 @@ pub fn add(context: &OpContext, institution: &str, name: Option<&str>) -> Result
     })?)
 }
 
-/// Changes what people call an institution, and whether it may deposit; what is absent stays.
-pub fn set(
-    context: &OpContext,
-    institution: &str,
-    name: Option<String>,
-    active: Option<bool>,
-) -> Result<InstitutionView, EngineError> {
-    if name.is_none() && active.is_none() {
-        return Err(EngineError::Usage("nothing to set".to_owned()).next("give --name NAME or --active true|false"));
+/// What is to be changed of an institution; what is absent stays.
+#[derive(Debug, Clone, Default)]
+pub struct Changes {
+    /// What people call it.
+    pub name: Option<String>,
+    /// Whether it may deposit.
+    pub active: Option<bool>,
+    /// Bytes that its open deposits may have in staging together; 0: no limit but that of staging itself.
+    pub staging_quota: Option<u64>,
+}
+
+/// Changes an institution.
+pub fn set(context: &OpContext, institution: &str, changes: Changes) -> Result<InstitutionView, EngineError> {
+    let Changes { name, active, staging_quota } = changes;
+    if name.is_none() && active.is_none() && staging_quota.is_none() {
+        return Err(EngineError::Usage("nothing to set".to_owned())
+            .next("give --name NAME, --active true|false or --staging-quota SIZE"));
     }
     let (authorized, found) = context.authorize_in(&INSTITUTIONS_SET, institution)?;
     let scope = authorized.scope();
     Ok(authorized.write(move |tx| {
         let found = find_institution(tx, scope, &found.identifier)?;
         let name = name.as_deref().unwrap_or(&found.name);
-        tenants::set_institution(tx, found.id, name, active.unwrap_or(found.active))?;
+        let quota = staging_quota.map_or(found.staging_quota, |bytes| Some(bytes).filter(|bytes| *bytes > 0));
+        tenants::set_institution(tx, found.id, name, (active.unwrap_or(found.active), quota))?;
         let changed = find_institution(tx, scope, &found.identifier)?;
         Ok((Target::of(found.id, &found.identifier), InstitutionView::from(&changed)))
     })?)

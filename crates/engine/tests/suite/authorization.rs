@@ -184,7 +184,8 @@ const CASES: &[Case] = cases! {
     "institutions::show" "institutions.show" |call, _| something(app::institutions::show(call, INSTITUTION));
     "institutions::add" "institutions.add" |call, _| something(app::institutions::add(call, "new.edu", None));
     "institutions::set" "institutions.set" |call, _| {
-        something(app::institutions::set(call, INSTITUTION, Some("another name".to_owned()), None))
+        let name = Some("another name".to_owned());
+        something(app::institutions::set(call, INSTITUTION, app::institutions::Changes { name, ..Default::default() }))
     };
     "items::stages" "items.list" |call, _| app::items::stages(call).map(|_| Shown::Nothing);
     "items::actions" "items.list" |call, _| app::items::actions(call).map(|_| Shown::Nothing);
@@ -206,7 +207,7 @@ const CASES: &[Case] = cases! {
     };
     "objects::describe" "objects.describe" |call, _| {
         let metadata = serde_json::json!({ "title": "Letters" });
-        something(app::objects::describe(call, &[NewDescription { object: letters(), metadata }]))
+        something(app::objects::describe(call, &[app::objects::NewDescription { object: letters(), metadata }]))
     };
     "objects::list" "objects.list" |call, _| {
         app::objects::list(call, &app::objects::Filter::default(), None).map(|page| some(&page.items))

@@ -46,3 +46,9 @@ INSERT INTO interim_removals (item_id, path, file_id) VALUES (?1, ?2, ?3) ON CON
 SELECT count(*) AS removals FROM interim_removals WHERE item_id = ?1
 -- name: interim.removals_after
 SELECT path FROM interim_removals WHERE item_id = ?1 AND path > ?2 ORDER BY path LIMIT ?3
+-- What the other open deposits of an institution have in staging, and how much it may have.
+-- name: space.of_institution
+SELECT i.staging_quota,
+    (SELECT CAST(coalesce(sum(r.bytes), 0) AS BIGINT) FROM reservations r JOIN work_items w ON w.id = r.item_id
+        WHERE w.institution_id = i.id AND r.item_id <> ?1) AS reserved_bytes
+FROM work_items own JOIN institutions i ON i.id = own.institution_id WHERE own.id = ?1

@@ -48,6 +48,16 @@ macro_rules! words {
 }
 
 words! {
+    /// What of a collection the public may see.
+    PublicAccess ("what the public may see") {
+        /// Nothing.
+        None = "none",
+        /// What describes its objects.
+        Metadata = "metadata",
+        /// Their files, too.
+        Files = "files",
+    }
+
     /// Where a work item is.
     ItemStatus ("a work item's status") {
         /// Waits for a worker or a time.
@@ -283,5 +293,11 @@ impl ItemStatus {
             Self::Succeeded => matches!(next, Self::Deleted),
             Self::Deleted => false,
         }
+    }
+}
+
+impl Default for PublicAccess {
+    fn default() -> Self {
+        Self::None
     }
 }

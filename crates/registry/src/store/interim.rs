@@ -8,7 +8,7 @@ use strongroom_database::{Row, Statement, Time, Transaction, Value};
 use strongroom_digest::Digest;
 use uuid::Uuid;
 
-use crate::objects::Object;
+use crate::objects::{Object, optional_count};
 use crate::versions::ROWS_AT_ONCE;
 use crate::work::{self, Claim};
 use crate::{ContentId, Decision, Digests, FileId, Format, ItemId, RegistryError};
@@ -337,6 +337,12 @@ fn make_room(
     (others, capacity): (u64, u64),
 ) -> Result<bool, RegistryError> {
     if others.saturating_add(bytes) > capacity {
+        return Ok(false);
+    }
+    if let Some(row) = tx.query_one(Statement("space.of_institution"), &[item.into()])?
+        && let Some(quota) = optional_count(&row, "staging_quota")?
+        && row.count("reserved_bytes")?.saturating_add(bytes) > quota
+    {
         return Ok(false);
     }
     let now = tx.now()?;

@@ -4,7 +4,7 @@ use serde::Serialize;
 use strongroom_database::{Row, Statement, Time, Transaction, Value};
 
 use crate::store::objects::optional_count;
-use crate::{CollectionId, InstitutionId, RegistryError, Scope};
+use crate::{CollectionId, InstitutionId, PublicAccess, RegistryError, Scope};
 
 /// A tenant; nothing crosses its border.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct Institution {
     pub name: String,
     /// Whether it may deposit.
     pub active: bool,
+    /// Bytes that its open deposits may have in staging together; none: no limit but that of staging itself.
+    pub staging_quota: Option<u64>,
     /// When it was added.
     pub created_at: Time,
 }
@@ -61,6 +63,10 @@ pub struct CollectionRules {
     pub placement: Option<String>,
     /// See [`Collection::held`].
     pub held: bool,
+    /// See [`Collection::public`].
+    pub public: PublicAccess,
+    /// See [`Collection::embargo_until`].
+    pub embargo_until: Option<Time>,
 }
 
 /// Whether a text can be an institution's identifier: a domain name in lower case, which is also a safe folder name.
@@ -91,16 +97,16 @@ pub fn add_institution(
     Ok(())
 }
 
-/// Changes an institution's name and whether it is active.
+/// Changes an institution's name, whether it is active, and what it may have in staging.
 pub fn set_institution(
     tx: &mut dyn Transaction,
     id: InstitutionId,
     name: &str,
-    active: bool,
+    (active, staging_quota): (bool, Option<u64>),
 ) -> Result<(), RegistryError> {
     let now = tx.now()?;
     let state = if active { "active" } else { "deactivated" };
-    tx.execute(Statement("institutions.update"), &[id.into(), name.into(), state.into(), now.into()])?;
+    tx.execute(Statement("institutions.update"), &[id.into(), name.into(), state.into(), now.into(), staging_quota.into()])?;
     Ok(())
 }
 
@@ -144,6 +150,7 @@ fn institution_row(row: &Row) -> Result<Institution, RegistryError> {
         identifier: row.text("identifier")?.to_owned(),
         name: row.text("name")?.to_owned(),
         active: row.text("state")? == "active",
+        staging_quota: optional_count(row, "staging_quota")?,
         created_at: row.time("created_at")?,
     })
 }
@@ -172,6 +179,8 @@ pub fn add_collection(
             rules.held.into(),
             now.into(),
             rules.profile_version.into(),
+            rules.public.as_str().into(),
+            rules.embargo_until.into(),
         ],
     )?;
     Ok(())
@@ -197,6 +206,8 @@ pub fn set_collection(
             state.into(),
             now.into(),
             rules.profile_version.into(),
+            rules.public.as_str().into(),
+            rules.embargo_until.into(),
         ],
     )?;
     Ok(())
@@ -242,6 +253,8 @@ fn collection_row(row: &Row) -> Result<Collection, RegistryError> {
         profile_version: optional_count(row, "profile_version")?,
         placement: row.optional_text("placement")?.map(str::to_owned),
         held: row.bool("held")?,
+        public: row.text("public_access")?.parse()?,
+        embargo_until: row.optional_time("embargo_until")?,
         active: row.text("state")? == "active",
         created_at: row.time("created_at")?,
     })

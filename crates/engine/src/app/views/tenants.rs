@@ -1,6 +1,7 @@
 //! Institutions and collections.
 
 use serde::Serialize;
+use strongroom_registry::PublicAccess;
 use strongroom_registry::tenants::{Collection, Institution};
 
 /// An institution.
@@ -12,6 +13,8 @@ pub struct InstitutionView {
     pub name: String,
     /// Whether it may deposit.
     pub active: bool,
+    /// Bytes that its open deposits may have in staging together; none: no limit but that of staging itself.
+    pub staging_quota: Option<u64>,
     /// When it was added.
     pub created_at: String,
 }
@@ -22,6 +25,7 @@ impl From<&Institution> for InstitutionView {
             institution: record.identifier.clone(),
             name: record.name.clone(),
             active: record.active,
+            staging_quota: record.staging_quota,
             created_at: record.created_at.to_string(),
         }
     }
@@ -44,6 +48,10 @@ pub struct CollectionView {
     pub placement: Option<String>,
     /// Whether its deposits wait until a person releases them.
     pub held: bool,
+    /// What the public may see of it.
+    pub public: PublicAccess,
+    /// From when on; none: at once.
+    pub embargo_until: Option<String>,
     /// When it was added.
     pub created_at: String,
 }
@@ -58,6 +66,8 @@ impl From<&Collection> for CollectionView {
             profile_version: record.profile_version,
             placement: record.placement.clone(),
             held: record.held,
+            public: record.public,
+            embargo_until: record.embargo_until.map(|time| time.to_string()),
             created_at: record.created_at.to_string(),
         }
     }
