@@ -78,7 +78,8 @@ macro_rules! schema_in {
                 26 "numbers of lines" "0024_numbers_of_lines"
                 27 "undeliverable messages" "0025_undeliverable_messages"
                 28 "stores of events" "0026_stores_of_events"
-                29 "packages" "0027_packages"),
+                29 "packages" "0027_packages"
+                30 "ARKs" "0028_arks"),
         )
     };
 }

@@ -25,6 +25,7 @@ mod workflow;
 pub use deposit::{DepositRequest, Deposited, GivenDescription, deposit};
 pub use kind::{DepositKind, DepositMode};
 pub use metadata::read_description;
+pub(crate) use metadata::description_record;
 pub(crate) use batch::OF_BATCHES;
 pub(crate) use deposit::{DepositOptions, object_name_fault};
 pub use intake::PackageSource;
