@@ -1,5 +1,6 @@
 //! Why the engine could not do what a person asked. Errors of stages are [`crate::workflow::StageError`].
 
+use strongroom_ark::EzidError;
 use strongroom_bagit::BagError;
 use strongroom_database::DatabaseError;
 use strongroom_ocfl::OcflError;
@@ -28,6 +29,9 @@ pub enum EngineError {
     /// Signatures could not be used.
     #[error(transparent)]
     Signatures(#[from] SignaturesError),
+    /// EZID could not be asked, or refused.
+    #[error(transparent)]
+    Ezid(#[from] EzidError),
     /// What was asked for does not exist.
     #[error("there is no {what} {name:?}{hint}")]
     NotFound {
@@ -142,6 +146,7 @@ impl EngineError {
             Self::Ocfl(error) => error.is_transient(),
             Self::Bag(error) => error.is_transient(),
             Self::Signatures(error) => error.is_transient(),
+            Self::Ezid(error) => error.is_transient(),
             // The process that set the mark may be the one that is stopped.
             Self::Io { .. } | Self::Superseded { .. } => true,
             Self::Advised(advised) => advised.error.is_transient(),

@@ -14,6 +14,7 @@ use strongroom_registry::{
 use strongroom_storage::{Key, Store};
 
 use crate::EngineError;
+use crate::arks::Ezid;
 use crate::access::{Admission, Availability, StoreAccess, StoreState, by_name};
 use crate::identification::Identifiers;
 use crate::journal::{self, JournalEntry};
@@ -60,6 +61,8 @@ pub struct Home {
     pub(crate) running: Arc<RunningTasks>,
     /// What downloads packages, made when one is first needed.
     downloads: OnceLock<strongroom_download::Client>,
+    /// What registers ARKs, made when it is first needed.
+    ezid: OnceLock<Option<Ezid>>,
 }
 
 /// A store with its name in the settings.
@@ -126,6 +129,15 @@ impl Home {
         let client = strongroom_download::Client::new(policy)
             .map_err(|error| EngineError::Settings(format!("downloads are not possible: {error}")))?;
         Ok(self.downloads.get_or_init(|| client))
+    }
+
+    /// What registers ARKs; none where the settings name no account at EZID.
+    pub(crate) fn ezid(&self) -> Result<Option<&Ezid>, EngineError> {
+        if self.ezid.get().is_none() {
+            // Another thread may have made it in between.
+            let _ = self.ezid.set(Ezid::of(&self.settings.identifiers)?);
+        }
+        Ok(self.ezid.get().and_then(Option::as_ref))
     }
 
     /// The registered workflows.
@@ -291,6 +303,7 @@ impl Home {
             compared_at: Mutex::new(None),
             marks,
             downloads: OnceLock::new(),
+            ezid: OnceLock::new(),
             running: Arc::default(),
         };
         home.apply_capacity(&home.settings);

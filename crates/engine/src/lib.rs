@@ -3,6 +3,7 @@
 
 mod access;
 pub mod app;
+mod arks;
 pub mod backfill;
 pub mod background;
 mod content_name;

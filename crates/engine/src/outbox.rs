@@ -12,6 +12,7 @@ use strongroom_registry::outbox::{self as rows, Message};
 use strongroom_registry::{InstitutionId, RegistryError, Time, Transaction, schedules};
 use uuid::Uuid;
 
+use crate::arks::EzidUpdates;
 use crate::background;
 use crate::event::Event;
 use crate::receiving::Notices;
@@ -59,7 +60,7 @@ pub enum Delivery {
 }
 
 /// Every channel.
-pub const CHANNELS: &[&dyn Channel] = &[&Notices];
+pub const CHANNELS: &[&dyn Channel] = &[&Notices, &EzidUpdates];
 
 /// What a run delivered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

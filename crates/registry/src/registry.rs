@@ -79,6 +79,7 @@ macro_rules! schema_in {
                 27 "undeliverable messages" "0025_undeliverable_messages"
                 28 "stores of events" "0026_stores_of_events"
                 29 "packages" "0027_packages"
+                30 "ARKs" "0028_arks"
                 31 "access" "0029_access"),
         )
     };

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
 use ureq::Agent;
 use ureq::http::{HeaderValue, Response};
 use url::{Host, Url};
@@ -16,7 +17,8 @@ use super::error::{Action, EzidError, shown};
 use crate::ark::Ark;
 
 /// A password. It is never shown.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
 pub struct Password(String);
 
 impl Password {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use strongroom_registry::journal::{self, Actor, LONGEST_NAME};
 use strongroom_registry::named::{self, Named};
 use strongroom_registry::tenants::{self, Institution};
-use strongroom_registry::{ActorKind, JournalOutcome, Registry, RegistryError, Scope, Transaction, objects};
+use strongroom_registry::{ActorKind, JournalOutcome, Registry, RegistryError, Scope, Transaction};
 use uuid::Uuid;
 
 use super::authorization::{Permission, Role};
+use crate::arks::find_object;
 use crate::event::Event;
 use crate::journal::{JournalEntry, Target};
 use crate::{EngineError, Home};
@@ -187,7 +188,7 @@ pub(crate) fn target_among(
 ) -> Result<Target, EngineError> {
     let scope = authorized.scope_of(institution)?;
     if let Some(object) = object {
-        let found = authorized.read(|tx| objects::find(tx, scope, object))?;
+        let found = authorized.read(|tx| find_object(tx, scope, object))?;
         return Ok(Target::of(found.institution, found.identifier));
     }
     Ok(match (scope, institution) {

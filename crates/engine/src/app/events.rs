@@ -1,12 +1,13 @@
 //! PREMIS events of an object.
 
 pub use strongroom_registry::events::EventCursor;
-use strongroom_registry::{FileId, Time, events, objects};
+use strongroom_registry::{FileId, Time, events};
 
 use super::authorization::EVENTS_LIST;
 use super::views::EventView;
 use super::{OpContext, PAGE, Page};
 use crate::EngineError;
+use crate::arks::find_object;
 
 /// How an act can have ended.
 pub const OUTCOMES: [&str; 3] = ["success", "failure", "warning"];
@@ -43,7 +44,7 @@ pub fn list(
     let authorized = context.authorize(&EVENTS_LIST)?;
     let after = after.unwrap_or_else(|| filter.since.map_or(EventCursor::START, EventCursor::since));
     let (events, next) = authorized.read(|tx| {
-        let found = objects::find(tx, authorized.scope(), object)?;
+        let found = find_object(tx, authorized.scope(), object)?;
         events::of_object(tx, authorized.scope(), found.id, filter.file, after, PAGE)
     })?;
     let fitting = events.into_iter().filter(|event| filter.fits(event));

@@ -7,6 +7,7 @@ use super::authorization::FILES_LIST;
 use super::views::FileView;
 use super::{OpContext, PAGE, Page};
 use crate::EngineError;
+use crate::arks::find_object;
 use crate::status::stores_of;
 
 /// Which files are listed.
@@ -43,7 +44,7 @@ pub fn list(
     after: Option<FileCursor>,
 ) -> Result<Page<FileView, FileCursor>, EngineError> {
     let authorized = context.authorize(&FILES_LIST)?;
-    let found = authorized.read(|tx| objects::find(tx, authorized.scope(), object))?;
+    let found = authorized.read(|tx| find_object(tx, authorized.scope(), object))?;
     let version = filter.version.unwrap_or(found.head);
     if version > found.head || (version == 0 && found.head > 0) {
         let error = EngineError::NotFound { what: "version", name: version.to_string(), hint: String::new() };

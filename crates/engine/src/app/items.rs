@@ -2,7 +2,6 @@
 
 use strongroom_queue::tasks;
 use strongroom_registry::items::{self, Item, ItemFilter, Request};
-use strongroom_registry::objects;
 use strongroom_registry::{
     Action, BatchId, InstitutionId, ItemId, ItemStatus, RegistryError, Scope, Stage, Time, Transaction, WaitReason,
 };
@@ -10,6 +9,7 @@ use strongroom_registry::{
 use super::authorization::{ITEMS_HISTORY, ITEMS_LIST, ITEMS_SHOW, ITEMS_STEER, ITEMS_WORK};
 use super::views::{BytesView, HistoryLineView, ItemView, ObstacleView, StandingView};
 use super::{Authorized, Listing, OpContext, Page, find_institution};
+use crate::arks::{find_object, is_ark};
 use crate::journal::Target;
 use crate::restoration::{follow_receipt, is_into_folder};
 use crate::runtime::{Shutdown, Summary};
@@ -123,8 +123,8 @@ pub fn list(
 /// The institution of an object and the object's identifier, as work items have them.
 fn of_object(authorized: &Authorized<'_>, identifier: &str) -> Result<(InstitutionId, String), EngineError> {
     let scope = authorized.scope();
-    let Some((institution, _)) = identifier.split_once('/') else {
-        return match authorized.read(|tx| objects::find(tx, scope, identifier)) {
+    let Some((institution, _)) = identifier.split_once('/').filter(|_| !is_ark(identifier)) else {
+        return match authorized.read(|tx| find_object(tx, scope, identifier)) {
             Ok(object) => Ok((object.institution, object.identifier)),
             Err(RegistryError::NotFound { .. }) => {
                 let error = EngineError::Usage(format!("{identifier:?} is not the identifier of an object"));

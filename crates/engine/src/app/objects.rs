@@ -10,6 +10,7 @@ use strongroom_registry::{ObjectId, ObjectState, RegistryError, Time, Transactio
 use super::authorization::{OBJECTS_DESCRIBE, OBJECTS_LIST, OBJECTS_PREMIS, OBJECTS_SEARCH, OBJECTS_SHOW};
 use super::views::{FoundView, ObjectView, SubmittedView};
 use super::{Listing, OpContext, PAGE, Page};
+use crate::arks::{find_object, is_ark, normal};
 use crate::status::health_of;
 use crate::{Availability, EngineError, Home, export, ingest};
 
@@ -70,7 +71,7 @@ pub fn show(context: &OpContext, object: &str) -> Result<ObjectView, EngineError
     let authorized = context.authorize(&OBJECTS_SHOW)?;
     let (home, refused) = (authorized.home(), refused_stores(authorized.home()));
     Ok(authorized.read(|tx| {
-        let found = objects::find(tx, authorized.scope(), object)?;
+        let found = find_object(tx, authorized.scope(), object)?;
         view(tx, home, &refused, found)
     })?)
 }
@@ -99,7 +100,8 @@ pub fn search(
     let authorized = context.authorize(&OBJECTS_SEARCH)?;
     let scope = authorized.scope_of(search.institution.as_deref())?;
     let digest = search.digest.as_deref().map(digest).transpose()?;
-    let filter = SearchFilter { digest: digest.or(search.filter.digest), ..search.filter.clone() };
+    let words = search.filter.words.as_deref().map(|words| if is_ark(words) { normal(words) } else { words.to_owned() });
+    let filter = SearchFilter { digest: digest.or(search.filter.digest), words, ..search.filter.clone() };
     let found = authorized.read(|tx| search::find(tx, scope, &filter, after, PAGE))?;
     let next = found.last().map(Found::cursor);
     Ok(Page { items: found.into_iter().map(FoundView::from).collect(), next })
@@ -130,7 +132,7 @@ fn digest(text: &str) -> Result<Digest, EngineError> {
 /// There is no such object, the registry cannot be read, or `out` refuses bytes.
 pub fn premis(context: &OpContext, object: &str, out: &mut dyn Write) -> Result<(), EngineError> {
     let authorized = context.authorize(&OBJECTS_PREMIS)?;
-    let found = authorized.read(|tx| objects::find(tx, authorized.scope(), object))?;
+    let found = authorized.read(|tx| find_object(tx, authorized.scope(), object))?;
     export::premis(authorized.home(), &found, out)
 }
 

@@ -11,6 +11,7 @@ use super::repair::{RepairOutcome, treat};
 use super::roots::{self, Root};
 use super::unit::Unit;
 use super::{FixityRequest, FixitySummary, OperationError, inventories, now};
+use crate::arks::find_object;
 use crate::interruptible::Attended;
 use crate::{EngineError, Home, watermark, work};
 
@@ -227,7 +228,7 @@ impl<'h> Asked<'h> {
         let scope = home.scope_of(request.institution.as_deref())?;
         let object = match &request.object {
             None => None,
-            Some(name) => Some(home.registry.read(|tx| objects::find(tx, scope, name))?),
+            Some(name) => Some(home.registry.read(|tx| find_object(tx, scope, name))?),
         };
         let stores = match &request.store {
             Some(name) => vec![home.store(name)?.name().to_owned()],

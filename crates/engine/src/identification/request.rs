@@ -3,11 +3,11 @@
 use serde::Serialize;
 use strongroom_digest::Progress;
 use strongroom_registry::identification::{self as record, ObjectBehind};
-use strongroom_registry::objects;
 
 use super::Identifying;
 use super::handler::TOPIC;
 use super::renewal::Renewal;
+use crate::arks::find_object;
 use crate::hold::OperationError;
 use crate::interruptible::Attended;
 use crate::runtime::Shutdown;
@@ -133,7 +133,7 @@ fn each_page(
 ) -> Result<(), EngineError> {
     let scope = home.scope_of(request.institution.as_deref())?;
     if let Some(name) = &request.object {
-        let object = home.registry.read(|tx| objects::find(tx, scope, name))?;
+        let object = home.registry.read(|tx| find_object(tx, scope, name))?;
         let (files, _) = home.registry.read(|tx| record::amount_behind(tx, object.id, with.signatures()))?;
         if files > 0 {
             let institution_identifier = object.institution_identifier;

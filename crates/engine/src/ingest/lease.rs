@@ -99,8 +99,9 @@ fn look<T>(
         let facts = interim::facts(tx, item.id)?;
         let resolved: Resolved = expect(&facts, "resolved")?;
         let gone = || StageError::Transient(format!("the object {} is gone from the registry", resolved.object));
-        let (object, version, lease) = objects::with_version(tx, item.id, resolved.object)?.ok_or_else(gone)?;
+        let (mut object, version, lease) = objects::with_version(tx, item.id, resolved.object)?.ok_or_else(gone)?;
         let is_kept = item.lease_until.is_some_and(|until| lease.is_kept_until(until));
+        object.ark = object.ark.or_else(|| resolved.ark.clone());
         let Some(version) = version else { return Ok((Begun::Ends(compare_anew()), is_kept)) };
         let stores = stores(context, tx, &resolved)?;
         let known = Known { facts, object, version, stores };

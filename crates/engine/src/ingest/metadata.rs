@@ -10,11 +10,12 @@ use strongroom_storage::{Durability, Key, PutOptions};
 use super::area::metadata_row;
 use super::deposit::{DepositOptions, GivenDescription, NewDescription};
 use super::kind::DepositKind;
-use super::naming::{Identifiers, is_ark};
+use super::naming::Identifiers;
 use super::stages::Findings;
 use super::stages::package::{problem, read_text, staged};
 use super::staging::recorded;
 use crate::EngineError;
+use crate::arks::{erc_lines, is_ark};
 use crate::workflow::{StageContext, StageError, staging_prefix};
 
 /// The files of a package that describe its object.
@@ -219,17 +220,8 @@ pub(crate) fn completed(
 /// A description of which some fields are given anew; the others stay, and so does all else that is known of the object.
 fn edited(said: &Description, mut before: Description) -> Result<Description, StageError> {
     let unusable = |error: EngineError| StageError::fatal(error.chain());
-    let given = |description: &Description| {
-        given_record(&GivenDescription {
-            title: description.title.clone(),
-            creator: description.creator.clone(),
-            date: description.date.clone(),
-            access: None,
-            metadata: description.metadata.clone(),
-        })
-    };
-    let mut record = given(&before).map_err(unusable)?;
-    let new = given(said).map_err(unusable)?;
+    let mut record = description_record(&before).map_err(unusable)?;
+    let new = description_record(said).map_err(unusable)?;
     for (field, values) in new.fields() {
         record.clear(field);
         for value in values {
@@ -248,6 +240,32 @@ fn edited(said: &Description, mut before: Description) -> Result<Description, St
     Ok(before)
 }
 
+/// What an object is described as, as a record.
+///
+/// # Errors
+/// It cannot be used.
+pub(crate) fn description_record(said: &Description) -> Result<Record, EngineError> {
+    given_record(&GivenDescription {
+        title: said.title.clone(),
+        creator: said.creator.clone(),
+        date: said.date.clone(),
+        access: None,
+        metadata: said.metadata.clone(),
+    })
+}
+
+/// Who, what and when of the object from the new version on.
+pub(crate) fn erc(
+    context: &StageContext<'_>,
+    findings: &Findings,
+    known: Option<&Object>,
+) -> Result<Vec<(String, String)>, StageError> {
+    let kind = DepositOptions::of(context.item)?.kind();
+    let said = completed(kind, &findings.description, known, &context.item.name)?;
+    let record = description_record(&said).map_err(|error| StageError::fatal(error.chain()))?;
+    Ok(erc_lines(&record))
+}
+
 /// Stages the files that describe the object from the new version on: the ERC, and Dublin Core where there is any. A bag that comes
 /// with no description has none.
 pub(crate) fn stage(
@@ -262,16 +280,9 @@ pub(crate) fn stage(
     if is_bag && options.description == GivenDescription::default() {
         return Ok(Vec::new());
     }
-    let given = GivenDescription {
-        title: said.title.clone(),
-        creator: said.creator.clone(),
-        date: said.date.clone(),
-        access: None,
-        metadata: said.metadata.clone(),
-    };
-    let mut record = given_record(&given).map_err(|error| StageError::fatal(error.chain()))?;
+    let mut record = description_record(said).map_err(|error| StageError::fatal(error.chain()))?;
     record.clear(Field::Where);
-    let ark = ark.map(str::to_owned).or_else(|| known.and_then(|object| object.ark.clone()));
+    let ark = ark.map(str::to_owned);
     for id in ark.iter().chain(said.local_ids.iter().filter(|id| !is_ark(id))) {
         record.add(Field::Where, id).map_err(|error| StageError::fatal(error.to_string()))?;
     }

@@ -24,6 +24,7 @@ mod workflow;
 
 pub use deposit::{DepositRequest, Deposited, GivenDescription, NewDescription, deposit, describe};
 pub use kind::{DepositKind, DepositMode};
+pub(crate) use metadata::description_record;
 pub use metadata::{read_description, read_descriptions};
 pub(crate) use batch::OF_BATCHES;
 pub(crate) use deposit::{DepositOptions, object_name_fault};

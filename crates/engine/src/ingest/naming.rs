@@ -13,6 +13,7 @@ use super::intake::bag_name;
 use super::kind::DepositKind;
 use super::submission::Package;
 use crate::EngineError;
+use crate::arks::is_ark;
 
 /// Most bytes of an identifier of a depositor.
 const LONGEST_ID: usize = 1_024;
@@ -88,11 +89,6 @@ impl Identifiers {
         let local = self.local_ids.iter().map(|id| (IdKind::Local, id.clone()));
         local.chain(self.ark.iter().map(|ark| (IdKind::Ark, ark.clone()))).collect()
     }
-}
-
-/// Whether a text is meant as an ARK.
-pub(crate) fn is_ark(text: &str) -> bool {
-    text.get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case("ark:"))
 }
 
 /// An identifier as the name of an object: a slash, a percent sign and control characters as `%` and two hexadecimal digits, and

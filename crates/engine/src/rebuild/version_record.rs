@@ -159,7 +159,12 @@ impl Rebuilding<'_> {
             self.home.registry.write(move |tx| rows::put_object(tx, &object))?;
             self.hold = Some(ObjectHold::take(self.home, id)?);
         }
-        self.write(move |tx| rows::put_version(tx, &identity, &put))?;
+        let ark = said.ark.clone();
+        self.write(move |tx| {
+            // An object may have got its ARK with a later version.
+            ark.as_ref().map_or(Ok(()), |ark| rows::put_ark(tx, &identity, ark))?;
+            rows::put_version(tx, &identity, &put)
+        })?;
         self.versions.push(version);
         Ok(())
     }

@@ -13,6 +13,7 @@ use super::names::{file_name_of, safe_name};
 use super::object_name;
 use super::selection::Selection;
 use super::{OF_FILES, OF_OBJECTS};
+use crate::arks;
 use crate::content_name::in_package;
 use crate::journal::{JournalEntry, Target};
 use crate::{EngineError, Home, places};
@@ -285,7 +286,7 @@ fn find_object(
     name: &str,
     version: Option<u64>,
 ) -> Result<(Object, u64), EngineError> {
-    let object = objects::find(tx, scope, name)?;
+    let object = arks::find_object(tx, scope, name)?;
     if object.state == ObjectState::Deleted {
         return Err(EngineError::Usage(format!("every file of {} was deleted", object.identifier)));
     }

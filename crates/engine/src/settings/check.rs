@@ -149,6 +149,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
         }
     }
     check_restoration_stores(settings, &owners)?;
+    settings.identifiers.check().map_err(|(key, reason)| self::unfit(key.to_owned(), reason))?;
     let default = &settings.ingest.default_placement;
     if !settings.placements.contains_key(default) {
         let near = nearest(default, settings.placements.keys().map(String::as_str));

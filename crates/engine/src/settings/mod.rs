@@ -8,6 +8,7 @@ mod collected;
 mod document;
 mod environment;
 mod error;
+mod identifiers;
 mod kind;
 mod line;
 mod load;
@@ -27,8 +28,8 @@ pub use nearest::{is_near, nearest, nearest_few};
 pub use renamed::OldName;
 pub use stores::{FolderSettings, Location, StoreSettings};
 pub use tree::{
-    Fixity, Identification, Ingest, InstitutionSettings, Log, LogFormat, Receiving, RegistrySettings, Restoration,
-    Retention, Roles, Settings, Staging, Workers, topics,
+    ArkStatus, Fixity, Identification, IdentifierSettings, Ingest, InstitutionSettings, Log, LogFormat, MinterKind, Receiving,
+    RegistrySettings, Restoration, Retention, Roles, Settings, Staging, Workers, topics,
 };
 pub use units::{duration as parse_duration, size as parse_size};
 pub use watch::Watch;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
+use strongroom_ark::Password;
 use strongroom_database::{DatabaseError, Location, PostgresSettings};
 use strongroom_registry::work;
 
@@ -162,6 +163,23 @@ sections! {
         allow_private_addresses: bool = Is("false"), Kind::Flag,
             "whether those hosts may have addresses of the local network or this machine";
     }
+    IDENTIFIERS IdentifierSettings "identifiers" Plain "ARK identifiers of objects." {
+        minter: MinterKind = Is("\"none\""), Kind::Choice(&["none", "noid", "ezid"]),
+            "where objects get their ARKs: none; noid: names with a check character are made here, and registered nowhere; ezid: the same, and each is registered with EZID";
+        naan: String = Is("\"\""), Kind::Text, "the NAAN of new ARKs, such as 12345; 99999 is for tests; needed by a minter";
+        shoulder: String = Is("\"\""), Kind::Text,
+            "what the names of new ARKs begin with, consonants and one digit, such as m5; needed by a minter, and for Strongroom alone: no other program may make names below it";
+        target: String = Is("\"\""), Kind::Text,
+            "the URL to which ARKs lead, without the ARK: EZID is given this, a slash and the ARK; empty: the page of EZID about the ARK";
+        ezid_url: String = Is("\"https://ezid.cdlib.org\""), Kind::Text,
+            "the URL of EZID; plain http is allowed to this machine only";
+        ezid_user: String = Is("\"\""), Kind::Text, "the user name of the account at EZID";
+        ezid_password: Option<Password> = Absent, Kind::Secret, "its password";
+        ezid_owner: String = Is("\"\""), Kind::Text,
+            "the user who owns the ARKs at EZID, where the account makes them for another; empty: the account";
+        status: ArkStatus = Is("\"public\""), Kind::Choice(&["public", "reserved"]),
+            "the status that new ARKs get at EZID; reserved ones are not known to the public, and can be deleted there";
+    }
     IDENTIFICATION Identification "identification" Plain "Identification of the formats of files." {
         window: u64 = Is("\"0\""), Kind::Size, "how much is read from each end of a file; 0: all of it";
         time_limit: Duration = Is("\"5m\""), Kind::Duration,
@@ -223,12 +241,35 @@ pub(super) const SECTIONS: &[Section] = &[
     INSTITUTIONS,
     WORKERS,
     INGEST,
+    IDENTIFIERS,
     IDENTIFICATION,
     FIXITY,
     RESTORATION,
     RETENTION,
     LOG,
 ];
+
+/// Where objects get their ARKs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MinterKind {
+    /// From nowhere: an object has the ARK that a deposit names, or none.
+    None,
+    /// From the minter of Strongroom.
+    Noid,
+    /// The same, and each is registered with EZID.
+    Ezid,
+}
+
+/// The status of new ARKs at EZID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ArkStatus {
+    /// Known to everybody.
+    Public,
+    /// Known to the account alone.
+    Reserved,
+}
 
 /// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -262,6 +303,8 @@ pub struct Settings {
     pub workers: BTreeMap<String, Workers>,
     /// See [`Ingest`].
     pub ingest: Ingest,
+    /// See [`IdentifierSettings`].
+    pub identifiers: IdentifierSettings,
     /// See [`Identification`].
     pub identification: Identification,
     /// See [`Fixity`].

@@ -9,6 +9,7 @@ mod export;
 mod fixity;
 mod fixture;
 mod identification;
+mod identifiers;
 mod ingest;
 mod installation;
 mod meanwhile;

@@ -19,5 +19,18 @@ SELECT EXISTS (SELECT 1 FROM objects o WHERE o.institution_id = ?1 AND o.identif
         AND w.status IN ('pending', 'started', 'held') AND w.id <> ?3) AS is_taken
 -- name: object_ids.has_foreign_ark
 SELECT 1 AS found FROM object_ids WHERE kind = 'ark' AND value = ?2 AND institution_id <> ?1
+-- An object that has no version yet may get another ARK: nothing that is kept names the first.
 -- name: object_ids.set_ark
-UPDATE objects SET ark = ?2 WHERE id = ?1 AND ark IS NULL
+UPDATE objects SET ark = ?2 WHERE id = ?1 AND (ark IS NULL OR state = 'new') AND coalesce(ark, '') <> ?2
+-- Takes an ARK away from an object without versions, where it belongs to another one now.
+-- name: object_ids.clear_ark
+UPDATE objects SET ark = NULL WHERE institution_id = ?1 AND ark = ?2 AND identifier <> ?3 AND state = 'new'
+-- name: object_ids.arks_of
+SELECT value FROM object_ids WHERE institution_id = ?1 AND object_identifier = ?2 AND kind = 'ark' ORDER BY created_at, value
+-- An ARK that is recorded already, for whichever object, stays as it is.
+-- name: object_ids.insert_ark
+INSERT INTO object_ids (institution_id, kind, value, object_identifier, created_at) VALUES (?1, 'ark', ?2, ?3, ?4)
+ON CONFLICT DO NOTHING
+-- name: object_ids.by_ark
+SELECT institution_id, object_identifier FROM object_ids
+WHERE kind = 'ark' AND value = ?1 AND coalesce(?2, institution_id) = institution_id

@@ -5,6 +5,7 @@ FROM objects o
 WHERE o.id > ?1 AND coalesce(?2, o.institution_id) = o.institution_id AND o.state <> 'new'
     AND o.created_at >= ?3 AND o.created_at < ?4 AND lower(coalesce(o.title, '')) LIKE lower(?5) ESCAPE '\'
     AND (lower(o.identifier) LIKE lower(?6) ESCAPE '\' OR lower(coalesce(o.title, '')) LIKE lower(?6) ESCAPE '\'
+        OR lower(coalesce(o.ark, '')) LIKE lower(?6) ESCAPE '\'
         OR EXISTS (SELECT 1 FROM local_ids l WHERE l.object_id = o.id AND lower(l.local_id) LIKE lower(?6) ESCAPE '\'))
 ORDER BY o.id LIMIT ?7
 -- The same with the files that they have now, in the order of the objects and of the paths in each: SQLite keeps the order of
@@ -20,6 +21,7 @@ WHERE o.id >= ?1 AND f.object_id = o.id AND f.path >= 'deposit/' AND f.path < 'd
     AND o.state <> 'new' AND o.created_at >= ?3 AND o.created_at < ?4
     AND lower(coalesce(o.title, '')) LIKE lower(?5) ESCAPE '\'
     AND (lower(o.identifier) LIKE lower(?6) ESCAPE '\' OR lower(coalesce(o.title, '')) LIKE lower(?6) ESCAPE '\'
+        OR lower(coalesce(o.ark, '')) LIKE lower(?6) ESCAPE '\'
         OR EXISTS (SELECT 1 FROM local_ids l WHERE l.object_id = o.id AND lower(l.local_id) LIKE lower(?6) ESCAPE '\'))
     AND (lower(f.path) LIKE lower(?9) ESCAPE '\' OR lower(f.path) LIKE lower(?12) ESCAPE '\'
         OR lower(f.path) LIKE lower(?13) ESCAPE '\') AND (?10 = '' OR e.puid = ?10)

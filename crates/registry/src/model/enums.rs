@@ -176,6 +176,8 @@ words! {
         Store = "store",
         /// A store that is refused: a person has to put it right.
         RefusedStore = "refused_store",
+        /// The service that registers identifiers.
+        IdentifierService = "identifier_service",
         /// The other work items of its batch.
         Batch = "batch",
         /// What the note says.

@@ -4,6 +4,7 @@
 
 use strongroom_database::{Statement, Transaction};
 
+use crate::objects::Object;
 use crate::{InstitutionId, ItemId, ObjectId, RegistryError, Scope, objects};
 
 /// What an identifier is.
@@ -96,6 +97,10 @@ pub fn name(tx: &mut dyn Transaction, naming: &Naming<'_>) -> Result<Named, Regi
         if *owner != object {
             let parameters = [naming.institution.into(), kind.as_str().into(), (*value).into(), (&object).into()];
             tx.execute(Statement("object_ids.set"), &parameters)?;
+            if *kind == IdKind::Ark {
+                let parameters = [naming.institution.into(), (*value).into(), (&object).into()];
+                tx.execute(Statement("object_ids.clear_ark"), &parameters)?;
+            }
         }
     }
     Ok(Named::Object(object))
@@ -131,21 +136,58 @@ pub fn is_name_taken(
     Ok(row.map(|row| row.bool("is_taken")).transpose()?.unwrap_or_default())
 }
 
-/// Gives an object its ARK, unless it has one; the one that it has.
+/// The ARKs that are recorded for the name of an object, in the order in which they were: also those of deposits that failed.
+pub fn arks_of(
+    tx: &mut dyn Transaction,
+    institution: InstitutionId,
+    identifier: &str,
+) -> Result<Vec<String>, RegistryError> {
+    let rows = tx.query(Statement("object_ids.arks_of"), &[institution.into(), identifier.into()])?;
+    rows.iter().map(|row| Ok(row.text("value")?.to_owned())).collect()
+}
+
+/// Records the first of these ARKs, in normal form, that is recorded for no object of any institution; nothing where each of them is.
+pub fn choose_ark(
+    tx: &mut dyn Transaction,
+    institution: InstitutionId,
+    identifier: &str,
+    candidates: &[String],
+) -> Result<Option<String>, RegistryError> {
+    let now = tx.now()?;
+    for ark in candidates {
+        let parameters = [institution.into(), ark.into(), identifier.into(), now.into()];
+        if tx.execute(Statement("object_ids.insert_ark"), &parameters)? == 1 {
+            return Ok(Some(ark.clone()));
+        }
+    }
+    Ok(None)
+}
+
+/// The object that an ARK in normal form is recorded for, published or not.
+pub fn by_ark(tx: &mut dyn Transaction, scope: Scope, ark: &str) -> Result<Option<Object>, RegistryError> {
+    let row = tx.query_one(Statement("object_ids.by_ark"), &[ark.into(), scope.value()])?;
+    let Some(row) = row else { return Ok(None) };
+    let institution = InstitutionId(row.uuid("institution_id")?);
+    objects::by_identifier(tx, Scope::Institution(institution), row.text("object_identifier")?)
+}
+
+/// Gives an object its ARK, unless it has versions with another one; the one that it has.
 pub fn set_ark(tx: &mut dyn Transaction, object: ObjectId, ark: &str) -> Result<Option<String>, RegistryError> {
     tx.execute(Statement("object_ids.set_ark"), &[object.into(), ark.into()])?;
     Ok(objects::get(tx, Scope::System, object)?.and_then(|object| object.ark))
 }
 
-/// Keeps the local identifiers of a published version for its object: in a registry that is made from the stores they have no rows.
+/// Keeps the identifiers of a version that is published, for its object: in a registry that is made from the stores they have no rows.
 pub(crate) fn keep(tx: &mut dyn Transaction, object: ObjectId, local_ids: &[String]) -> Result<(), RegistryError> {
     let Some(object) = objects::get(tx, Scope::System, object)? else { return Ok(()) };
     let now = tx.now()?;
-    let arks = object.ark.iter().map(|ark| (IdKind::Ark, ark));
-    for (kind, value) in local_ids.iter().map(|id| (IdKind::Local, id)).chain(arks) {
+    for id in local_ids {
         let parameters =
-            [object.institution.into(), kind.as_str().into(), value.into(), (&object.identifier).into(), now.into()];
+            [object.institution.into(), IdKind::Local.as_str().into(), id.into(), (&object.identifier).into(), now.into()];
         tx.query_one(Statement("object_ids.claim"), &parameters)?;
+    }
+    if let Some(ark) = &object.ark {
+        choose_ark(tx, object.institution, &object.identifier, std::slice::from_ref(ark))?;
     }
     Ok(())
 }

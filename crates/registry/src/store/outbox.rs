@@ -8,6 +8,8 @@ use crate::{InstitutionId, ItemId, RegistryError};
 
 /// The kind of a message that an invalid upload is going to be removed.
 pub const UPLOAD_EXPIRES: &str = "upload_expires";
+/// The kind of a message that EZID is to have what a new version says of its object.
+pub const EZID: &str = "ezid";
 /// The kind of a message that a deposit was ingested.
 pub const INGESTED: &str = "ingested";
 

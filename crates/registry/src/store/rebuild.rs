@@ -11,7 +11,7 @@ use crate::backfill::{ObjectCopy, put_object_copy};
 use crate::versions::{ROWS_AT_ONCE, Version};
 use crate::{
     CollectionId, Description, EventId, GenerationId, InstitutionId, ItemId, ObjectId, ObjectState, RegistryError,
-    Scope, VersionId, VersionState, discarding, profiles, tenants, versions,
+    Scope, VersionId, VersionState, discarding, object_ids, profiles, tenants, versions,
 };
 
 /// The fact that says that a rebuild was begun and has not ended.
@@ -143,6 +143,12 @@ pub fn put_object(tx: &mut dyn Transaction, object: &RecordedObject) -> Result<(
         return Err(RegistryError::Exists { what: "another object", id: object.identifier.clone() });
     }
     Ok(())
+}
+
+/// Puts the ARK that the record of a version says its object has. Where it is recorded for another object, it stays that one's.
+pub fn put_ark(tx: &mut dyn Transaction, object: &RecordedObject, ark: &str) -> Result<(), RegistryError> {
+    object_ids::choose_ark(tx, object.institution, &object.identifier, &[ark.to_owned()])?;
+    object_ids::set_ark(tx, object.id, ark).map(drop)
 }
 
 /// Puts an object and one of its versions, which no process sees yet.

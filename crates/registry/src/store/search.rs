@@ -12,7 +12,7 @@ use crate::{FileId, ObjectId, ObjectState, RegistryError, Scope};
 /// one has a `*` (any characters) or a `?` (one), the whole text has to fit.
 #[derive(Debug, Clone, Default)]
 pub struct SearchFilter {
-    /// In the identifier of the object, its title, or an identifier that the depositor uses.
+    /// In the identifier of the object, its title, its ARK, or an identifier that the depositor uses.
     pub words: Option<String>,
     /// In the title.
     pub title: Option<String>,

@@ -84,7 +84,9 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let findings: Findings = expect(&known.facts, "findings")?;
     let removed = if object.head > 0 { removals(context, &known)? } else { 0 };
     let Counts { new, changed, unchanged } = decided.counts;
-    let is_described_anew = is_described_anew(context, &findings, object)?;
+    // The stores must know of it too.
+    let has_new_ark = object.head > 0 && object.ark.is_none() && resolved.ark.is_some();
+    let is_described_anew = has_new_ark || is_described_anew(context, &findings, object)?;
     if new + changed + removed == 0 && !is_described_anew && !is_new_part(context, &findings, object)? {
         decided.write(context)?;
         let standing = standing(context, &findings.description, object.id, object.generation, object.head)?;

@@ -10,7 +10,7 @@ use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::objects::Object;
 use strongroom_registry::versions::{self, Version};
 use strongroom_registry::work::Claim;
-use strongroom_registry::{ContentId, Transaction, VersionState};
+use strongroom_registry::{ContentId, Transaction, VersionState, object_ids, outbox};
 use strongroom_storage::Store;
 
 use super::write::{assembly, in_every_store, write_again};
@@ -22,7 +22,7 @@ use crate::ingest::placement::bring_up;
 use crate::ingest::version::{going_forward, standing};
 use crate::watermark::{self, Confirmed};
 use crate::workflow::{Outcome, StageContext, StageError};
-use crate::{crash_point, fixity};
+use crate::{arks, crash_point, fixity};
 
 /// What the stage reads besides what every stage under the object's lease knows.
 struct Besides {
@@ -82,9 +82,16 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let (institution, collection) = (context.item.institution, context.item.collection);
     let unconditional = read_again(context, &stores);
     let names: Vec<String> = stores.into_iter().map(|(name, _)| name).collect();
-    let object = version.object;
+    let update = arks::message(context.home, &object, &version).map_err(going_forward)?;
+    let (object, ark) = (version.object, object.ark);
     let publish = move |tx: &mut dyn Transaction, claim: &Claim| {
         versions::publish(tx, claim, institution, collection, &names)?;
+        if let Some(ark) = &ark {
+            object_ids::set_ark(tx, object, ark)?;
+        }
+        if let Some((key, payload)) = &update {
+            outbox::insert(tx, institution, claim.item, key, outbox::EZID, payload)?;
+        }
         let now = tx.now()?;
         for (store, age) in &unconditional {
             copies::set_inventories_checked(tx, object, store, now.plus(-age))?;

@@ -20,7 +20,7 @@ use crate::ingest::lease::expect;
 use crate::ingest::workflow::RECEIVE;
 use crate::ingest::{metadata, naming};
 use crate::workflow::{Outcome, StageContext, StageError};
-use crate::{EngineError, Home};
+use crate::{EngineError, Home, arks};
 
 /// The object and its placement, fixed for the rest of the way.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -28,6 +28,9 @@ pub(crate) struct Resolved {
     pub(crate) object: ObjectId,
     pub(crate) generation: GenerationId,
     pub(crate) placement: String,
+    /// The ARK that the object has from the next version on.
+    #[serde(default)]
+    pub(crate) ark: Option<String>,
 }
 
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
@@ -64,16 +67,19 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
             context.write(move |tx, claim| work::note_problems(tx, claim, &problems))?;
         }
     }
+    let erc = || metadata::erc(context, &findings, known.as_ref());
+    let ark = arks::assign(context, known.as_ref(), ark.as_deref(), &erc)?;
     let files = metadata::stage(context, &findings, known.as_ref(), ark.as_deref())?;
     context.with_end(move |tx, claim| {
         let object = objects::find_or_make(tx, institution, collection, &identifier, new_object, new_generation)?;
-        if let Some(ark) = &ark {
+        // Of an object that has versions it is set with the version whose record has it.
+        if let (Some(ark), 0) = (&ark, object.head) {
             object_ids::set_ark(tx, object.id, ark)?;
         }
         if !files.is_empty() {
             interim::put_files(tx, claim, &files)?;
         }
-        let resolved = Resolved { object: object.id, generation: object.generation, placement: placement.clone() };
+        let resolved = Resolved { object: object.id, generation: object.generation, placement: placement.clone(), ark: ark.clone() };
         let text = serde_json::to_string(&resolved).map_err(|_| RegistryError::Corrupt {
             wanted: "an object and its placement",
             found: format!("{resolved:?}"),

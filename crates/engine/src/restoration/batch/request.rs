@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use strongroom_registry::items::{self, NewItem};
-use strongroom_registry::objects::{self, Object};
+use strongroom_registry::objects::Object;
 use strongroom_registry::restorations::{self, ObjectVersion};
 use strongroom_registry::{
     BatchId, CollectionId, InstitutionId, ItemId, ObjectState, RegistryError, Scope, Time, Transaction, Workflows,
@@ -14,6 +14,7 @@ use strongroom_registry::{
 
 use super::super::request::{RestorationTarget, as_text, asked_by};
 use super::{BatchOptions, OF_BATCHES};
+use crate::arks::find_object;
 use crate::journal::{JournalEntry, Target};
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home};
@@ -209,7 +210,7 @@ fn note_page(
     let mut looked_up = Vec::with_capacity(names.len());
     let mut entries = Vec::with_capacity(names.len());
     for name in names {
-        let object = match objects::find(tx, scope, name) {
+        let object = match find_object(tx, scope, name) {
             Ok(object) if object.state == ObjectState::Deleted => {
                 Err(format!("{}: every file of it was deleted", object.identifier))
             }

@@ -1,0 +1,93 @@
+//! A deposit whose process is killed between the choice of the name and the publication: the next process ends it with the same ARK.
+//! The process that is killed is this test binary once more, running [`killed`] on the home that the test made.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use strongroom_engine::Home;
+use strongroom_engine::background;
+use strongroom_engine::settings::Settings;
+use strongroom_registry::items::ItemFilter;
+
+use super::*;
+
+const HOME: &str = "STRONGROOM_CRASH_HOME";
+const SIGKILL: i32 = 9;
+
+#[test]
+#[ignore = "is run by the other tests of this module, in a process of its own"]
+fn killed() {
+    let Ok(folder) = std::env::var(HOME) else { return };
+    let folder = Path::new(&folder);
+    let settings = std::fs::read_to_string(folder.join("strongroom.toml")).expect("reads");
+    let home = Arc::new(Home::open(folder, Settings::from_toml(&settings).expect("settings")).expect("opens"));
+    strongroom_engine::arm_crash_points();
+    let open = home.registry.read(|tx| items::list(tx, Scope::System, &ItemFilter::default(), None, 10)).expect("lists");
+    let open: Vec<ItemId> = open.into_iter().filter(|item| !item.status.is_ended()).map(|item| item.id).collect();
+    work_on(&home, &open, &Shutdown::new()).expect("works");
+    background::run_due(&home, &Shutdown::new()).expect("delivers");
+}
+
+fn kill_at(home: &TestHome, point: &str) {
+    let status = Command::new(std::env::current_exe().expect("this binary"))
+        .args(["--exact", "identifiers::crash::killed", "--ignored"])
+        .env(HOME, home.path())
+        .env("FAILPOINTS", format!("{point}=1*return"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .expect("runs");
+    assert_eq!(status.signal(), Some(SIGKILL), "{point}: {status:?}");
+    // The lease of the one that was killed runs out.
+    home.clock.advance(Duration::from_mins(2));
+}
+
+#[test]
+fn a_deposit_ends_with_one_ark_when_its_process_is_killed_at_any_point() {
+    let points = [
+        "ingest.resolve.begin",
+        "ingest.resolve.chosen",
+        "ingest.resolve.registered",
+        "ingest.resolve.end",
+        "ingest.compare.end",
+        "ingest.write.end",
+        "ingest.record.committing",
+        "ingest.record.middle",
+        "ingest.record.end",
+    ];
+    for point in points {
+        let (double, home) = with_ezid();
+        let id = submit(&home, "a.txt", "one", |_| ());
+        kill_at(&home, point);
+        succeeds(&home, id);
+        assert_none_leaked(&double, &home);
+        let names: BTreeSet<String> = double.requests().into_iter().map(|request| request.path).collect();
+        assert_eq!(names.len(), 1, "{point}: one name was asked for");
+        let messages = home.registry.read(strongroom_registry::outbox::waiting).expect("reads");
+        assert!(messages.iter().any(|kind| kind.kind == "ezid" && kind.messages == 1), "{point}: {messages:?}");
+    }
+}
+
+#[test]
+fn a_lost_reply_and_a_kill_together_lose_no_name() {
+    let (double, home) = with_ezid();
+    let id = submit(&home, "a.txt", "one", |_| ());
+    double.plan(&Fault::LoseReply, 1);
+    kill_at(&home, "ingest.resolve.registered");
+    double.plan(&Fault::CutReply, 1);
+    succeeds(&home, id);
+    assert_none_leaked(&double, &home);
+}
+
+#[test]
+fn an_update_whose_process_is_killed_is_sent_again() {
+    let (double, home) = with_ezid();
+    let id = submit(&home, "a.txt", "one", |_| ());
+    succeeds(&home, id);
+    kill_at(&home, "outbox.ezid.sent");
+    let done = strongroom_engine::outbox::deliver(&home, &Shutdown::new()).expect("delivers");
+    assert_eq!((done.delivered, done.failed), (1, 0), "{done:?}");
+    assert_none_leaked(&double, &home);
+}
