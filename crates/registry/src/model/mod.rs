@@ -13,7 +13,7 @@ pub(crate) mod workflow;
 
 pub use enums::{
     ActorKind, BatchState, CopyState, Decision, FindingKind, FindingState, Health, ItemStatus, JournalOutcome,
-    ObjectState, ProfileOrigin, RestoredState, UploadState, VersionState, WaitReason,
+    ObjectState, ProfileOrigin, PublicAccess, RestoredState, UploadState, VersionState, WaitReason,
 };
 pub use format::Format;
 pub use ids::{

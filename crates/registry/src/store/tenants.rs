@@ -44,6 +44,10 @@ pub struct Collection {
     pub placement: Option<String>,
     /// Whether its deposits wait until a person releases them.
     pub held: bool,
+    /// What the public may see of it.
+    pub public: PublicAccess,
+    /// From when on; none: at once.
+    pub embargo_until: Option<Time>,
     /// Whether it takes deposits; one that was removed does not.
     pub active: bool,
     /// When it was added.
@@ -65,8 +69,13 @@ pub struct CollectionRules {
     pub held: bool,
     /// See [`Collection::public`].
     pub public: PublicAccess,
-    /// See [`Collection::embargo_until`].
+    /// See [`Collection::embargo_until`]; serialized as text.
+    #[serde(serialize_with = "as_text")]
     pub embargo_until: Option<Time>,
+}
+
+fn as_text<S: serde::Serializer>(time: &Option<Time>, serializer: S) -> Result<S::Ok, S::Error> {
+    time.map(|time| time.to_string()).serialize(serializer)
 }
 
 /// Whether a text can be an institution's identifier: a domain name in lower case, which is also a safe folder name.
