@@ -140,6 +140,12 @@ impl Home {
         Ok(self.ezid.get().and_then(Option::as_ref))
     }
 
+    /// Downloads packages by this client from now on, whose policy is not that of the settings. False where packages were downloaded
+    /// before: then nothing changes.
+    pub fn download_with(&self, client: strongroom_download::Client) -> bool {
+        self.downloads.set(client).is_ok()
+    }
+
     /// The registered workflows.
     pub fn workflows(&self) -> &Workflows {
         &self.workflows

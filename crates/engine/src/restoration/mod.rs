@@ -2,6 +2,7 @@
 //! compared with the registry when it is read, a bag passes the validator while it is written, and nothing appears under its
 //! final name before it is whole and right.
 
+mod as_sent;
 mod bag;
 mod batch;
 mod expiry;

@@ -152,7 +152,8 @@ fn write(
     ended.map_err(|error| StageError::Transient(format!("could not end {}: {error}", context.item.name)))
 }
 
-fn header(file: &File, modified: jiff::Timestamp) -> Header {
+/// The header of a file in a tar.
+pub(super) fn header(file: &File, modified: jiff::Timestamp) -> Header {
     let mut header = Header::new_gnu();
     header.set_entry_type(EntryType::Regular);
     header.set_size(file.size);

@@ -1,5 +1,5 @@
 //! A deposit byte for byte as it was sent: what described the bag, and the files that its manifests name as they were then.
-//! The archive around them is made anew.
+//! The archive around them is made anew. What came in no bag is given by `as_sent`.
 
 use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -7,14 +7,14 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use strongroom_bagit::{BagWriter, ManifestKind, ManifestName, NamePolicy, Serialization, WriterOptions, encode_path};
 use strongroom_digest::Algorithm;
 use strongroom_registry::objects::{self, File, Object};
-use strongroom_registry::versions;
+use strongroom_registry::{Layout, versions};
 
 use super::bag::{expected, new_file};
 use super::proof::CopyReader;
 use super::retrieval::Requested;
 use super::target::{Delivery, Target};
 use super::validation::validated;
-use super::{bag_trouble, for_each_page, object_name};
+use super::{as_sent, bag_trouble, for_each_page, object_name};
 use crate::content_name::in_package;
 use crate::workflow::{StageContext, StageError};
 
@@ -27,15 +27,15 @@ pub(super) fn give(
     object: &Object,
     version: u64,
 ) -> Result<Delivery, StageError> {
+    let published = context.registry().read(|tx| versions::list(tx, object.id, object.generation, false))?;
+    let said = published.into_iter().find(|one| one.number == version).map(|one| one.description);
+    if said.as_ref().is_some_and(|said| said.layout == Layout::Files) {
+        return as_sent::give(context, target, object, version);
+    }
     let proof = CopyReader::new(context, object, Requested::Submission(version));
     let name = object_name(object);
     let archive = format!("{name}.tar");
-    let published = context.registry().read(|tx| versions::list(tx, object.id, object.generation, false))?;
-    let folder = published
-        .into_iter()
-        .find(|one| one.number == version)
-        .and_then(|one| one.description.base_directory)
-        .unwrap_or_else(|| name.to_owned());
+    let folder = said.and_then(|said| said.base_directory).unwrap_or_else(|| name.to_owned());
     proof.until_right(|| {
         let listed = Listed::read(context, &proof, object, version)?;
         target.put(context, &[&archive], None, &mut |out| {

@@ -15,6 +15,7 @@ mod installation;
 mod meanwhile;
 mod older;
 mod outbox;
+mod packages;
 mod profiles;
 mod rebuild;
 mod receiving;

@@ -1,0 +1,12 @@
+//! Packages that are no bags, and bags beside them: files, folders, containers and manifests, from paths and from a web server.
+
+mod batches;
+mod hostile;
+mod identifiers;
+mod kinds;
+mod manifests;
+mod misbehaving;
+mod modes;
+mod restoring;
+mod samples;
+mod world;

@@ -1,0 +1,272 @@
+//! Servers that misbehave: what becomes of the work item, what it says, and that nothing of a failed one stays in staging.
+
+use strongroom_download::{Client, Policy};
+use strongroom_engine::ingest::{DepositKind, DepositRequest};
+use strongroom_registry::ItemStatus;
+use strongroom_registry::items::{Item, Request};
+use strongroom_web_double::{Behaviour, Certificate, WebDouble};
+
+use super::world::{OBJECT, SINGLE_FILES, World, contents, manifest};
+use crate::fixture;
+
+/// What is downloaded by itself or as a file of a manifest: large enough to be cut in its middle.
+fn scan() -> Vec<u8> {
+    (0_u32..200_000).flat_map(u32::to_le_bytes).collect()
+}
+
+/// In which way the file at `/scan.tif` is deposited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    File,
+    Manifest,
+    Row,
+}
+
+const WAYS: [Way; 3] = [Way::File, Way::Manifest, Way::Row];
+
+fn request(world: &World, way: Way) -> DepositRequest {
+    let url = world.web.url("/scan.tif");
+    match way {
+        Way::File => world.request("/scan.tif"),
+        Way::Manifest => {
+            world.request(world.write("scan.tif.checkm", manifest(OBJECT, &[format!("{url} | | | | | scan.tif |")])))
+        }
+        Way::Row => world
+            .request(world.write("list.checkm", manifest(SINGLE_FILES, &[format!("{url} | | | | | scan.tif | | | | Scan |")]))),
+    }
+}
+
+/// Deposits `/scan.tif` with a behaviour of the server: the item of the object.
+fn deposited(world: &World, way: Way, behaviours: &[Behaviour]) -> Item {
+    world.web.put("/scan.tif", scan());
+    for behaviour in behaviours {
+        world.web.on("/scan.tif", behaviour.clone());
+    }
+    world.deposit(&request(world, way)).pop().expect("an item")
+}
+
+/// The item failed with a note, nothing is kept, and once it is cancelled nothing is staged; with the server mended, and requeued, it is
+/// completed.
+fn check_failure(way: Way, behaviours: &[Behaviour], words: &[&str]) {
+    let world = World::new();
+    let item = deposited(&world, way, behaviours);
+    let shown = format!("{behaviours:?} as {way:?}");
+    assert_eq!(item.status, ItemStatus::Failed, "{shown}: {:?}", item.note);
+    let note = item.note.clone().unwrap_or_default();
+    for word in words {
+        assert!(note.contains(word), "{shown}: {word:?} is not in {note}");
+    }
+    assert!(note.contains("/scan.tif"), "{shown}: {note}");
+    assert_eq!(world.objects(), Vec::<String>::new(), "{shown}");
+    world.ask(item.id, Request::Cancel);
+    world.clear_up();
+    world.web.mend("/scan.tif");
+    world.web.put("/scan.tif", scan());
+    world.ask(item.id, Request::Requeue(None));
+    world.work(item.batch.expect("a batch"));
+    let item = world.item(item.id);
+    assert_eq!(item.status, ItemStatus::Succeeded, "{shown}: {:?}", item.note);
+    assert_eq!(world.deposited(&world.object("scan.tif"), 1), contents(&[("scan.tif", &scan())]), "{shown}");
+    assert!(world.is_nothing_staged(), "{shown}");
+}
+
+fn check_success(way: Way, behaviours: &[Behaviour]) -> World {
+    let world = World::new();
+    let item = deposited(&world, way, behaviours);
+    let shown = format!("{behaviours:?} as {way:?}");
+    assert_eq!(item.status, ItemStatus::Succeeded, "{shown}: {:?} {:?}", item.note, world.problems(item.id));
+    assert_eq!(world.deposited(&world.object("scan.tif"), 1), contents(&[("scan.tif", &scan())]), "{shown}");
+    assert!(world.is_nothing_staged(), "{shown}");
+    world
+}
+
+#[test]
+fn a_file_that_is_not_there_fails_the_item_and_a_requeue_completes_it_when_it_is() {
+    for way in WAYS {
+        check_failure(way, &[Behaviour::NotFound], &["404"]);
+        check_failure(way, &[Behaviour::Status(403)], &["403"]);
+    }
+}
+
+#[test]
+fn a_server_that_fails_twice_is_asked_again() {
+    for way in WAYS {
+        check_success(way, &[Behaviour::FailTimes { times: 2, status: 500 }]);
+        check_success(way, &[Behaviour::Unanswered(2)]);
+        check_success(way, &[Behaviour::RetryAfter { times: 2, value: "0".to_owned() }]);
+    }
+}
+
+#[test]
+fn a_server_that_fails_on_and_on_fails_the_item() {
+    for way in WAYS {
+        check_failure(way, &[Behaviour::Status(503)], &["503"]);
+    }
+}
+
+#[test]
+fn a_connection_that_is_cut_in_the_middle_is_resumed_there() {
+    for way in WAYS {
+        let world = check_success(way, &[Behaviour::CutAfter { bytes: 300_000, times: 1 }]);
+        let resumed = world.web.requests_of("/scan.tif").into_iter().find(|request| {
+            request.header("range").is_some_and(|range| range.starts_with("bytes=") && range != "bytes=0-0")
+        });
+        assert!(resumed.is_some_and(|request| request.header("if-range").is_some()), "{way:?}");
+    }
+}
+
+#[test]
+fn a_connection_that_is_always_cut_fails_the_item() {
+    for way in WAYS {
+        check_failure(way, &[Behaviour::CutAfter { bytes: 1_000, times: 1_000 }], &["broke after"]);
+    }
+}
+
+#[test]
+fn a_file_without_a_length_or_a_validator_is_taken_as_it_comes() {
+    for way in WAYS {
+        check_success(way, &[Behaviour::NoLength, Behaviour::NoHead]);
+        check_success(way, &[Behaviour::UntilClose, Behaviour::NoValidator]);
+        check_success(way, &[Behaviour::NoRanges]);
+    }
+}
+
+#[test]
+fn a_length_that_the_file_does_not_have_fails_the_item() {
+    for way in WAYS {
+        check_failure(way, &[Behaviour::WrongLength(900_000), Behaviour::NoRanges], &[]);
+        check_failure(way, &[Behaviour::WrongLength(500_000)], &["800000", "500000"]);
+    }
+}
+
+#[test]
+fn a_file_without_an_end_fails_the_item() {
+    for way in WAYS {
+        check_failure(way, &[Behaviour::Endless], &["more than"]);
+    }
+}
+
+#[test]
+fn a_server_that_sends_a_byte_and_waits_fails_the_item() {
+    for way in WAYS {
+        check_failure(way, &[Behaviour::Slow], &["stalled"]);
+    }
+}
+
+#[test]
+fn a_file_that_changes_between_two_ranges_is_never_put_together_of_both() {
+    for way in WAYS {
+        let changed: Vec<u8> = scan().into_iter().rev().collect();
+        let behaviours =
+            [Behaviour::CutAfter { bytes: 300_000, times: 1 }, Behaviour::ChangedBetweenRanges(changed.clone())];
+        check_failure(way, &behaviours, &["has changed"]);
+        // With more attempts the new file is deposited, as a whole.
+        let world = World::with("[workers.default]\nmax_attempts = 3\n");
+        world.web.put("/scan.tif", scan());
+        for behaviour in behaviours {
+            world.web.on("/scan.tif", behaviour);
+        }
+        let made = world.submit(&request(&world, way)).expect("is submitted");
+        // Its next attempt comes after a delay.
+        world.work_until(&|| {
+            let items = world.items(made.batch);
+            let waits = items.iter().any(|item| item.retry_count > 0);
+            if waits {
+                world.home.clock.advance(std::time::Duration::from_secs(600));
+            }
+            waits || items.iter().all(|item| item.status.is_ended())
+        });
+        let item = world.work(made.batch).pop().expect("an item");
+        assert_eq!(item.status, ItemStatus::Succeeded, "{way:?}: {:?}", item.note);
+        assert_eq!(world.deposited(&world.object("scan.tif"), 1), contents(&[("scan.tif", &changed)]), "{way:?}");
+    }
+}
+
+#[test]
+fn a_redirect_is_followed_to_an_allowed_host_only() {
+    for way in WAYS {
+        let world = World::new();
+        world.web.put("/elsewhere", scan());
+        world.web.on("/scan.tif", Behaviour::RedirectTo("/elsewhere".into()));
+        let item = world.deposit(&request(&world, way)).pop().expect("an item");
+        assert_eq!(item.status, ItemStatus::Succeeded, "{way:?}: {:?}", item.note);
+        let other = WebDouble::start();
+        other.put("/scan.tif", scan());
+        check_failure(way, &[Behaviour::RedirectTo(other.url("/scan.tif"))], &["ingest.url_hosts"]);
+        assert!(other.requests().is_empty(), "nothing was asked of a host that is not allowed");
+    }
+}
+
+#[test]
+fn a_host_that_is_not_allowed_fails_its_item_and_nothing_is_asked_of_it() {
+    for way in WAYS {
+        for is_private in [false, true] {
+            let home = fixture::home_with(super::world::ONE_ATTEMPT);
+            let world = World::of(home, WebDouble::start());
+            let hosts = if is_private { vec![world.web.authority()] } else { Vec::new() };
+            let policy = Policy { hosts, allow_private_networks: false, ..world.policy() };
+            assert!(world.home.home.download_with(Client::new(policy).expect("a client")));
+            let item = deposited(&world, way, &[]);
+            assert_eq!(item.status, ItemStatus::Failed, "{way:?}");
+            let note = item.note.clone().unwrap_or_default();
+            assert!(note.contains("is not fetched"), "{way:?}: {note}");
+            assert!(note.contains("ingest.url_hosts") || is_private, "{way:?}: {note}");
+            assert!(note.contains("ingest.allow_private_addresses") || !is_private, "{way:?}: {note}");
+            assert!(world.web.requests().is_empty(), "{way:?}");
+        }
+    }
+}
+
+#[test]
+fn a_certificate_that_is_not_right_fails_the_item() {
+    for certificate in [Certificate::OtherHost, Certificate::Expired, Certificate::SelfSigned] {
+        for way in WAYS {
+            let world = World::with_tls(certificate);
+            let item = deposited(&world, way, &[]);
+            let note = item.note.clone().unwrap_or_default();
+            assert_eq!(item.status, ItemStatus::Failed, "{certificate:?} as {way:?}");
+            assert!(note.contains("cannot be trusted"), "{certificate:?} as {way:?}: {note}");
+            assert!(world.is_nothing_staged());
+        }
+    }
+    for way in WAYS {
+        let world = World::with_tls(Certificate::Good);
+        let item = deposited(&world, way, &[]);
+        assert_eq!(item.status, ItemStatus::Succeeded, "{way:?}: {:?}", item.note);
+    }
+}
+
+#[test]
+fn a_manifest_that_is_not_there_fails_the_item_and_a_requeue_completes_it() {
+    for kind in [DepositKind::Auto, DepositKind::Manifest] {
+        let world = World::new();
+        world.serve(&[("a.txt", b"alpha")]);
+        world.web.put("/list.checkm", world.manifest_of(&[("a.txt", b"alpha")]));
+        world.web.on("/list.checkm", Behaviour::NotFound);
+        let items = world.deposit(&DepositRequest { kind, ..world.request("/list.checkm") });
+        let [item] = items.as_slice() else { panic!("one item: {items:?}") };
+        assert_eq!(item.status, ItemStatus::Failed);
+        assert!(item.note.as_deref().is_some_and(|note| note.contains("404")), "{:?}", item.note);
+        world.web.mend("/list.checkm");
+        world.ask(item.id, Request::Requeue(None));
+        let items = world.work(item.batch.expect("a batch"));
+        assert!(items.iter().all(|item| item.status == ItemStatus::Succeeded), "{items:?}");
+        assert_eq!(world.deposited(&world.object("list"), 1), contents(&[("a.txt", b"alpha")]));
+    }
+}
+
+#[test]
+fn a_file_of_a_manifest_that_fails_for_a_while_leaves_those_that_came_where_they_are() {
+    let world = World::new();
+    let large = scan();
+    let files: super::world::Files<'_> = &[("1.bin", &large), ("2.bin", &large[4..]), ("3.bin", b"gamma")];
+    world.serve(files);
+    world.web.on("/3.bin", Behaviour::Status(503));
+    let item = world.deposit(&world.request(world.write("some.checkm", world.manifest_of(files)))).pop().expect("an item");
+    assert_eq!(item.status, ItemStatus::Failed, "{:?}", item.note);
+    world.web.mend("/3.bin");
+    world.ask(item.id, Request::Requeue(None));
+    let item = world.work(item.batch.expect("a batch")).pop().expect("an item");
+    assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
+    assert_eq!(world.deposited(&world.object("some"), 1), contents(files));
+}
