@@ -390,6 +390,7 @@ pages! {
     checkm: "docs/checkm.md",
     coming_from: "docs/coming-from.md",
     deposits: "docs/deposits.md",
+    packages: "docs/packages.md",
     exit_codes: "docs/exit-codes.md",
     first_institution: "docs/first-institution.md",
     fixity: "docs/fixity.md",

@@ -12,7 +12,7 @@ fn institutions_are_added_changed_and_put_away() {
     place.run(["institution", "add", "other.edu"]).fails(2, &["other.edu", "exists already"]);
     place.run(["institution", "set", "other.edu", "--name", "Another"]).succeeds();
     let removed = place.run(["institution", "remove", "other.edu", "--json"]).succeeds().object();
-    assert_keys(&removed, &["institution", "name", "active", "created_at"]);
+    assert_keys(&removed, &["institution", "name", "active", "staging_quota", "created_at"]);
     assert_eq!(removed["active"], false);
     assert_eq!(removed["name"], "Another");
     place.bag("greeting", "hello\n");
@@ -37,7 +37,18 @@ fn collections_have_rules_that_exist() {
     let shown = place.run(with(which("show", "theses"), &["--json"])).succeeds().object();
     assert_keys(
         &shown,
-        &["collection", "institution", "name", "profile", "profile_version", "placement", "held", "created_at"],
+        &[
+            "collection",
+            "institution",
+            "name",
+            "profile",
+            "profile_version",
+            "placement",
+            "held",
+            "public",
+            "embargo_until",
+            "created_at",
+        ],
     );
     assert_eq!(shown["placement"], "Wasabi-OR");
     assert_eq!(shown["held"], true);

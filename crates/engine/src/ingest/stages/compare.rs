@@ -91,6 +91,10 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         decided.write(context)?;
         let standing = standing(context, &findings.description, object.id, object.generation, object.head)?;
         let healed = healed(context, &known)?;
+        if unchanged == 0 && DepositOptions::of(context.item)?.kind() == DepositKind::Metadata {
+            let note = "nothing changed: the object is described so already, no version is made".to_owned();
+            return Ok(Outcome::Skip { to: NOTIFY, note });
+        }
         let kept = if unchanged == 1 { "the file is".to_owned() } else { format!("all {unchanged} files are") };
         let note = format!("nothing changed: {kept} kept already, no version is made{standing}{healed_first}{healed}");
         return Ok(Outcome::Skip { to: NOTIFY, note });
