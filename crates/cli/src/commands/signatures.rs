@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use clap::Subcommand;
-use strongroom_download::{Client, DownloadError, Expected, Policy, Supervision};
+use strongroom_download::{Client, DownloadError, Expected, Policy, Retries, Supervision};
 use strongroom_engine::app::formats::{self, Published};
 use strongroom_engine::app::views::SignaturesView;
 use url::Url;
@@ -134,7 +134,9 @@ fn named_host(url: &str) -> Result<Policy, Failure> {
 fn fetch(url: &str, allowed: &Policy) -> Result<Published, Failure> {
     let failed =
         |error: DownloadError| Failure::new(Exit::OutOfReach, strongroom_engine::chain(&error)).next(by_hand());
-    let client = Client::new(Policy { max_bytes: MAX_BYTES, ..allowed.clone() }).map_err(failed)?;
+    // A person waits.
+    let retries = Retries { attempts: 2, ..Retries::default() };
+    let client = Client::new(Policy { max_bytes: MAX_BYTES, retries, ..allowed.clone() }).map_err(failed)?;
     let mut body = client.open(url, Expected::default(), Supervision::default()).map_err(failed)?;
     let mut bytes = Vec::new();
     body.read_to_end(&mut bytes)
