@@ -352,11 +352,11 @@ impl Event<'_> {
                 error!(topic, key, error = %Plain(*error), "end of task could not be recorded");
             }
             Self::LeaseNotExtended { topic, key, error } => {
-                warn!(topic, key, error = %Plain(*error), "lease not extended")
+                warn!(topic, key, error = %Plain(*error), "lease not extended");
             }
             Self::RegistryUnavailable { act, error } => warn!(act, error = %Plain(*error), "registry unavailable"),
             Self::ThreadNotStarted { name, error } => {
-                error!(name, error = %Plain(*error), "thread could not be started")
+                error!(name, error = %Plain(*error), "thread could not be started");
             }
             Self::TasksReclaimed { topics } => info!(?topics, "tasks of workers that stopped were taken over"),
             Self::DamageFound { store, key, detail } => error!(detail, store, key, "damage found"),
@@ -377,7 +377,7 @@ impl Event<'_> {
                 warn!(store, only_copies, "store replaced; what it lacks is copied from the other stores");
             }
             Self::PlaceNotWatched { place, error } => {
-                warn!(place, error = %Plain(*error), "receiving place could not be scanned")
+                warn!(place, error = %Plain(*error), "receiving place could not be scanned");
             }
             Self::UploadNotFollowed { store, key, error } => {
                 warn!(store, key, error = %Plain(*error), "what is due for an upload could not be done");
