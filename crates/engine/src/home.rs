@@ -14,8 +14,8 @@ use strongroom_registry::{
 use strongroom_storage::{Key, Store};
 
 use crate::EngineError;
-use crate::arks::Ezid;
 use crate::access::{Admission, Availability, StoreAccess, StoreState, by_name};
+use crate::arks::Ezid;
 use crate::identification::Identifiers;
 use crate::journal::{self, JournalEntry};
 use crate::places;

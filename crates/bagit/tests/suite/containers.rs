@@ -5,7 +5,8 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use strongroom_bagit::{
-    BagError, BagFile, CheckOptions, Limits, Report, Scan, Serialization, SingleFile, Source, Verdict, validate, validate_stream,
+    BagError, BagFile, CheckOptions, Limits, Report, Scan, Serialization, SingleFile, Source, Verdict, validate,
+    validate_stream,
 };
 use strongroom_digest::Algorithm;
 use tempfile::TempDir;

@@ -6,11 +6,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use strongroom_digest::{Algorithm, Digest};
-use strongroom_engine::app::{OpContext, items};
-use strongroom_engine::app::deposits::{
-    self, DepositKind, DepositMode, GivenDescription, PackageSource, Request,
-};
+use strongroom_engine::app::deposits::{self, DepositKind, DepositMode, GivenDescription, PackageSource, Request};
 use strongroom_engine::app::views::{ItemId, ItemStatus, ItemView, SubmittedView};
+use strongroom_engine::app::{OpContext, items};
 
 use super::items::problem_line;
 use super::wait::{Ended, Waiting, wait};
@@ -261,7 +259,9 @@ fn wait_for_all(call: &OpContext, submitted: &SubmittedView, context: &Context, 
         let of_rows: Vec<ItemId> =
             page.items.iter().filter(|item| item.action.as_str() != EXPAND_BATCH).map(|item| item.item).collect();
         after = page.next;
-        let exit = if of_rows.is_empty() { Exit::Done } else {
+        let exit = if of_rows.is_empty() {
+            Exit::Done
+        } else {
             wait(call, &of_rows, context, waiting, &mut |item| told(call, &item, context))?
         };
         match exit {

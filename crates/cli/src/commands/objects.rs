@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use strongroom_engine::app::views::{CopyState, CopyView, EventView, FileView, ObjectState, ObjectView};
 use strongroom_engine::app::objects::NewDescription;
+use strongroom_engine::app::views::{CopyState, CopyView, EventView, FileView, ObjectState, ObjectView};
 use strongroom_engine::app::{self, OpContext, events, files, objects, versions};
 
 use super::deposit::{self, read_small};

@@ -172,7 +172,10 @@ fn hostile() -> Place {
         place.run(["deposit", &format!("{name}.tar"), "--institution", institution, "--wait"]).succeeds();
     }
     place.write("broken/data/a.txt", "no bag\n");
-    assert_eq!(place.run(["deposit", "broken", "--type", "bag", "--institution", "example.edu", "--wait"]).code, Some(1));
+    assert_eq!(
+        place.run(["deposit", "broken", "--type", "bag", "--institution", "example.edu", "--wait"]).code,
+        Some(1)
+    );
     for store in ["primary", "secondary"] {
         let copies = place.files(&format!("home/stores/{store}"));
         let (copy, _) = copies.into_iter().find(|(_, bytes)| bytes == b"rtl\n").expect("a copy");

@@ -100,7 +100,8 @@ pub fn search(
     let authorized = context.authorize(&OBJECTS_SEARCH)?;
     let scope = authorized.scope_of(search.institution.as_deref())?;
     let digest = search.digest.as_deref().map(digest).transpose()?;
-    let words = search.filter.words.as_deref().map(|words| if is_ark(words) { normal(words) } else { words.to_owned() });
+    let words =
+        search.filter.words.as_deref().map(|words| if is_ark(words) { normal(words) } else { words.to_owned() });
     let filter = SearchFilter { digest: digest.or(search.filter.digest), words, ..search.filter.clone() };
     let found = authorized.read(|tx| search::find(tx, scope, &filter, after, PAGE))?;
     let next = found.last().map(Found::cursor);

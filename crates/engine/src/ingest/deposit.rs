@@ -6,9 +6,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use strongroom_digest::{Algorithm, Digest};
-use strongroom_registry::tenants::{self, Collection, Institution};
 use strongroom_registry::items::{self, NewItem};
 use strongroom_registry::objects::{self, Object};
+use strongroom_registry::tenants::{self, Collection, Institution};
 use strongroom_registry::{BatchId, ItemId, RegistryError, Scope, Transaction, batches};
 
 use super::intake::{PackageSource, bag_part, check_apart};
@@ -262,7 +262,8 @@ fn packages(request: &DepositRequest) -> Result<Vec<Package>, EngineError> {
     let is_single = request.primary_id.is_some() || request.digest.is_some() || !request.local_ids.is_empty();
     if request.sources.len() > 1 && is_single {
         let text = "a primary id, a local id or a digest can only be given for a single deposit";
-        return Err(EngineError::Usage(text.into()).next("deposit each by itself, or list them in a manifest with their identifiers"));
+        return Err(EngineError::Usage(text.into())
+            .next("deposit each by itself, or list them in a manifest with their identifiers"));
     }
     for source in &request.sources {
         check_source(source, request)?;
@@ -422,11 +423,15 @@ pub fn describe(
     by: &JournalEntry,
 ) -> Result<Deposited, EngineError> {
     if described.is_empty() {
-        return Err(EngineError::Usage("there is no object to describe".into()).next("name an object and a file that describes it"));
+        return Err(EngineError::Usage("there is no object to describe".into())
+            .next("name an object and a file that describes it"));
     }
     if described.len() > MOST_DESCRIBED {
-        return Err(EngineError::Usage(format!("the table has {} rows, and at most {MOST_DESCRIBED} are taken", described.len()))
-            .next("split it into several tables"));
+        return Err(EngineError::Usage(format!(
+            "the table has {} rows, and at most {MOST_DESCRIBED} are taken",
+            described.len()
+        ))
+        .next("split it into several tables"));
     }
     let batch = BatchId::new();
     let (described, by, workflows) = (described.to_vec(), by.clone(), home.registry.workflows());

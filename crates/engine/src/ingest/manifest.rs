@@ -47,7 +47,11 @@ pub(crate) struct FileRow {
 ///
 /// # Errors
 /// It cannot be read, or it is larger than 1 GiB.
-pub(crate) fn spool(home: &Home, source: &PackageSource, go_on: &dyn Fn() -> Result<(), StageError>) -> Result<File, StageError> {
+pub(crate) fn spool(
+    home: &Home,
+    source: &PackageSource,
+    go_on: &dyn Fn() -> Result<(), StageError>,
+) -> Result<File, StageError> {
     let mut body: Box<dyn Read> = match source {
         PackageSource::LocalPath(path) => Box::new(File::open(path).map_err(|error| unreadable(path, &error))?),
         PackageSource::Url(url) => Box::new(Download::open(home, url.as_str(), Expected::default())?),
@@ -85,7 +89,8 @@ pub(crate) fn read_options(profile: Option<ManifestProfile>) -> ReadOptions {
 /// # Errors
 /// It has errors: all of them.
 pub(crate) fn check(manifest: &mut File, profile: Option<ManifestProfile>) -> Result<Vec<ItemProblem>, StageError> {
-    let options = ValidateOptions { read: read_options(profile), problems: MOST_PROBLEMS, ..ValidateOptions::default() };
+    let options =
+        ValidateOptions { read: read_options(profile), problems: MOST_PROBLEMS, ..ValidateOptions::default() };
     let report = validate(BufReader::new(&mut *manifest), &options)
         .map_err(|error| StageError::Transient(format!("could not read the manifest: {error}")))?;
     manifest.seek(SeekFrom::Start(0)).map_err(|error| StageError::Transient(error.to_string()))?;
@@ -207,7 +212,15 @@ impl Downloading {
             let check = move || if watched.upgrade().is_some() { Ok(()) } else { Err("it is not needed any more") };
             download(&client, &url, expected, Supervision::new(check), &to);
         });
-        Ok(Self { row, parts, current: Vec::new(), position: 0, has_ended: false, failure: None, _is_wanted: is_wanted })
+        Ok(Self {
+            row,
+            parts,
+            current: Vec::new(),
+            position: 0,
+            has_ended: false,
+            failure: None,
+            _is_wanted: is_wanted,
+        })
     }
 
     /// Waits for the answer of the server: the size of the file, where it says it.

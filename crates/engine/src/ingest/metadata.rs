@@ -1,10 +1,10 @@
 //! What describes an object: what the depositor gives, what files of the package say, and the files that are kept of both.
 
 use strongroom_metadata::{Element, Field, Limits, Reading, Record, Sources, merge};
-use strongroom_registry::{Description, Format};
 use strongroom_registry::interim::{self, InterimFile};
 use strongroom_registry::items::ItemProblem;
 use strongroom_registry::objects::Object;
+use strongroom_registry::{Description, Format};
 use strongroom_storage::{Durability, Key, PutOptions};
 
 use super::area::metadata_row;
@@ -40,7 +40,9 @@ pub(crate) struct Found {
 
 /// What a depositor gives, as a record.
 pub(crate) fn given_record(given: &GivenDescription) -> Result<Record, EngineError> {
-    let unusable = |error: strongroom_metadata::MetadataError| EngineError::Usage(format!("the description cannot be used: {error}"));
+    let unusable = |error: strongroom_metadata::MetadataError| {
+        EngineError::Usage(format!("the description cannot be used: {error}"))
+    };
     let mut record = match &given.metadata {
         Some(value) => {
             strongroom_metadata::read_json(value.to_string().as_bytes(), &Limits::default()).map_err(unusable)?
@@ -65,9 +67,9 @@ pub fn read_description(name: &str, bytes: &[u8]) -> Result<serde_json::Value, E
     let limits = Limits::default();
     let ending = name.rsplit_once('.').map_or_else(String::new, |(_, ending)| ending.to_ascii_lowercase());
     let record = match ending.as_str() {
-        "xml" => strongroom_metadata::read_dublin_core(bytes, &limits)
-            .map(|reading| reading.record)
-            .or_else(|error| strongroom_metadata::read_datacite(bytes, &limits).map(|found| found.record).map_err(|_| error)),
+        "xml" => strongroom_metadata::read_dublin_core(bytes, &limits).map(|reading| reading.record).or_else(|error| {
+            strongroom_metadata::read_datacite(bytes, &limits).map(|found| found.record).map_err(|_| error)
+        }),
         "json" => strongroom_metadata::read_json(bytes, &limits),
         "csv" => strongroom_metadata::read_csv(bytes, &limits),
         _ => strongroom_metadata::read_erc(bytes, &limits).map(|reading| reading.record),
@@ -139,7 +141,11 @@ pub(crate) fn read(
     if let (Some(given), Some(found)) = (&given.ark, &ids.ark)
         && given != found
     {
-        return Err(invalid(problems, ERC, format!("it says that the object is {found}, and the deposit that it is {given}")));
+        return Err(invalid(
+            problems,
+            ERC,
+            format!("it says that the object is {found}, and the deposit that it is {given}"),
+        ));
     }
     let shown = |field| merged.record.first(field).map(|value| value.chars().take(LONGEST_SHOWN).collect::<String>());
     Ok(Found {

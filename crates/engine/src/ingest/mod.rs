@@ -22,14 +22,14 @@ mod sweep;
 mod version;
 mod workflow;
 
+pub(crate) use batch::OF_BATCHES;
+pub(crate) use deposit::{DepositOptions, object_name_fault};
 pub use deposit::{DepositRequest, Deposited, GivenDescription, NewDescription, deposit, describe};
+pub use intake::PackageSource;
+pub(crate) use intake::{bag_name, bag_part};
 pub use kind::{DepositKind, DepositMode};
 pub(crate) use metadata::description_record;
 pub use metadata::{read_description, read_descriptions};
-pub(crate) use batch::OF_BATCHES;
-pub(crate) use deposit::{DepositOptions, object_name_fault};
-pub use intake::PackageSource;
-pub(crate) use intake::{bag_name, bag_part};
 pub(crate) use stages::validate::item_problem;
 pub(crate) use submission::{Package, Submission, submit};
 pub(crate) use sweep::finish_discarding;

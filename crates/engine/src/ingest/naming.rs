@@ -190,7 +190,8 @@ mod tests {
 
     #[test]
     fn local_ids_stand_in_one_text_or_in_several_and_count_once() {
-        let found = Identifiers::parse(Some("ark:99999/fk4abc"), &["a; a ;;b".to_owned(), "b".to_owned()]).expect("ids");
+        let found =
+            Identifiers::parse(Some("ark:99999/fk4abc"), &["a; a ;;b".to_owned(), "b".to_owned()]).expect("ids");
         assert_eq!(found.local_ids, ["a", "b"]);
         assert_eq!(found.ark.as_deref(), Some("ark:/99999/fk4abc"));
         assert_eq!(found.object_name(DepositKind::File, "x.tif"), "a");

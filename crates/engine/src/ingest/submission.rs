@@ -87,7 +87,8 @@ pub(crate) fn submit(
         let of = (*institution, package.item);
         let object = naming::object_of(tx, of, &ids, (&identifier, options.is_named))?;
         let object = object.map_err(|text| {
-            EngineError::Refused(text).next("give one identifier, or \"strongroom objects search\" to see what has which")
+            EngineError::Refused(text)
+                .next("give one identifier, or \"strongroom objects search\" to see what has which")
         })?;
         new.push((package, object, of_package(options, package)?));
     }

@@ -17,7 +17,8 @@ use super::upload::ReceivingKey;
 use super::watch::ScanSummary;
 use super::wholeness;
 use crate::ingest::{
-    DepositKind, DepositOptions, Package, PackageSource, Submission, bag_name, bag_part, is_read, object_name_fault, submit,
+    DepositKind, DepositOptions, Package, PackageSource, Submission, bag_name, bag_part, is_read, object_name_fault,
+    submit,
 };
 use crate::journal::JournalEntry;
 use crate::{EngineError, Home, crash_point};

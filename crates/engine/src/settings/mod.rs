@@ -28,8 +28,8 @@ pub use nearest::{is_near, nearest, nearest_few};
 pub use renamed::OldName;
 pub use stores::{FolderSettings, Location, StoreSettings};
 pub use tree::{
-    ArkStatus, Fixity, Identification, IdentifierSettings, Ingest, InstitutionSettings, Log, LogFormat, MinterKind, Receiving,
-    RegistrySettings, Restoration, Retention, Roles, Settings, Staging, Workers, topics,
+    ArkStatus, Fixity, Identification, IdentifierSettings, Ingest, InstitutionSettings, Log, LogFormat, MinterKind,
+    Receiving, RegistrySettings, Restoration, Retention, Roles, Settings, Staging, Workers, topics,
 };
 pub use units::{duration as parse_duration, size as parse_size};
 pub use watch::Watch;

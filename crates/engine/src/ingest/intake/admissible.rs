@@ -47,7 +47,11 @@ pub(crate) fn check_apart(home: &Home, folder: &Path) -> Result<(), EngineError>
 pub(crate) fn check_is_bag(source: &PackageSource) -> Result<(), StageError> {
     let PackageSource::LocalPath(path) = source else { return Ok(()) };
     if path.is_dir() {
-        return if has_tag_files(path).map_err(|error| unreadable(path, &error))? { Ok(()) } else { Err(no_bag(Some("bagit.txt"), "there is no bagit.txt")) };
+        return if has_tag_files(path).map_err(|error| unreadable(path, &error))? {
+            Ok(())
+        } else {
+            Err(no_bag(Some("bagit.txt"), "there is no bagit.txt"))
+        };
     }
     match Source::open(path) {
         Err(BagError::UnknownSerialization { path }) => {

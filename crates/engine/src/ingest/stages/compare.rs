@@ -11,7 +11,8 @@ use strongroom_registry::leases::Hold;
 use strongroom_registry::objects::{self, DEPOSIT, Object};
 use strongroom_registry::versions::{self, NewContent, NewVersion, Version};
 use strongroom_registry::{
-    ContentId, Decision, Description, FileId, ItemId, Layout, RegistryError, Scope, Transaction, VersionState, discarding, parts,
+    ContentId, Decision, Description, FileId, ItemId, Layout, RegistryError, Scope, Transaction, VersionState,
+    discarding, parts,
 };
 
 use super::Findings;
@@ -22,10 +23,10 @@ use crate::fixity;
 use crate::home::NamedStore;
 use crate::ingest::area::is_deposited;
 use crate::ingest::deposit::DepositOptions;
-use crate::ingest::kind::{DepositKind, DepositMode};
 use crate::ingest::kept_copies::heal;
-use crate::ingest::metadata::completed;
+use crate::ingest::kind::{DepositKind, DepositMode};
 use crate::ingest::lease::{expect, fact, hold_object, stores, waits_for_object};
+use crate::ingest::metadata::completed;
 use crate::ingest::paging::{ROWS_AT_ONCE, files_behind, first_page, for_each_page};
 use crate::ingest::placement::bring_up;
 use crate::ingest::sweep;
@@ -263,7 +264,8 @@ fn remove_listed(context: &StageContext<'_>, object: &Object, deleted: &[String]
     }
     let Some(first) = problems.first() else { return Ok(()) };
     let path = first.path.as_deref().unwrap_or_default();
-    let note = format!("the delete list cannot be followed (errors: {}); first: {path}: {}", problems.len(), first.message);
+    let note =
+        format!("the delete list cannot be followed (errors: {}); first: {path}: {}", problems.len(), first.message);
     problems.truncate(MOST_PROBLEMS);
     Err(StageError::Invalid { note, problems })
 }
@@ -473,8 +475,7 @@ fn conflict(
     known_parents: &HashSet<String>,
     seen: &mut HashSet<String>,
 ) -> Result<Option<(String, String)>, RegistryError> {
-    let is_new =
-        |row: &&InterimFile| row.decision == Some(Decision::New) && is_deposited(mode.layout, &row.path);
+    let is_new = |row: &&InterimFile| row.decision == Some(Decision::New) && is_deposited(mode.layout, &row.path);
     // Of a version that has only what was sent, what is kept stands in the way of nothing.
     let keeps_others = object.head > 0 && !mode.replaces;
     // Each folder with the first file in it.

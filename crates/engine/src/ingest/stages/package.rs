@@ -20,11 +20,7 @@ pub(crate) const DELETE_LIST: &str = "mrt-delete.txt";
 /// Most bytes of a delete list.
 const LONGEST_DELETE_LIST: u64 = 16 << 20;
 
-pub(super) fn validate(
-    context: &StageContext<'_>,
-    scan: &Scan,
-    given: DepositOptions,
-) -> Result<Outcome, StageError> {
+pub(super) fn validate(context: &StageContext<'_>, scan: &Scan, given: DepositOptions) -> Result<Outcome, StageError> {
     let mut problems: Vec<ItemProblem> = scan.problems.iter().map(item_problem).collect();
     let mut warnings: Vec<ItemProblem> = context.fact(WARNINGS)?.unwrap_or_default();
     problems.append(&mut warnings);
@@ -38,7 +34,8 @@ pub(super) fn validate(
     if let Some(first) = problems.iter().find(|problem| problem.severity == "error").cloned() {
         let place = first.path.map(|path| format!(" {path}:")).unwrap_or_default();
         let errors = problems.iter().filter(|problem| problem.severity == "error").count();
-        let note = format!("the package is not valid (errors: {errors}); first: {}{place} {}", first.code, first.message);
+        let note =
+            format!("the package is not valid (errors: {errors}); first: {}{place} {}", first.code, first.message);
         return Err(StageError::Invalid { note, problems });
     }
     let description = Description {

@@ -1,9 +1,9 @@
 //! provision: staging space is reserved before a byte is read. No deposit waits while it has space.
 
-use strongroom_registry::tenants;
-use strongroom_registry::{Scope, WaitReason};
 use strongroom_registry::counted;
 use strongroom_registry::interim::{self, Provision};
+use strongroom_registry::tenants;
+use strongroom_registry::{Scope, WaitReason};
 
 use crate::ingest::sweep;
 use crate::workflow::{Outcome, StageContext, StageError};

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use strongroom_registry::items::ItemProblem;
+use strongroom_registry::object_ids::{self, IdKind};
 use strongroom_registry::objects::{self, Object};
 use strongroom_registry::tenants::{self, Collection};
 use strongroom_registry::work;
-use strongroom_registry::object_ids::{self, IdKind};
 use strongroom_registry::{
     GenerationId, Layout, ObjectId, ObjectState, RegistryError, Scope, WaitKey, backfill, interim, items,
 };
@@ -79,7 +79,12 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         if !files.is_empty() {
             interim::put_files(tx, claim, &files)?;
         }
-        let resolved = Resolved { object: object.id, generation: object.generation, placement: placement.clone(), ark: ark.clone() };
+        let resolved = Resolved {
+            object: object.id,
+            generation: object.generation,
+            placement: placement.clone(),
+            ark: ark.clone(),
+        };
         let text = serde_json::to_string(&resolved).map_err(|_| RegistryError::Corrupt {
             wanted: "an object and its placement",
             found: format!("{resolved:?}"),

@@ -104,8 +104,14 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         freeze_head(context, version, own, line)?
     } else {
         let findings: Findings = expect(&known.facts, "findings")?;
-        let making =
-            Making { version, object: &known.object, stores: store_names.clone(), findings, besides: &besides, layout: layout(context)? };
+        let making = Making {
+            version,
+            object: &known.object,
+            stores: store_names.clone(),
+            findings,
+            besides: &besides,
+            layout: layout(context)?,
+        };
         put_rows(context, &making, first, own, line)?
     };
     let (record, first) = put_record(context, &known, besides.place, (own, &head))?;
@@ -463,7 +469,8 @@ fn write_record(
         );
         for page in by_page {
             for (file, path) in page? {
-                record::write_line(out, &Line::Removal(RemovalLine { file, path })).map_err(|error| unwritable(&error))?;
+                record::write_line(out, &Line::Removal(RemovalLine { file, path }))
+                    .map_err(|error| unwritable(&error))?;
             }
         }
         let by_page = pages(

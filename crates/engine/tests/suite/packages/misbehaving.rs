@@ -31,8 +31,9 @@ fn request(world: &World, way: Way) -> DepositRequest {
         Way::Manifest => {
             world.request(world.write("scan.tif.checkm", manifest(OBJECT, &[format!("{url} | | | | | scan.tif |")])))
         }
-        Way::Row => world
-            .request(world.write("list.checkm", manifest(SINGLE_FILES, &[format!("{url} | | | | | scan.tif | | | | Scan |")]))),
+        Way::Row => world.request(
+            world.write("list.checkm", manifest(SINGLE_FILES, &[format!("{url} | | | | | scan.tif | | | | Scan |")])),
+        ),
     }
 }
 
@@ -262,7 +263,8 @@ fn a_file_of_a_manifest_that_fails_for_a_while_leaves_those_that_came_where_they
     let files: super::world::Files<'_> = &[("1.bin", &large), ("2.bin", &large[4..]), ("3.bin", b"gamma")];
     world.serve(files);
     world.web.on("/3.bin", Behaviour::Status(503));
-    let item = world.deposit(&world.request(world.write("some.checkm", world.manifest_of(files)))).pop().expect("an item");
+    let item =
+        world.deposit(&world.request(world.write("some.checkm", world.manifest_of(files)))).pop().expect("an item");
     assert_eq!(item.status, ItemStatus::Failed, "{:?}", item.note);
     world.web.mend("/3.bin");
     world.ask(item.id, Request::Requeue(None));

@@ -5,8 +5,10 @@ use std::path::Path;
 
 use strongroom_bagit::{CheckOptions, Verdict, validate};
 use strongroom_engine::ingest::{DepositMode, DepositRequest};
-use strongroom_engine::restoration::{RestorationTarget, RestorePathsRequest, RestoreRequest, request_object, request_paths};
 use strongroom_engine::journal::JournalEntry;
+use strongroom_engine::restoration::{
+    RestorationTarget, RestorePathsRequest, RestoreRequest, request_object, request_paths,
+};
 use strongroom_registry::{ItemStatus, Scope};
 use tempfile::TempDir;
 
@@ -14,7 +16,8 @@ use super::world::{Files, World, contents};
 use crate::fixture::INSTITUTION;
 use crate::restoration::{restored, to};
 
-const FILES: Files<'static> = &[("a.txt", b"one"), ("bag-info.txt", b"no tags"), ("b/c.txt", b"two"), ("manifest-md5.txt", b"x")];
+const FILES: Files<'static> =
+    &[("a.txt", b"one"), ("bag-info.txt", b"no tags"), ("b/c.txt", b"two"), ("manifest-md5.txt", b"x")];
 
 /// Path and bytes of every file of a tar.
 fn of_tar(path: &Path) -> BTreeMap<String, Vec<u8>> {
