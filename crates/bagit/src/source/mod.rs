@@ -325,7 +325,7 @@ impl Source {
             gate.set_plain_paths();
         }
         match (source.input, source.serialization) {
-            (Input::Single { file, body }, _) => single::scan(file, body, &mut gate, visit)?,
+            (Input::Single { file, body }, _) => single::scan(&file, body, &mut gate, visit)?,
             (Input::Directory { folder, name }, _) if has_plain_paths => {
                 drop(name);
                 directory::scan(&folder, &mut gate, visit)?;

@@ -18,7 +18,7 @@ pub struct SingleFile {
 }
 
 pub(super) fn scan(
-    file: SingleFile,
+    file: &SingleFile,
     body: Box<dyn Read + Send>,
     gate: &mut Gate,
     mut visit: Visitor<'_>,

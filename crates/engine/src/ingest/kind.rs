@@ -152,9 +152,8 @@ pub(crate) fn recognize(path: &Path) -> Result<DepositKind, EngineError> {
     Ok(match Source::open(path).and_then(holds_bag) {
         Ok(true) => DepositKind::Bag,
         Ok(false) if is_container_name(&name) => DepositKind::Container,
-        Ok(false) => DepositKind::File,
         Err(_) if is_container_name(&name) => DepositKind::Bag,
-        Err(_) => DepositKind::File,
+        Ok(false) | Err(_) => DepositKind::File,
     })
 }
 

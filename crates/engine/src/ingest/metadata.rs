@@ -123,7 +123,9 @@ pub(crate) fn read(
     // Where the depositor says who, what and when in Dublin Core, ERC says the same.
     for (field, values) in form.implied_erc().fields() {
         if form.values(field).is_empty() {
-            values.iter().for_each(|value| drop(record.add(field, value)));
+            for value in values {
+                drop(record.add(field, value));
+            }
         }
     }
     let merged = merge(&Sources {
@@ -292,16 +294,16 @@ pub(crate) fn stage(
     for id in ark.iter().chain(said.local_ids.iter().filter(|id| !is_ark(id))) {
         record.add(Field::Where, id).map_err(|error| StageError::fatal(error.to_string()))?;
     }
-    let mut files = vec![put(context, "erc.txt", "text/plain", strongroom_metadata::write_erc(&record))?];
+    let mut files = vec![put(context, "erc.txt", "text/plain", &strongroom_metadata::write_erc(&record))?];
     let dublin_core = record.dublin_core();
     if !dublin_core.is_empty() {
-        files.push(put(context, "dc.xml", "application/xml", strongroom_metadata::write_dublin_core(&dublin_core))?);
+        files.push(put(context, "dc.xml", "application/xml", &strongroom_metadata::write_dublin_core(&dublin_core))?);
     }
     Ok(files)
 }
 
 /// Puts a file of metadata into staging.
-fn put(context: &StageContext<'_>, name: &str, mime: &str, text: String) -> Result<InterimFile, StageError> {
+fn put(context: &StageContext<'_>, name: &str, mime: &str, text: &str) -> Result<InterimFile, StageError> {
     let item = context.item.id;
     let place = context.registry().read(|tx| interim::staging_place(tx, item))?;
     let lost = || StageError::StagingLost("nothing in staging is reserved for the deposit".into());

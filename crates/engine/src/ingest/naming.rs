@@ -99,7 +99,8 @@ pub(crate) fn name_of_id(id: &str) -> String {
         if matches!(character, '/' | '%') || character.is_control() {
             let mut bytes = [0; 4];
             for byte in character.encode_utf8(&mut bytes).bytes() {
-                name.push_str(&format!("%{byte:02X}"));
+                name.push('%');
+                name.push_str(&hex(byte));
             }
         } else {
             name.push(character);
@@ -118,6 +119,10 @@ pub(crate) fn name_of_id(id: &str) -> String {
         name.push_str(digest.get(..32).unwrap_or(&digest));
     }
     name
+}
+
+fn hex(byte: u8) -> String {
+    format!("{byte:02X}")
 }
 
 /// The name of an object by that of its package: the file name, for containers and manifests without their ending.

@@ -298,6 +298,7 @@ impl ItemStatus {
     }
 }
 
+#[expect(clippy::derivable_impls, reason = "the macro derives the same for every enum")]
 impl Default for PublicAccess {
     fn default() -> Self {
         Self::None

@@ -74,6 +74,7 @@ pub struct CollectionRules {
     pub embargo_until: Option<Time>,
 }
 
+#[expect(clippy::ref_option, reason = "serde passes a reference")]
 fn as_text<S: serde::Serializer>(time: &Option<Time>, serializer: S) -> Result<S::Ok, S::Error> {
     time.map(|time| time.to_string()).serialize(serializer)
 }

@@ -101,7 +101,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         return Ok(Outcome::Skip { to: NOTIFY, note });
     }
     let has_more = decided.has_written;
-    let version = prepare(context, &resolved.placement, object, findings, decided.last)?;
+    let version = prepare(context, &resolved.placement, object, &findings, decided.last)?;
     if has_more {
         put_contents(context, &version)?;
     }
@@ -527,7 +527,7 @@ fn prepare(
     context: &StageContext<'_>,
     placement: &str,
     object: &Object,
-    findings: Findings,
+    findings: &Findings,
     last: Vec<InterimFile>,
 ) -> Result<Version, StageError> {
     let options = DepositOptions::of(context.item)?;

@@ -110,15 +110,20 @@ fn take(
         staging.borrow_mut().take(entry, bytes)
     });
     let mut staging = staging.into_inner();
-    let scan = match (staging.stopped(), scanned) {
-        (Some(Stopped::NoRoom(bytes)), _) => return Ok(Taken::NoRoom(bytes)),
-        // Also where a stage that was interrupted takes it for a failure of the download.
-        (Some(Stopped::Failed(failure @ StageError::Interrupted(_))), _) => return Err(failure),
-        (_, Err(failure)) => return Err(failure),
-        (Some(Stopped::Failed(failure)), _) => return Err(failure),
-        (None, Ok(Err(BagError::Visit(error)))) => return Err(StageError::Transient(error.to_string())),
-        (None, Ok(Err(error))) => return Err(bag_trouble(error)),
-        (None, Ok(Ok(scan))) => scan,
+    let failure = match staging.stopped() {
+        Some(Stopped::NoRoom(bytes)) => return Ok(Taken::NoRoom(bytes)),
+        // What interrupts the stage makes its download fail, too.
+        Some(Stopped::Failed(failure @ StageError::Interrupted(_))) => return Err(failure),
+        Some(Stopped::Failed(failure)) => Some(failure),
+        None => None,
+    };
+    let scanned = scanned?;
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    let scan = match scanned {
+        Err(BagError::Visit(error)) => return Err(StageError::Transient(error.to_string())),
+        scanned => scanned.map_err(bag_trouble)?,
     };
     staging.release_spool()?;
     Ok(Taken::Whole(scan, staging.end()?))
@@ -207,19 +212,19 @@ fn stage_download(
 ) -> Result<u64, StageError> {
     let size = download.open()?.or(download.row.size);
     let (path, modified) = (download.row.path.clone(), download.row.modified);
-    let (size, taken) = match size {
-        Some(size) => (size, staging.take(&BagFile::new(path, size, modified), download)),
-        None => {
-            let mut spooled = spool_unknown(context, staging, download)?;
-            let size = spooled.metadata().map_err(unspooled)?.len();
-            (size, staging.take(&BagFile::new(path, size, modified), &mut spooled))
-        }
+    let (size, taken) = if let Some(size) = size {
+        (size, staging.take(&BagFile::new(path, size, modified), download))
+    } else {
+        let mut spooled = spool_unknown(context, staging, download)?;
+        let size = spooled.metadata().map_err(|error| unspooled(&error))?.len();
+        (size, staging.take(&BagFile::new(path, size, modified), &mut spooled))
     };
     let Err(error) = taken else { return Ok(size) };
     match (download.failure(), staging.stopped()) {
         (_, Some(Stopped::NoRoom(bytes))) => Err(StageError::Transient(format!("no room for more than {bytes} bytes"))),
-        (_, Some(Stopped::Failed(failure @ StageError::Interrupted(_)))) | (Some(failure), _) => Err(failure),
-        (None, Some(Stopped::Failed(failure))) => Err(failure),
+        (_, Some(Stopped::Failed(failure @ StageError::Interrupted(_))))
+        | (Some(failure), _)
+        | (None, Some(Stopped::Failed(failure))) => Err(failure),
         (None, None) => Err(StageError::Transient(error.to_string())),
     }
 }
@@ -230,7 +235,7 @@ fn spool_unknown(
     staging: &mut Staging<'_, '_>,
     download: &mut Downloading,
 ) -> Result<File, StageError> {
-    let mut file = tempfile::tempfile().map_err(unspooled)?;
+    let mut file = tempfile::tempfile().map_err(|error| unspooled(&error))?;
     let mut buffer = vec![0; 256 << 10];
     let mut bytes = 0_u64;
     loop {
@@ -238,17 +243,17 @@ fn spool_unknown(
         let length = match download.read(&mut buffer) {
             Ok(0) => break,
             Ok(length) => length,
-            Err(error) => return Err(download.failure().unwrap_or_else(|| unspooled(error))),
+            Err(error) => return Err(download.failure().unwrap_or_else(|| unspooled(&error))),
         };
         bytes += length as u64;
         staging.make_room(bytes)?;
-        file.write_all(buffer.get(..length).unwrap_or_default()).map_err(unspooled)?;
+        file.write_all(buffer.get(..length).unwrap_or_default()).map_err(|error| unspooled(&error))?;
     }
-    file.seek(SeekFrom::Start(0)).map_err(unspooled)?;
+    file.seek(SeekFrom::Start(0)).map_err(|error| unspooled(&error))?;
     Ok(file)
 }
 
-fn unspooled(error: io::Error) -> StageError {
+fn unspooled(error: &io::Error) -> StageError {
     StageError::Transient(format!("could not write a temporary file: {error}"))
 }
 

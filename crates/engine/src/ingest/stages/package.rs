@@ -20,7 +20,7 @@ pub(crate) const DELETE_LIST: &str = "mrt-delete.txt";
 /// Most bytes of a delete list.
 const LONGEST_DELETE_LIST: u64 = 16 << 20;
 
-pub(super) fn validate(context: &StageContext<'_>, scan: &Scan, given: DepositOptions) -> Result<Outcome, StageError> {
+pub(super) fn validate(context: &StageContext<'_>, scan: &Scan, given: &DepositOptions) -> Result<Outcome, StageError> {
     let mut problems: Vec<ItemProblem> = scan.problems.iter().map(item_problem).collect();
     let mut warnings: Vec<ItemProblem> = context.fact(WARNINGS)?.unwrap_or_default();
     problems.append(&mut warnings);
@@ -28,8 +28,8 @@ pub(super) fn validate(context: &StageContext<'_>, scan: &Scan, given: DepositOp
     if scan.files == 0 && given.kind() != DepositKind::Metadata && !is_broken {
         problems.push(problem("error", "package.empty", None, "the package has no files".to_owned()));
     }
-    let found = metadata::read(context, &given, &mut problems)?;
-    let deleted = delete_list(context, &given)?;
+    let found = metadata::read(context, given, &mut problems)?;
+    let deleted = delete_list(context, given)?;
     context.task.check()?;
     if let Some(first) = problems.iter().find(|problem| problem.severity == "error").cloned() {
         let place = first.path.map(|path| format!(" {path}:")).unwrap_or_default();

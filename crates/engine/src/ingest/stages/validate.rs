@@ -45,7 +45,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let scan: Scan = expect(&facts, "fetched")?;
     let given = DepositOptions::of(item)?;
     if given.kind() != DepositKind::Bag {
-        return package::validate(context, &scan, given);
+        return package::validate(context, &scan, &given);
     }
     let evidence = StagedBag { context, readings: Readings::default(), first };
     let profiles = Arc::new(RecordedProfiles::of(context.registry()));
