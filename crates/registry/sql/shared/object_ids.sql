@@ -24,7 +24,7 @@ SELECT 1 AS found FROM object_ids WHERE kind = 'ark' AND value = ?2 AND institut
 UPDATE objects SET ark = ?2 WHERE id = ?1 AND (ark IS NULL OR state = 'new') AND coalesce(ark, '') <> ?2
 -- Takes an ARK away from an object without versions, where it belongs to another one now.
 -- name: object_ids.clear_ark
-UPDATE objects SET ark = NULL WHERE institution_id = ?1 AND ark = ?2 AND identifier <> ?3 AND state = 'new'
+UPDATE objects SET ark = NULL WHERE institution_id = ?1 AND identifier = ?2 AND ark = ?3 AND state = 'new'
 -- name: object_ids.arks_of
 SELECT value FROM object_ids WHERE institution_id = ?1 AND object_identifier = ?2 AND kind = 'ark' ORDER BY created_at, value
 -- An ARK that is recorded already, for whichever object, stays as it is.

@@ -93,7 +93,7 @@ pub fn name(tx: &mut dyn Transaction, naming: &Naming<'_>) -> Result<Named, Regi
             let parameters = [naming.institution.into(), kind.as_str().into(), (*value).into(), (&object).into()];
             tx.execute(Statement("object_ids.set"), &parameters)?;
             if *kind == IdKind::Ark {
-                let parameters = [naming.institution.into(), (*value).into(), (&object).into()];
+                let parameters = [naming.institution.into(), owner.into(), (*value).into()];
                 tx.execute(Statement("object_ids.clear_ark"), &parameters)?;
             }
         }

@@ -9,6 +9,7 @@ mod endings;
 mod events;
 mod fences;
 mod identification;
+mod identifying;
 mod isolation;
 mod journal;
 mod marks;
@@ -132,6 +133,10 @@ macro_rules! conformance_suite {
             identification {
                 files_of_other_signatures_are_behind_until_they_are_identified_anew
                 what_nobody_sees_yet_or_nobody_may_see_is_not_behind
+            }
+            identifying {
+                a_name_that_is_recorded_already_is_not_chosen
+                an_ark_of_an_object_without_versions_can_move_to_another_and_leaves_it_there_alone
             }
             restorations {
                 a_list_is_noted_once_for_each_object_and_goes_as_work_items_are_made

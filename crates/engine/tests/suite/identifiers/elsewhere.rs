@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use strongroom_engine::Home;
+use strongroom_engine::rebuild;
 use strongroom_engine::settings::Settings;
 
 use super::*;
@@ -13,6 +14,7 @@ fn rebuilt_from(home: &TestHome, double: &EzidDouble) -> TestHome {
     let fresh = home_with(&settings(double));
     copy_stores(home, &fresh);
     rebuilt(&fresh, fixture::KEPT_IN[0]);
+    rebuild::adopt(&fresh, &rebuild::AdoptRequest::default(), &mut |_| {}).expect("adopts");
     fresh
 }
 
