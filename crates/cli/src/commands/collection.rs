@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use strongroom_engine::app::collections;
-use strongroom_engine::app::views::PublicAccess;
+use strongroom_engine::app::views::{CollectionView, PublicAccess};
 
 use super::values::time;
 use crate::context::Context;
@@ -123,7 +123,7 @@ pub(crate) fn run(command: Collection, context: &Context) -> Outcome {
         Collection::List { institution, options } => {
             let found = collections::list(&call, institution.as_deref())?;
             let columns = ["institution", "collection", "name", "profile", "placement", "held"];
-            let mut table = context.output.table(&columns).with(options.table);
+            let mut table = context.output.table(&columns).with::<CollectionView>(options.table);
             for collection in options.of(found) {
                 let profile = match (&collection.profile, collection.profile_version) {
                     (Some(profile), Some(version)) => format!("{profile} version {version}"),

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use strongroom_engine::app::views::{CopyState, CopyView, EventView, FileView, ObjectState, ObjectView};
 use strongroom_engine::app::objects::NewDescription;
+use strongroom_engine::app::views::{
+    CopyState, CopyView, EventView, FileView, FoundView, ObjectState, ObjectView, VersionView,
+};
 use strongroom_engine::app::{self, OpContext, events, files, objects, versions};
 
 use super::deposit::{self, read_small};
@@ -207,7 +209,7 @@ fn list(call: &OpContext, filter: &Filter, context: &Context) -> Outcome {
     let wanted = objects::Filter { institution, state: state.transpose()?, collection, since, listing };
     let columns = ["identifier", "title", "health", "files", "bytes"];
     let extra = ["created_at", "versions", "collection", "object"];
-    let mut table = context.output.table(&columns).with(filter.options.table).if_room(&extra).in_full(&[
+    let mut table = context.output.table(&columns).with::<ObjectView>(filter.options.table).if_room(&extra).in_full(&[
         "object",
         "identifier",
         "title",
@@ -247,7 +249,7 @@ fn search(call: &OpContext, query: Query, context: &Context) -> Outcome {
             &["identifier", "title", "state", "versions", "files", "bytes", "created_at", "updated_at", "object"],
         )
     };
-    let mut table = context.output.table(columns).with(query.options.table).in_full(in_full);
+    let mut table = context.output.table(columns).with::<FoundView>(query.options.table).in_full(in_full);
     app::arranged(
         query.options.oldest_first(),
         |after| objects::search(call, &search, after.as_ref()),
@@ -278,7 +280,7 @@ fn list_files(
     let mut table = context
         .output
         .table(&columns)
-        .with(options.table)
+        .with::<FileView>(options.table)
         .if_room(&["format_name", "format_warning"])
         .in_full(&in_full);
     app::arranged(
@@ -322,7 +324,7 @@ fn list_events(
     let columns = ["time", "type", "outcome", "stores", "path"];
     let extra = ["actor", "detail", "outcome_detail"];
     let in_full = ["time", "type", "outcome", "stores", "path", "actor", "agent", "detail", "outcome_detail"];
-    let mut table = context.output.table(&columns).with(options.table).if_room(&extra).in_full(&in_full);
+    let mut table = context.output.table(&columns).with::<EventView>(options.table).if_room(&extra).in_full(&in_full);
     let page = |after| events::list(call, object, filter, after);
     let is_long = options.table.long;
     app::arranged(options.oldest_first(), page, |event| match event.stores.as_slice() {
@@ -338,7 +340,7 @@ fn list_events(
 fn list_versions(call: &OpContext, object: &str, options: &ListOptions, context: &Context) -> Outcome {
     let columns = ["version", "published_at", "files", "bytes", "user", "message"];
     let in_full = ["version", "state", "part", "parts", "published_at", "files", "bytes", "user", "item", "message"];
-    let mut table = context.output.table(&columns).with(options.table).in_full(&in_full);
+    let mut table = context.output.table(&columns).with::<VersionView>(options.table).in_full(&in_full);
     for version in options.of(versions::list(call, object)?) {
         table.row(&version)?;
     }

@@ -76,6 +76,10 @@ macro_rules! report {
         pub(crate) struct $name {
             $(pub(crate) $field: $type,)*
         }
+
+        impl strongroom_engine::app::views::View for $name {
+            const FIELDS: &'static [&'static str] = &[$(stringify!($field)),*];
+        }
     };
 }
 pub(crate) use report;

@@ -233,7 +233,8 @@ fn what_is_missing_or_cannot_be_read_is_told_after_the_rest_was_done() {
     assert_eq!(answer.code, Some(5), "{answer:?}");
     assert_eq!(paths(&answer), ["a.pdf"]);
     for (name, code) in [("closed.pdf", "unavailable"), ("nothing", "not_found"), ("closed", "unavailable")] {
-        let told = answer.stderr.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("an object"));
+        let told =
+            answer.stderr.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("an object"));
         let mut of_name =
             told.filter(|told| told["error"].as_str().is_some_and(|text| text.contains(&format!("identify {name}: "))));
         let told = of_name.next().unwrap_or_else(|| panic!("{name}: {answer:?}"));
@@ -242,8 +243,7 @@ fn what_is_missing_or_cannot_be_read_is_told_after_the_rest_was_done() {
     }
     let answer = place.run(["identify", "nothing"]).fails(3, &[]);
     assert_eq!(
-        answer.stderr,
-        "error: could not identify nothing: No such file or directory\n  next: check the path\n",
+        answer.stderr, "error: could not identify nothing: No such file or directory\n  next: check the path\n",
         "{answer:?}"
     );
     let listed = place.run(["identify", "nothing", "--format", "sf-csv"]);

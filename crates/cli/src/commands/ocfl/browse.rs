@@ -119,7 +119,7 @@ pub(super) fn list(which: &Which, version: Option<VersionNumber>, options: Table
 }
 
 fn list_objects(root: &LocalRoot, options: TableOptions, context: &Context) -> Outcome {
-    let mut table = context.output.table(&["head", "updated_at", "name", "object"]).with(options);
+    let mut table = context.output.table(&["head", "updated_at", "name", "object"]).with::<ObjectLine>(options);
     let mut broken = 0_u64;
     for object in root.objects() {
         let line = match object.map(|object| (object.summary(), object)) {
@@ -162,7 +162,7 @@ fn list_files(
     let summary = object.summary()?;
     let version = summary.version(version)?;
     let algorithm = summary.header.algorithm;
-    let mut table = context.output.table(&["size", "digest", "path"]).with(options);
+    let mut table = context.output.table(&["size", "digest", "path"]).with::<FileLine>(options);
     let mut failure = None;
     let mut missing = 0_u64;
     object
@@ -222,7 +222,7 @@ pub(super) fn log(
     let mut table = context
         .output
         .table(&["version", "created_at", "files", "added", "changed", "removed", "user", "message"])
-        .with(options);
+        .with::<VersionLine>(options);
     let mut versions = summary.versions;
     if is_newest_first {
         versions.reverse();
@@ -260,7 +260,7 @@ pub(super) fn diff(
         Some(from) => Some(summary.version(Some(from))?),
         None => before(&summary, to),
     };
-    let mut table = context.output.table(&["change", "path"]).with(options);
+    let mut table = context.output.table(&["change", "path"]).with::<DifferenceLine>(options);
     let mut failure = None;
     object
         .differences(from, to, &mut |found| {

@@ -5,6 +5,7 @@ mod background;
 mod batches;
 mod deposits;
 mod events;
+mod fields;
 mod files;
 mod fixity;
 mod formats;
@@ -28,6 +29,7 @@ pub use background::{BackgroundRunView, BackgroundTaskView};
 pub use batches::BatchView;
 pub use deposits::{DepositView, SubmittedView};
 pub use events::EventView;
+pub use fields::View;
 pub use files::{CopyView, DigestsView, FileView};
 pub use fixity::{CoverageView, FindingView, RepairView};
 pub use formats::SignaturesView;
@@ -58,6 +60,6 @@ pub use crate::status::Status;
 pub use strongroom_queue::{TaskId, TaskState};
 pub use strongroom_registry::items::ItemProblem;
 pub use strongroom_registry::{
-    Action, BatchId, BatchState, CopyState, FileId, FindingId, FindingState, ItemId, ItemStatus, ObjectId, ObjectState, PublicAccess,
-    Stage, Time, UploadId,
+    Action, BatchId, BatchState, CopyState, FileId, FindingId, FindingState, ItemId, ItemStatus, ObjectId, ObjectState,
+    PublicAccess, Stage, Time, UploadId,
 };
