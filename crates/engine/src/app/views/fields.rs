@@ -18,15 +18,15 @@ pub trait View {
     }
 }
 
-/// Names the fields of structs, and those that are no keys of their JSON.
+/// Names the fields of structs, and behind a semicolon those that are no keys of their JSON.
 macro_rules! views {
-    ($($view:ident { $($field:ident),* } $(without { $($hidden:ident),* })?)*) => {
+    ($($view:ident { $($field:ident),* $(; $hidden:ident)* })*) => {
         $(impl View for $view {
             const FIELDS: &'static [&'static str] = &[$(stringify!($field)),*];
         }
 
         const _: fn($view) = |view| {
-            let $view { $($field: _,)* $($($hidden: _,)*)? } = view;
+            let $view { $($field: _,)* $($hidden: _,)* } = view;
         };)*
     };
 }
@@ -40,8 +40,8 @@ views! {
     FoundView { object, identifier, title, state, versions, files, bytes, created_at, updated_at, file, path, size, puid }
     FileView {
         file, path, size, digests, puid, mime, format_method, format_name, format_version, format_basis, format_signatures,
-        format_warning, format_others, state, copies
-    } without { expected_copies }
+        format_warning, format_others, state, copies; expected_copies
+    }
     EventView { event, r#type, time, outcome, detail, outcome_detail, object, file, path, stores, agent, actor }
     VersionView { version, state, message, user, item, part, parts, inventory_sha512, files, bytes, created_at, published_at }
     ItemView {
