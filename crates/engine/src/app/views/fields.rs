@@ -61,7 +61,8 @@ views! {
     }
     InstitutionView { institution, name, active, staging_quota, created_at }
     CollectionView {
-        collection, institution, name, profile, profile_version, placement, held, public, embargo_until, created_at
+        collection, institution, name, profile, profile_version, placement, held, public, embargo_until, active,
+        created_at
     }
     ProfileView {
         profile, version, state, origin, source, identifier, stated_version, description, sha256, sha512, added_by, added_at,
