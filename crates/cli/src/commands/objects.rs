@@ -327,14 +327,36 @@ fn list_events(
     let mut table = context.output.table(&columns).with::<EventView>(options.table).if_room(&extra).in_full(&in_full);
     let page = |after| events::list(call, object, filter, after);
     let is_long = options.table.long;
-    app::arranged(options.oldest_first(), page, |event| match event.stores.as_slice() {
-        stores @ [_, _, ..] if !is_long => {
-            table.row_with(&event, &[("stores", counted(stores.len() as u64, "store", "stores"))])
+    app::arranged(options.oldest_first(), page, |event| {
+        if is_long {
+            return table.row_with(&event, &[("path", path_of(&event).unwrap_or_default().to_owned())]);
         }
-        _ => table.row(&event),
+        let mut cells = vec![("path", about(&event))];
+        if let stores @ [_, _, ..] = event.stores.as_slice() {
+            cells.push(("stores", counted(stores.len() as u64, "store", "stores")));
+        }
+        table.row_with(&event, &cells)
     })?;
     table.end("it has no such events")?;
     Ok(Exit::Done)
+}
+
+/// The path that an event is about: of its file, or of the content whose digest it names.
+fn path_of(event: &EventView) -> Option<&str> {
+    event.path.as_deref().or(event.content_path.as_deref())
+}
+
+/// What an event is about, with what makes it another one than those of the same time and type: the algorithm of a digest, and what
+/// kind of identifier was assigned; where it has no path, what was done.
+fn about(event: &EventView) -> String {
+    let Some(path) = path_of(event) else { return event.detail.clone().unwrap_or_default() };
+    let outcome = event.outcome_detail.as_deref().unwrap_or_default();
+    match (event.r#type.as_str(), outcome.split_once(':')) {
+        ("message digest calculation", Some((algorithm, _))) => format!("{path} ({algorithm})"),
+        ("identifier assignment", _) if outcome == path => format!("{path} (path)"),
+        ("identifier assignment", _) => format!("{path} (id)"),
+        _ => path.to_owned(),
+    }
 }
 
 fn list_versions(call: &OpContext, object: &str, options: &ListOptions, context: &Context) -> Outcome {

@@ -313,6 +313,13 @@ impl Layout {
                 !cells().any(|cell| cell.is_number || cell.short.is_some())
             })
             .collect();
+        // Down to which width a column is cut first: objects keep their names.
+        let first_floor: Vec<usize> = (0..count)
+            .map(|column| {
+                let cells = rows.iter().filter_map(|row| row.get(column));
+                cells.filter_map(|cell| fit::whole_name(&cell.text, cell.keep)).max().map_or(FLOOR, |name| name.max(FLOOR))
+            })
+            .collect();
         let least = |layout: &Self, column: usize| {
             let width = layout.widths[column];
             let (of_required, of_others) = ROOM;
@@ -336,6 +343,7 @@ impl Layout {
             layout.widths[last] = layout.widths[last].min(width.saturating_sub(others).max(WRAPPED));
             layout.narrow(width, |column, columns| column != last && is_text[column] && columns > FLOOR);
         }
+        layout.narrow(width, |column, columns| is_text[column] && columns > first_floor[column]);
         for floor in [FLOOR, LAST_FLOOR] {
             layout.narrow(width, |column, columns| is_text[column] && columns > floor);
         }

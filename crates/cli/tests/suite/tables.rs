@@ -377,6 +377,39 @@ fn a_record_is_named_by_a_part_of_its_identifier_that_no_other_has() {
 }
 
 #[test]
+fn an_object_is_named_as_a_table_shows_it() {
+    let place = Place::with_home();
+    place.run(["institution", "add", "library.a-long-name.example.org", "--name", "Library"]).succeeds();
+    for (name, institution) in [("big", "library.a-long-name.example.org"), ("one-big", "example.edu"), ("two-big", "example.edu")]
+    {
+        place.bag(name, name);
+        place.run(["deposit", &format!("{name}.tar"), "--institution", institution, "--wait"]).succeeds();
+    }
+    let named = |text: &str| place.run(["objects", "show", text, "--json"]).succeeds().object()["identifier"].clone();
+    for text in ["library…/big", "library.a…g/big", "lib...big", "example.edu/o…big"] {
+        assert!(named(text).as_str().is_some_and(|name| name.ends_with("big")), "{text}");
+    }
+    let object = named("library…/big");
+    place.run(["objects", "show", "example…big"]).fails(2, &["ambiguous", "example.edu/one-big, example.edu/two-big"]);
+    place.run(["objects", "show", "example…/big"]).fails(3, &["objects list"]);
+    place.run(["objects", "show", "…"]).fails(3, &["objects list"]);
+    let items = place.run(["items", "list", "--object", "library…/big", "--json"]).succeeds().json();
+    assert!(matches!(&items[..], [item] if item["object"] == object), "{items:?}");
+    let shown = place.run_with(&[("COLUMNS", "60")], ["items", "list"]).succeeds().stdout;
+    assert!(shown.contains("…/big ") || shown.contains("example.org/big "), "{shown}");
+    let root = "home/stores/primary/example.edu";
+    let listed = place.run(["ocfl", "ls", root, "--json"]).succeeds().json();
+    for object in &listed {
+        let (id, name) = (object["object"].as_str().unwrap(), object["name"].as_str().unwrap());
+        for text in [format!("{}…{}", &id[..13], &id[id.len() - 12..]), format!("ex…{}", &name[5..])] {
+            let found = place.run(["ocfl", "info", root, &text, "--json"]).succeeds().object();
+            assert_eq!(found["object"], id, "{text}");
+        }
+    }
+    place.run(["ocfl", "info", root, "ex…big"]).fails(2, &["2 objects", "example.edu/one-big"]);
+}
+
+#[test]
 fn why_a_store_cannot_be_used_is_said_in_full() {
     let place = with_object();
     fs::rename(place.path("home/stores/secondary"), place.path("away")).unwrap();

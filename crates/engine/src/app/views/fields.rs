@@ -42,7 +42,7 @@ views! {
         file, path, size, digests, puid, mime, format_method, format_name, format_version, format_basis, format_signatures,
         format_warning, format_others, state, copies; expected_copies
     }
-    EventView { event, r#type, time, outcome, detail, outcome_detail, object, file, path, stores, agent, actor }
+    EventView { event, r#type, time, outcome, detail, outcome_detail, object, file, path, content_path, stores, agent, actor }
     VersionView { version, state, message, user, item, part, parts, inventory_sha512, files, bytes, created_at, published_at }
     ItemView {
         item, batch, action, institution, collection, object, name, part, parts, file, stage, status, priority, attempts,
