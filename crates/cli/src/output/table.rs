@@ -317,7 +317,10 @@ impl Layout {
         let first_floor: Vec<usize> = (0..count)
             .map(|column| {
                 let cells = rows.iter().filter_map(|row| row.get(column));
-                cells.filter_map(|cell| fit::whole_name(&cell.text, cell.keep)).max().map_or(FLOOR, |name| name.max(FLOOR))
+                cells
+                    .filter_map(|cell| fit::whole_name(&cell.text, cell.keep))
+                    .max()
+                    .map_or(FLOOR, |name| name.max(FLOOR))
             })
             .collect();
         let least = |layout: &Self, column: usize| {

@@ -237,6 +237,21 @@ fn tables_fit_the_width_of_the_terminal() {
         snapshot(&place, &format!("others_{width}_columns"), width, shown);
     }
     table_of(&place, 200, &history);
+    let root = "home/stores/primary/example.edu";
+    let long: [&[&str]; 6] = [
+        &["status"],
+        &["signatures", "show"],
+        &["ocfl", "info", root],
+        &["ocfl", "info", root, "example.edu/short"],
+        &["objects", "show", "example.edu/short"],
+        &["items", "show", item],
+    ];
+    for command in long {
+        let lines = table_of(&place, 80, command);
+        assert!(lines.iter().all(|line| !line.ends_with(' ')), "{lines:?}");
+    }
+    let status = table_of(&place, 80, &["status"]).join("\n");
+    assert!(status.contains("to review"), "{status}");
 }
 
 /// The lines of a table of a terminal of this width, none of which is wider.
@@ -380,7 +395,8 @@ fn a_record_is_named_by_a_part_of_its_identifier_that_no_other_has() {
 fn an_object_is_named_as_a_table_shows_it() {
     let place = Place::with_home();
     place.run(["institution", "add", "library.a-long-name.example.org", "--name", "Library"]).succeeds();
-    for (name, institution) in [("big", "library.a-long-name.example.org"), ("one-big", "example.edu"), ("two-big", "example.edu")]
+    for (name, institution) in
+        [("big", "library.a-long-name.example.org"), ("one-big", "example.edu"), ("two-big", "example.edu")]
     {
         place.bag(name, name);
         place.run(["deposit", &format!("{name}.tar"), "--institution", institution, "--wait"]).succeeds();

@@ -2,7 +2,9 @@
 
 use strongroom_bagit::Profile;
 use strongroom_registry::tenants::{self, Collection, CollectionRules};
-use strongroom_registry::{CollectionId, InstitutionId, PublicAccess, RegistryError, Scope, Time, Transaction, profiles};
+use strongroom_registry::{
+    CollectionId, InstitutionId, PublicAccess, RegistryError, Scope, Time, Transaction, profiles,
+};
 
 use super::authorization::{
     COLLECTIONS_ADD, COLLECTIONS_LIST, COLLECTIONS_REMOVE, COLLECTIONS_SET, COLLECTIONS_SHOW, Permission,

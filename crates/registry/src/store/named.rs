@@ -72,7 +72,10 @@ pub fn find<N: Named>(tx: &mut dyn Transaction, scope: Scope, text: &str) -> Res
     match found.as_slice() {
         [] => Err(missing()),
         [one] => Ok((*one).into()),
-        several => Err(RegistryError::Ambiguous { what: N::WHAT, id: text.to_owned(), candidates: listed(several.iter().map(Uuid::to_string).collect()),
+        several => Err(RegistryError::Ambiguous {
+            what: N::WHAT,
+            id: text.to_owned(),
+            candidates: listed(several.iter().map(Uuid::to_string).collect()),
         }),
     }
 }

@@ -115,7 +115,10 @@ pub fn set_institution(
 ) -> Result<(), RegistryError> {
     let now = tx.now()?;
     let state = if active { "active" } else { "deactivated" };
-    tx.execute(Statement("institutions.update"), &[id.into(), name.into(), state.into(), now.into(), staging_quota.into()])?;
+    tx.execute(
+        Statement("institutions.update"),
+        &[id.into(), name.into(), state.into(), now.into(), staging_quota.into()],
+    )?;
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use super::Which;
 use super::names::{find, find_path, name_of};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{TableOptions, counted, printable, report};
+use crate::output::{TableOptions, counted, report};
 use crate::progress;
 
 report! {
@@ -137,7 +137,9 @@ fn list_objects(root: &LocalRoot, options: TableOptions, context: &Context) -> O
         };
         if let Some(error) = &line.error {
             broken += 1;
-            eprintln!("error: could not read an object: {}", printable(error));
+            Failure::new(Exit::No, format!("could not read an object: {error}"))
+                .next("\"strongroom ocfl validate\" names all that is wrong")
+                .tell(context.output.is_json());
             if !context.output.is_json() {
                 continue;
             }
@@ -189,7 +191,9 @@ fn list_files(
         .map_err(|error| failure.take().unwrap_or_else(|| error.into()))?;
     table.end("the version has no files")?;
     if missing > 0 {
-        eprintln!("error: {} missing; \"strongroom ocfl validate\" names all that is wrong", contents(missing));
+        Failure::new(Exit::No, format!("{} missing", contents(missing)))
+            .next("\"strongroom ocfl validate\" names all that is wrong")
+            .tell(context.output.is_json());
         return Ok(Exit::No);
     }
     Ok(Exit::Done)
