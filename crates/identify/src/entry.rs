@@ -99,11 +99,45 @@ impl IdentifiedFile {
 impl Unidentified {
     /// What could not be inspected, and why.
     pub fn new(path: &OsStr, kind: UnidentifiedKind, reason: impl Into<String>) -> Self {
-        Self { path: path.to_owned(), kind, reason: reason.into() }
+        Self { path: path.to_owned(), kind, reason: without_system_codes(&reason.into()) }
     }
+}
+
+/// How the standard library begins the number of an error of the system.
+const SYSTEM_CODE: &str = " (os error ";
+
+/// A text without the numbers of errors of the system, which say nothing that the words before them do not.
+fn without_system_codes(text: &str) -> String {
+    let mut parts = text.split(SYSTEM_CODE);
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once(')') {
+            Some((code, behind)) if !code.is_empty() && code.bytes().all(|digit| digit.is_ascii_digit()) => {
+                shown.push_str(behind);
+            }
+            _ => {
+                shown.push_str(SYSTEM_CODE);
+                shown.push_str(part);
+            }
+        }
+    }
+    shown
 }
 
 /// A time of the file system; nothing where it lies outside the calendar.
 pub(crate) fn timestamp(time: std::io::Result<SystemTime>) -> Option<jiff::Timestamp> {
     jiff::Timestamp::try_from(time.ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_without_numbers_of_the_system() {
+        let reason = |text: &str| Unidentified::new(OsStr::new("a"), UnidentifiedKind::Missing, text).reason;
+        assert_eq!(reason("No such file or directory (os error 2)"), "No such file or directory");
+        assert_eq!(reason("a (os error 5): b (os error 13)"), "a: b");
+        assert_eq!(reason("a (os error x) and (os error "), "a (os error x) and (os error ");
+    }
 }

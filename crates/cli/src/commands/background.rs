@@ -32,7 +32,8 @@ pub(crate) fn run(command: &Background, context: &Context) -> Outcome {
 
 fn list(options: &ListOptions, context: &Context) -> Outcome {
     let call = context.call()?;
-    let mut table = context.output.table(&COLUMNS).with(options.table).in_full(&IN_FULL).wrapping();
+    let mut table =
+        context.output.table(&COLUMNS).with::<BackgroundTaskView>(options.table).in_full(&IN_FULL).wrapping();
     for task in options.of(background::list(&call)?) {
         table.row_with(&task, &cells(&task))?;
     }

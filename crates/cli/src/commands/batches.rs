@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use strongroom_engine::app::items::{Ask, Filter as ItemFilter};
-use strongroom_engine::app::views::{BatchId, BatchState};
+use strongroom_engine::app::views::{BatchId, BatchState, BatchView};
 use strongroom_engine::app::{self, OpContext, batches};
 
 use super::items;
@@ -85,8 +85,12 @@ fn list(filter: &Filter, context: &Context) -> Outcome {
     let wanted = batches::Filter { institution: filter.institution.clone(), state, since, listing };
     let call = context.call()?;
     let columns = ["batch", "created_at", "institution", "state", "items", "succeeded", "failed"];
-    let mut table =
-        context.output.table(&columns).with(filter.options.table).if_room(&["kind", "submitted_by"]).in_full(&[
+    let mut table = context
+        .output
+        .table(&columns)
+        .with::<BatchView>(filter.options.table)
+        .if_room(&["kind", "submitted_by"])
+        .in_full(&[
             "batch",
             "created_at",
             "institution",

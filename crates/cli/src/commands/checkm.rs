@@ -216,7 +216,8 @@ fn tell(problem: &Problem, context: &Context) -> Result<(), Failure> {
 }
 
 fn codes(options: TableOptions, context: &Context) -> Outcome {
-    let mut table = context.output.table(&["code", "strict", "lenient", "meaning"]).with(options).wrapping();
+    let mut table =
+        context.output.table(&["code", "strict", "lenient", "meaning"]).with::<CodeReport>(options).wrapping();
     for rule in CODES {
         table.row(&CodeReport {
             code: rule.code,

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use strongroom_engine::app::collections;
-use strongroom_engine::app::views::PublicAccess;
+use strongroom_engine::app::views::{CollectionView, PublicAccess};
 
 use super::values::time;
 use crate::context::Context;
@@ -17,6 +17,9 @@ pub(crate) enum Collection {
         /// Only those of this institution
         #[arg(long, value_name = "DOMAIN")]
         institution: Option<String>,
+        /// Also those that were removed, which "collection remove --undo" makes usable again
+        #[arg(long)]
+        all: bool,
         #[command(flatten)]
         options: ListOptions,
     },
@@ -120,10 +123,11 @@ impl Rules {
 pub(crate) fn run(command: Collection, context: &Context) -> Outcome {
     let call = context.call()?;
     let shown = match command {
-        Collection::List { institution, options } => {
-            let found = collections::list(&call, institution.as_deref())?;
-            let columns = ["institution", "collection", "name", "profile", "placement", "held"];
-            let mut table = context.output.table(&columns).with(options.table);
+        Collection::List { institution, all, options } => {
+            let found = collections::list(&call, institution.as_deref(), all)?;
+            let columns = ["institution", "collection", "name", "profile", "placement", "held", "active"];
+            let shown = if all { &columns[..] } else { &columns[..columns.len() - 1] };
+            let mut table = context.output.table(shown).with::<CollectionView>(options.table);
             for collection in options.of(found) {
                 let profile = match (&collection.profile, collection.profile_version) {
                     (Some(profile), Some(version)) => format!("{profile} version {version}"),

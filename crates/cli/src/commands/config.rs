@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal as _};
 
 use clap::Subcommand;
 use strongroom_engine::app::settings;
+use strongroom_engine::app::views::{CheckView, SettingView};
 
 use crate::context::Context;
 use crate::failure::{Exit, Outcome};
@@ -28,8 +29,12 @@ pub(crate) fn run(command: &Config, context: &Context) -> Outcome {
 
 fn show(options: TableOptions, context: &Context) -> Outcome {
     let in_full = ["key", "value", "source", "meaning"];
-    let mut table =
-        context.output.table(&["key", "value", "source"]).with(options).if_room(&["meaning"]).in_full(&in_full);
+    let mut table = context
+        .output
+        .table(&["key", "value", "source"])
+        .with::<SettingView>(options)
+        .if_room(&["meaning"])
+        .in_full(&in_full);
     for setting in settings::show(&context.installation()?)? {
         table.row(&setting)?;
     }
@@ -40,7 +45,7 @@ fn show(options: TableOptions, context: &Context) -> Outcome {
 fn check(options: TableOptions, context: &Context) -> Outcome {
     let installation = context.installation()?;
     let checked = without_lost_stores(|| settings::check(&installation))?;
-    let mut table = context.output.table(&["check", "ok", "message"]).with(options).wrapping();
+    let mut table = context.output.table(&["check", "ok", "message"]).with::<CheckView>(options).wrapping();
     checked.checks.iter().try_for_each(|line| table.row(line))?;
     table.end("")?;
     if !context.output.is_json() && io::stdout().is_terminal() {

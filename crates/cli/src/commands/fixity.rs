@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use strongroom_engine::EngineError;
 use strongroom_engine::app::fixity::{self, Filter, FixityRequest};
-use strongroom_engine::app::views::{CoverageView, FindingId, FindingState, RepairOutcome, Time};
+use strongroom_engine::app::views::{CoverageView, FindingId, FindingState, FindingView, RepairOutcome, Time};
 use strongroom_engine::app::{self, OpContext};
 
 use super::values::time;
@@ -206,7 +206,7 @@ fn coverage(whose: &Whose, options: &ListOptions, context: &Context) -> Outcome 
     let call = context.call()?;
     let columns = ["store", "copies", "checked", "never", "attested", "due", "damaged", "oldest"];
     let in_full = ["store", "copies", "bytes", "checked", "never", "attested", "due", "damaged", "oldest"];
-    let mut table = context.output.table(&columns).with(options.table).in_full(&in_full);
+    let mut table = context.output.table(&columns).with::<CoverageView>(options.table).in_full(&in_full);
     for store in options.of(fixity::report(&call, whose.institution.as_deref())?) {
         let oldest = if store.due_now { vec![("oldest", "due now".to_owned())] } else { Vec::new() };
         table.row_with(&store, &oldest)?;
@@ -219,7 +219,8 @@ fn problems(filter: &Filter, options: &ListOptions, context: &Context) -> Outcom
     let call = context.call()?;
     let columns = ["finding", "what", "store", "kind", "state"];
     let in_full = ["finding", "what", "store", "kind", "state", "found_at", "repaired_at", "key", "detail"];
-    let mut table = context.output.table(&columns).with(options.table).if_room(&["found_at"]).in_full(&in_full);
+    let mut table =
+        context.output.table(&columns).with::<FindingView>(options.table).if_room(&["found_at"]).in_full(&in_full);
     let (mut is_unsolved, mut is_lost, mut derived) = (false, false, BTreeMap::new());
     app::arranged(
         options.oldest_first(),

@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 use strongroom_engine::app::institutions::Changes;
+use strongroom_engine::app::views::InstitutionView;
 use strongroom_engine::app::{self, OpContext, institutions};
 
 use crate::context::Context;
@@ -78,7 +79,8 @@ pub(crate) fn run(command: Institution, context: &Context) -> Outcome {
 }
 
 fn list(call: &OpContext, options: &ListOptions, context: &Context) -> Outcome {
-    let mut table = context.output.table(&["institution", "name", "active", "created_at"]).with(options.table);
+    let mut table =
+        context.output.table(&["institution", "name", "active", "created_at"]).with::<InstitutionView>(options.table);
     let page = |after| institutions::list(call, after);
     app::arranged(options.oldest_first(), page, |institution| table.row(&institution))?;
     table.end("there are no institutions")?;

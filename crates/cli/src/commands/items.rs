@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use strongroom_engine::EngineError;
 use strongroom_engine::app::items::{Ask, Filter as Wanted};
-use strongroom_engine::app::views::{ItemId, ItemProblem, ItemStatus, ItemView};
+use strongroom_engine::app::views::{HistoryLineView, ItemId, ItemProblem, ItemStatus, ItemView};
 use strongroom_engine::app::{self, OpContext, items};
 
 use super::values::{time, word};
@@ -129,7 +129,7 @@ fn list(filter: &Filter, context: &Context) -> Outcome {
 pub(super) fn table(context: &Context, options: TableOptions) -> Table<'_> {
     let columns = ["item", "object", "stage", "status", "note"];
     let extra = ["created_at", "action", "actor"];
-    context.output.table(&columns).with(options).if_room(&extra).in_full(&[
+    context.output.table(&columns).with::<ItemView>(options).if_room(&extra).in_full(&[
         "item",
         "batch",
         "action",
@@ -179,7 +179,8 @@ fn history(item: &str, options: &ListOptions, context: &Context) -> Outcome {
     let lines = items::history(&call, items::named(&call, item)?)?;
     let columns = ["number", "time", "stage", "status", "note", "actor"];
     let in_full = ["number", "time", "stage", "status", "actor", "holder", "note"];
-    let mut table = context.output.table(&columns).with(options.table).if_room(&["holder"]).in_full(&in_full);
+    let mut table =
+        context.output.table(&columns).with::<HistoryLineView>(options.table).if_room(&["holder"]).in_full(&in_full);
     for line in options.of(lines) {
         table.row(&line)?;
     }

@@ -1,6 +1,7 @@
 //! `journal`: who did what, and what was refused.
 
 use clap::{Args, Subcommand};
+use strongroom_engine::app::views::JournalView;
 use strongroom_engine::app::{self, journal};
 
 use super::values::time;
@@ -41,7 +42,8 @@ pub(crate) fn run(command: Journal, context: &Context) -> Outcome {
     let call = context.call()?;
     let columns = ["time", "actor", "act", "target", "outcome"];
     let in_full = ["time", "actor", "kind", "act", "target", "institution", "outcome", "request", "detail"];
-    let mut table = context.output.table(&columns).with(filter.options.table).if_room(&["detail"]).in_full(&in_full);
+    let mut table =
+        context.output.table(&columns).with::<JournalView>(filter.options.table).if_room(&["detail"]).in_full(&in_full);
     app::first(listing.limit, |after| journal::list(&call, &wanted, after), |line| table.row(&line))?;
     table.end(if is_filtered { "no lines match" } else { "nothing was done yet" })?;
     Ok(Exit::Done)

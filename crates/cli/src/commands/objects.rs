@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use strongroom_engine::app::objects::NewDescription;
-use strongroom_engine::app::views::{CopyState, CopyView, EventView, FileView, ObjectState, ObjectView};
+use strongroom_engine::app::views::{
+    CopyState, CopyView, EventView, FileView, FoundView, ObjectState, ObjectView, VersionView,
+};
 use strongroom_engine::app::{self, OpContext, events, files, objects, versions};
 
 use super::deposit::{self, read_small};
@@ -207,7 +209,7 @@ fn list(call: &OpContext, filter: &Filter, context: &Context) -> Outcome {
     let wanted = objects::Filter { institution, state: state.transpose()?, collection, since, listing };
     let columns = ["identifier", "title", "health", "files", "bytes"];
     let extra = ["created_at", "versions", "collection", "object"];
-    let mut table = context.output.table(&columns).with(filter.options.table).if_room(&extra).in_full(&[
+    let mut table = context.output.table(&columns).with::<ObjectView>(filter.options.table).if_room(&extra).in_full(&[
         "object",
         "identifier",
         "title",
@@ -247,7 +249,7 @@ fn search(call: &OpContext, query: Query, context: &Context) -> Outcome {
             &["identifier", "title", "state", "versions", "files", "bytes", "created_at", "updated_at", "object"],
         )
     };
-    let mut table = context.output.table(columns).with(query.options.table).in_full(in_full);
+    let mut table = context.output.table(columns).with::<FoundView>(query.options.table).in_full(in_full);
     app::arranged(
         query.options.oldest_first(),
         |after| objects::search(call, &search, after.as_ref()),
@@ -278,7 +280,7 @@ fn list_files(
     let mut table = context
         .output
         .table(&columns)
-        .with(options.table)
+        .with::<FileView>(options.table)
         .if_room(&["format_name", "format_warning"])
         .in_full(&in_full);
     app::arranged(
@@ -322,23 +324,45 @@ fn list_events(
     let columns = ["time", "type", "outcome", "stores", "path"];
     let extra = ["actor", "detail", "outcome_detail"];
     let in_full = ["time", "type", "outcome", "stores", "path", "actor", "agent", "detail", "outcome_detail"];
-    let mut table = context.output.table(&columns).with(options.table).if_room(&extra).in_full(&in_full);
+    let mut table = context.output.table(&columns).with::<EventView>(options.table).if_room(&extra).in_full(&in_full);
     let page = |after| events::list(call, object, filter, after);
     let is_long = options.table.long;
-    app::arranged(options.oldest_first(), page, |event| match event.stores.as_slice() {
-        stores @ [_, _, ..] if !is_long => {
-            table.row_with(&event, &[("stores", counted(stores.len() as u64, "store", "stores"))])
+    app::arranged(options.oldest_first(), page, |event| {
+        if is_long {
+            return table.row_with(&event, &[("path", path_of(&event).unwrap_or_default().to_owned())]);
         }
-        _ => table.row(&event),
+        let mut cells = vec![("path", about(&event))];
+        if let stores @ [_, _, ..] = event.stores.as_slice() {
+            cells.push(("stores", counted(stores.len() as u64, "store", "stores")));
+        }
+        table.row_with(&event, &cells)
     })?;
     table.end("it has no such events")?;
     Ok(Exit::Done)
 }
 
+/// The path that an event is about: of its file, or of the content whose digest it names.
+fn path_of(event: &EventView) -> Option<&str> {
+    event.path.as_deref().or(event.content_path.as_deref())
+}
+
+/// What an event is about, with what makes it another one than those of the same time and type: the algorithm of a digest, and what
+/// kind of identifier was assigned; where it has no path, what was done.
+fn about(event: &EventView) -> String {
+    let Some(path) = path_of(event) else { return event.detail.clone().unwrap_or_default() };
+    let outcome = event.outcome_detail.as_deref().unwrap_or_default();
+    match (event.r#type.as_str(), outcome.split_once(':')) {
+        ("message digest calculation", Some((algorithm, _))) => format!("{path} ({algorithm})"),
+        ("identifier assignment", _) if outcome == path => format!("{path} (path)"),
+        ("identifier assignment", _) => format!("{path} (id)"),
+        _ => path.to_owned(),
+    }
+}
+
 fn list_versions(call: &OpContext, object: &str, options: &ListOptions, context: &Context) -> Outcome {
     let columns = ["version", "published_at", "files", "bytes", "user", "message"];
     let in_full = ["version", "state", "part", "parts", "published_at", "files", "bytes", "user", "item", "message"];
-    let mut table = context.output.table(&columns).with(options.table).in_full(&in_full);
+    let mut table = context.output.table(&columns).with::<VersionView>(options.table).in_full(&in_full);
     for version in options.of(versions::list(call, object)?) {
         table.row(&version)?;
     }

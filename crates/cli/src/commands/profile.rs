@@ -102,7 +102,7 @@ fn tell(versions: Vec<ProfileView>, options: &ListOptions, context: &Context) ->
     let columns = ["profile", "version", "state", "origin", "source", "added_at"];
     let in_full =
         ["profile", "version", "state", "origin", "source", "identifier", "description", "added_by", "added_at"];
-    let mut table = context.output.table(&columns).with(options.table).in_full(&in_full);
+    let mut table = context.output.table(&columns).with::<ProfileView>(options.table).in_full(&in_full);
     for version in options.of(versions) {
         table.row(&version)?;
     }

@@ -1,7 +1,7 @@
 //! `queue`: the task queue, topic by topic.
 
 use clap::{Args, Subcommand};
-use strongroom_engine::app::views::{TaskId, TaskState, TopicView};
+use strongroom_engine::app::views::{TaskId, TaskState, TaskView, TopicView};
 use strongroom_engine::app::{self, OpContext, queues};
 
 use super::values::word;
@@ -112,7 +112,7 @@ fn tell_topic(topic: &TopicView, context: &Context) -> Outcome {
 
 fn tell_topics(topics: Vec<TopicView>, options: &ListOptions, context: &Context) -> Outcome {
     let columns = ["topic", "ready", "delayed", "leased", "dead", "oldest_ready_seconds", "paused"];
-    let mut table = context.output.table(&columns).with(options.table);
+    let mut table = context.output.table(&columns).with::<TopicView>(options.table);
     for topic in options.of(topics) {
         table.row(&topic)?;
     }
@@ -128,7 +128,7 @@ fn show(
     context: &Context,
 ) -> Outcome {
     let columns = ["task", "topic", "state", "key", "attempts", "reason"];
-    let mut table = context.output.table(&columns).with(options.table).in_full(&[
+    let mut table = context.output.table(&columns).with::<TaskView>(options.table).in_full(&[
         "task",
         "topic",
         "state",

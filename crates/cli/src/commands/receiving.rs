@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use strongroom_engine::EngineError;
-use strongroom_engine::app::views::UploadId;
+use strongroom_engine::app::views::{UploadId, UploadView};
 use strongroom_engine::app::{self, receiving};
 
 use crate::context::Context;
@@ -60,7 +60,7 @@ pub(crate) fn run(command: &Receiving, context: &Context) -> Outcome {
 fn list(which: &Which, context: &Context) -> Outcome {
     let call = context.call()?;
     let columns = ["upload", "key", "state", "remove_after", "note"];
-    let mut table = context.output.table(&columns).with(which.options.table).in_full(&[
+    let mut table = context.output.table(&columns).with::<UploadView>(which.options.table).in_full(&[
         "upload",
         "store",
         "key",

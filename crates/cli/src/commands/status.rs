@@ -14,6 +14,8 @@ use crate::output::{beginning_of, counted, minute, printable, size};
 #[command(after_help = "Example: strongroom status --json")]
 pub(crate) struct StatusCommand {}
 
+/// The column at which texts begin.
+const INDENT: usize = 12;
 /// Longer notes are cut.
 const NOTE: usize = 100;
 
@@ -29,7 +31,7 @@ pub(crate) fn run(context: &Context) -> Outcome {
 }
 
 fn show(status: &Status, context: &Context) -> Result<(), Failure> {
-    let line = |name: &str, text: String| context.output.line(format!("{name:11} {}", printable(&text)).trim_end());
+    let line = |name: &str, text: String| context.output.field(name, INDENT, &printable(&text));
     let counts = |map: &std::collections::BTreeMap<&'static str, u64>| {
         let some: Vec<String> =
             map.iter().filter(|(_, count)| **count > 0).map(|(name, count)| format!("{count} {name}")).collect();

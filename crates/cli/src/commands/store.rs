@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use strongroom_engine::EngineError;
 use strongroom_engine::app::stores;
-use strongroom_engine::app::views::{Compared, StoreView};
+use strongroom_engine::app::views::{Compared, DifferenceView, StoreCheckView, StoreView};
 
 use crate::context::Context;
 use crate::failure::{Exit, Outcome};
@@ -91,7 +91,7 @@ fn reconcile(wanted: &[String], options: TableOptions, context: &Context) -> Out
     let mut compared = Compared::default();
     let columns = ["store", "code", "path", "next"];
     let in_full = ["store", "code", "object", "path", "detail", "meaning", "next"];
-    let mut table = context.output.table(&columns).with(options).in_full(&in_full).wrapping();
+    let mut table = context.output.table(&columns).with::<DifferenceView>(options).in_full(&in_full).wrapping();
     for name in &stores::to_reconcile(&call, wanted)? {
         let bar = progress::spinner(context, format!("comparing store {name} with the registry"));
         let mut failure = None;
@@ -128,7 +128,7 @@ fn list(options: &ListOptions, context: &Context) -> Outcome {
     let found = without_lost_stores(|| stores::list(&installation))?;
     let columns = ["store", "kind", "state", "roles", "path"];
     let in_full = ["store", "kind", "state", "roles", "placements", "missed_logs", "path"];
-    let mut table = context.output.table(&columns).with(options.table).in_full(&in_full);
+    let mut table = context.output.table(&columns).with::<StoreView>(options.table).in_full(&in_full);
     let found = options.of(found);
     for store in &found {
         let roles = [("roles", roles(store))];
@@ -182,7 +182,7 @@ fn check(wanted: &[String], options: TableOptions, context: &Context) -> Outcome
         "problems",
         "message",
     ];
-    let mut table = context.output.table(&columns).with(options).in_full(&in_full).wrapping();
+    let mut table = context.output.table(&columns).with::<StoreCheckView>(options).in_full(&in_full).wrapping();
     found.iter().try_for_each(|store| table.row(store))?;
     table.end("there are no stores")?;
     context.output.flush()?;

@@ -13,7 +13,11 @@ const SIZES: [&str; 2] = ["size", "bytes"];
 /// Columns with paths: the end of a long one is shown.
 const PATHS: [&str; 2] = ["path", "key"];
 /// Columns with names that are distinguished by both of their ends.
-const NAMES: [&str; 5] = ["object", "identifier", "institution", "target", "what"];
+const NAMES: [&str; 1] = ["institution"];
+/// Columns with objects, `INSTITUTION/NAME`, or identifiers.
+const OBJECTS: [&str; 4] = ["object", "identifier", "target", "name"];
+/// The column with what is wrong: an object, and a path in it.
+const NAMED: &str = "what";
 /// Characters of a shortened identifier before and behind what is left out.
 const SHORT_IDENTIFIER: (usize, usize) = (8, 4);
 
@@ -32,8 +36,12 @@ impl Cell {
     pub(super) fn of_text(column: &str, text: &str) -> Self {
         let keep = if PATHS.contains(&column) {
             Keep::End
-        } else if NAMES.contains(&column) {
+        } else if column == NAMED {
+            Keep::Named
+        } else if NAMES.contains(&column) || (OBJECTS.contains(&column) && !text.contains('/') && column != "name") {
             Keep::Ends
+        } else if OBJECTS.contains(&column) && text.contains('/') {
+            Keep::Object
         } else {
             Keep::Beginning
         };

@@ -15,7 +15,18 @@ pub(super) enum Keep {
     End,
     /// Both: identifiers.
     Ends,
+    /// The name behind the institution, of which as much is cut as is needed: objects, `INSTITUTION/NAME`.
+    Object,
+    /// The object and the end of what follows: `INSTITUTION/NAME: PATH`.
+    Named,
 }
+
+/// What is kept at least of an institution, and what is shown at most of it where the name is cut as well.
+const INSTITUTION: (usize, usize) = (4, 8);
+/// Between an object and a path within it.
+const SEPARATOR: &str = ": ";
+/// What is kept of a path behind its object, before more of the object is cut.
+const PATH: usize = 14;
 
 /// Columns that a text takes.
 pub(crate) fn width_of(text: &str) -> usize {
@@ -28,6 +39,25 @@ pub(super) fn cut(text: &str, width: usize, keep: Keep) -> String {
         Keep::Beginning => beginning_of(text, width),
         Keep::End => end_of(text, width),
         Keep::Ends => ends_of(text, width),
+        Keep::Object => object_of(text, width),
+        Keep::Named => named_of(text, width),
+    }
+}
+
+/// Columns down to which a text can be cut while the name of its object stays whole; none for other texts.
+pub(super) fn whole_name(text: &str, keep: Keep) -> Option<usize> {
+    let of_object = |object: &str| {
+        let (least, _) = INSTITUTION;
+        let name = object.find('/').and_then(|at| object.get(at..)).map_or(0, width_of);
+        width_of(object).min(least + 1 + name)
+    };
+    match keep {
+        Keep::Object => Some(of_object(text)),
+        Keep::Named => Some(match text.split_once(SEPARATOR) {
+            Some((object, path)) => of_object(object) + SEPARATOR.len() + width_of(path).min(PATH),
+            None => of_object(text),
+        }),
+        _ => None,
     }
 }
 
@@ -60,6 +90,29 @@ fn ends_of(text: &str, width: usize) -> String {
     let end = tail(text, rest / 2);
     let beginning = head(text, rest - width_of(&end));
     format!("{beginning}{ELLIPSIS}{end}")
+}
+
+/// An object that is wider than `width`: its institution is cut, and only where that is not enough its name.
+fn object_of(text: &str, width: usize) -> String {
+    let Some(name) = text.find('/').and_then(|at| text.get(at..)) else { return ends_of(text, width) };
+    let Some(rest) = width.checked_sub(1).filter(|_| width_of(text) > width) else { return ends_of(text, width) };
+    let (least, most) = INSTITUTION;
+    let beginning = match rest.checked_sub(width_of(name)) {
+        Some(room) if room >= least => return format!("{}{ELLIPSIS}{name}", head(text, room)),
+        _ => head(text, most.min(rest / 3)),
+    };
+    let end = tail(text, rest - width_of(&beginning));
+    format!("{beginning}{ELLIPSIS}{end}")
+}
+
+/// An object and a path in it that are wider than `width` together.
+fn named_of(text: &str, width: usize) -> String {
+    let parts = text.split_once(SEPARATOR).zip(width.checked_sub(SEPARATOR.len()));
+    let Some(((object, path), room)) = parts.filter(|_| width_of(text) > width) else { return object_of(text, width) };
+    let path_room = width_of(path).min(room / 2);
+    let object = object_of(object, room - path_room);
+    let path = end_of(path, room - width_of(&object));
+    format!("{object}{SEPARATOR}{path}")
 }
 
 /// As many characters from the beginning as fit.
@@ -146,9 +199,21 @@ mod tests {
         assert_eq!(cut("data/é/a.txt", 10, Keep::End), "…a/é/a.txt");
         assert_eq!(cut("a sentence", 6, Keep::Beginning), "a sen…");
         assert_eq!(cut("0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b", 13, Keep::Ends), "0190a1…3f4a5b");
-        for keep in [Keep::Beginning, Keep::End, Keep::Ends] {
+        for keep in [Keep::Beginning, Keep::End, Keep::Ends, Keep::Object, Keep::Named] {
             assert_eq!((cut("ab", 1, keep).as_str(), cut("ab", 0, keep).as_str()), ("…", ""));
         }
+    }
+
+    #[test]
+    fn of_an_object_the_institution_is_cut_first() {
+        let object = "library.example.org/big";
+        assert_eq!(cut(object, 23, Keep::Object), object);
+        assert_eq!(cut(object, 13, Keep::Object), "library.…/big");
+        assert_eq!(cut(object, 9, Keep::Object), "libr…/big");
+        assert_eq!(whole_name(object, Keep::Object), Some(9));
+        assert_eq!(cut("library.example.org/photographs-box-17", 16, Keep::Object), "libra…hs-box-17");
+        assert_eq!(cut("library.example.org/big: data/a long/name.txt", 24, Keep::Named), "libra…/big: …ng/name.txt");
+        assert_eq!(cut("example.edu/a: b", 16, Keep::Named), "example.edu/a: b");
     }
 
     #[test]
@@ -161,10 +226,12 @@ mod tests {
             "תיקייה/קובץ ארוך מאוד.txt",
             "لا إله لا إله",
             "\u{301}\u{301}abc",
+            "図書館.example.org/資料保存: 計画/付録一覧.txt",
+            "example.edu/a: b",
         ];
         for text in texts {
             for width in 0..=width_of(text) + 1 {
-                for keep in [Keep::Beginning, Keep::End, Keep::Ends] {
+                for keep in [Keep::Beginning, Keep::End, Keep::Ends, Keep::Object, Keep::Named] {
                     let short = cut(text, width, keep);
                     assert!(width_of(&short) <= width, "{text:?} {width} {keep:?} {short:?}");
                 }

@@ -26,6 +26,9 @@ const WIDTH: usize = 80;
 /// Fewer columns than a table can be read in.
 const LEAST_WIDTH: usize = 20;
 
+/// Blanks between the name of a field and its text.
+const NAME_GAP: usize = 2;
+
 /// Names and values of a struct's fields, in order.
 struct Fields(Vec<(String, Value)>);
 
@@ -75,6 +78,10 @@ macro_rules! report {
         #[derive(Debug, Clone, serde::Serialize)]
         pub(crate) struct $name {
             $(pub(crate) $field: $type,)*
+        }
+
+        impl strongroom_engine::app::views::View for $name {
+            const FIELDS: &'static [&'static str] = &[$(stringify!($field)),*];
         }
     };
 }
@@ -148,10 +155,34 @@ impl Output {
             let time = value.as_str().and_then(cell::time_of);
             let text = time.map_or_else(|| without_told(&text_of(&value)), |time| cell::local_second(time, &zone));
             if !text.is_empty() {
-                self.line(&format!("{name:width$}  {text}"))?;
+                self.field(&name, width + NAME_GAP, &text)?;
             }
         }
         Ok(())
+    }
+
+    /// A name and a text behind it from the column `indent` on. What is wider than the terminal goes on on further lines, whose words
+    /// stay whole where they can.
+    pub(crate) fn field(&self, name: &str, indent: usize, text: &str) -> Result<(), Failure> {
+        let line = format!("{name:indent$}{text}");
+        let Some(columns) = known_columns().filter(|columns| fit::width_of(line.trim_end()) > *columns) else {
+            return self.line(line.trim_end());
+        };
+        let room = columns.saturating_sub(indent);
+        let longest = text.split(' ').map(fit::width_of).max().unwrap_or(0);
+        if longest > room {
+            // A digest or path has more room below its name.
+            if !name.is_empty() {
+                self.line(name)?;
+            }
+            let lines = fit::wrapped(text, columns - NAME_GAP);
+            return lines.iter().try_for_each(|line| self.line(&format!("{:NAME_GAP$}{line}", "")));
+        }
+        let mut name = name;
+        fit::wrapped(text, room).iter().try_for_each(|line| {
+            let name = std::mem::take(&mut name);
+            self.line(format!("{name:indent$}{line}").trim_end())
+        })
     }
 
     /// A table whose rows come one by one; for people only these columns.
@@ -165,10 +196,15 @@ impl Output {
     }
 }
 
-/// Columns of the terminal: as `COLUMNS` says, else as wide as the terminal is.
+/// Columns of the terminal, or those of a terminal of the usual width where that is not known.
 fn terminal_columns() -> usize {
+    known_columns().unwrap_or(WIDTH)
+}
+
+/// Columns of the terminal: as `COLUMNS` says, else as wide as the terminal is; none where there is no terminal.
+fn known_columns() -> Option<usize> {
     let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|width| *width > 0);
-    said.or_else(terminal_width).unwrap_or(WIDTH).max(LEAST_WIDTH)
+    said.or_else(terminal_width).map(|width: usize| width.max(LEAST_WIDTH))
 }
 
 /// The width of the terminal that standard output is; none where it is none, or does not say.

@@ -4,6 +4,7 @@ use clap::Args;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 use serde_json::Value;
+use strongroom_engine::app::views::View;
 use strongroom_engine::app::{Listing, Order};
 use strongroom_identify::csv;
 
@@ -90,6 +91,8 @@ enum Form {
 pub(crate) struct Table<'o> {
     output: &'o Output,
     columns: Vec<&'static str>,
+    /// The keys of a row, for the header of a spreadsheet.
+    keys: Vec<&'static str>,
     /// How many columns are shown also where there is no room for more.
     required: usize,
     form: Form,
@@ -107,6 +110,7 @@ impl<'o> Table<'o> {
         Self {
             output,
             columns: columns.to_vec(),
+            keys: Vec::new(),
             required: columns.len(),
             form,
             zone,
@@ -116,8 +120,9 @@ impl<'o> Table<'o> {
         }
     }
 
-    /// As the options say.
-    pub(crate) fn with(mut self, options: TableOptions) -> Self {
+    /// As the options say; each row is a `V`.
+    pub(crate) fn with<V: View>(mut self, options: TableOptions) -> Self {
+        self.keys = V::keys().collect();
         self.form = match self.form {
             Form::Json => Form::Json,
             _ if options.csv => Form::Csv,
@@ -177,8 +182,7 @@ impl<'o> Table<'o> {
         match self.form {
             Form::Json => Ok(()),
             Form::Csv if self.is_begun => Ok(()),
-            // The names of the fields come with rows only.
-            Form::Csv => self.csv_line(self.columns.iter().copied()),
+            Form::Csv => self.csv_line(self.keys.iter().copied()),
             Form::Fitted(_) | Form::Uncut if self.rows.is_empty() && !self.is_begun => self.output.say(none),
             Form::Fitted(_) | Form::Uncut => self.write(),
         }
@@ -188,7 +192,13 @@ impl<'o> Table<'o> {
     fn record(&mut self, fields: &Fields) -> Result<(), Failure> {
         if !self.is_begun {
             self.is_begun = true;
-            self.csv_line(fields.0.iter().map(|(name, _)| name.as_str()))?;
+            debug_assert!(
+                fields.0.iter().map(|(name, _)| name).eq(&self.keys),
+                "{:?} are not {:?}",
+                fields.0,
+                self.keys
+            );
+            self.csv_line(self.keys.iter().copied())?;
         }
         let values: Result<Vec<String>, Failure> = fields.0.iter().map(|(_, value)| plain(value)).collect();
         self.csv_line(values?.iter())
@@ -303,6 +313,16 @@ impl Layout {
                 !cells().any(|cell| cell.is_number || cell.short.is_some())
             })
             .collect();
+        // Down to which width a column is cut first: objects keep their names.
+        let first_floor: Vec<usize> = (0..count)
+            .map(|column| {
+                let cells = rows.iter().filter_map(|row| row.get(column));
+                cells
+                    .filter_map(|cell| fit::whole_name(&cell.text, cell.keep))
+                    .max()
+                    .map_or(FLOOR, |name| name.max(FLOOR))
+            })
+            .collect();
         let least = |layout: &Self, column: usize| {
             let width = layout.widths[column];
             let (of_required, of_others) = ROOM;
@@ -326,6 +346,7 @@ impl Layout {
             layout.widths[last] = layout.widths[last].min(width.saturating_sub(others).max(WRAPPED));
             layout.narrow(width, |column, columns| column != last && is_text[column] && columns > FLOOR);
         }
+        layout.narrow(width, |column, columns| is_text[column] && columns > first_floor[column]);
         for floor in [FLOOR, LAST_FLOOR] {
             layout.narrow(width, |column, columns| is_text[column] && columns > floor);
         }

@@ -96,6 +96,7 @@ fn a_bag_goes_in_and_is_shown_with_everything_it_has() {
             "object",
             "file",
             "path",
+            "content_path",
             "stores",
             "agent",
         ],

@@ -400,10 +400,14 @@ fn a_home_begins_with_the_institution_that_is_named() {
     place.run(["institution", "remove", "library.example.org", "--undo"]).succeeds();
     assert_eq!(shown()["active"], true);
     let named = ["default", "--institution", "library.example.org"];
-    place.run(["collection", "remove"].iter().chain(&named)).succeeds();
+    let removed = place.run(["collection", "remove"].iter().chain(&named)).succeeds();
+    assert!(removed.stdout.lines().any(|line| line.split_whitespace().eq(["active", "no"])), "{removed:?}");
     assert!(place.run(["collection", "list", "--json"]).succeeds().json().is_empty());
+    let all = place.run(["collection", "list", "--all", "--json"]).succeeds().json();
+    assert_eq!((&all[0]["collection"], &all[0]["active"]), (&"default".into(), &false.into()), "{all:?}");
     place.run(["collection", "remove", "--undo"].iter().chain(&named)).succeeds();
-    assert_eq!(place.run(["collection", "list", "--json"]).succeeds().json().len(), 1);
+    let listed = place.run(["collection", "list", "--json"]).succeeds().json();
+    assert!(matches!(&listed[..], [one] if one["active"] == true), "{listed:?}");
 }
 
 #[test]

@@ -232,9 +232,22 @@ fn what_is_missing_or_cannot_be_read_is_told_after_the_rest_was_done() {
     fs::set_permissions(place.path("closed"), fs::Permissions::from_mode(0o700)).unwrap();
     assert_eq!(answer.code, Some(5), "{answer:?}");
     assert_eq!(paths(&answer), ["a.pdf"]);
-    for name in ["closed.pdf", "nothing", "closed"] {
-        assert!(answer.stderr.contains(&format!("error: could not identify {name}: ")), "{name}: {answer:?}");
+    for (name, code) in [("closed.pdf", "unavailable"), ("nothing", "not_found"), ("closed", "unavailable")] {
+        let told =
+            answer.stderr.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("an object"));
+        let mut of_name =
+            told.filter(|told| told["error"].as_str().is_some_and(|text| text.contains(&format!("identify {name}: "))));
+        let told = of_name.next().unwrap_or_else(|| panic!("{name}: {answer:?}"));
+        assert_eq!(told["code"], code, "{told}");
+        assert!(told["next"].is_string() && !answer.stderr.contains("os error"), "{told}");
     }
+    let answer = place.run(["identify", "nothing"]).fails(3, &[]);
+    assert_eq!(
+        answer.stderr, "error: could not identify nothing: No such file or directory\n  next: check the path\n",
+        "{answer:?}"
+    );
+    let listed = place.run(["identify", "nothing", "--format", "sf-csv"]);
+    assert!(listed.code == Some(3) && !listed.stdout.contains("os error"), "{listed:?}");
     let status = std::process::Command::new("mkfifo").arg(place.path("pipe")).status();
     if status.is_ok_and(|status| status.success()) {
         let answer = place.run(["identify", "pipe", "a.pdf"]).succeeds();

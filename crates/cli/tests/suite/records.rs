@@ -47,6 +47,7 @@ fn collections_have_rules_that_exist() {
             "held",
             "public",
             "embargo_until",
+            "active",
             "created_at",
         ],
     );

@@ -237,6 +237,21 @@ fn tables_fit_the_width_of_the_terminal() {
         snapshot(&place, &format!("others_{width}_columns"), width, shown);
     }
     table_of(&place, 200, &history);
+    let root = "home/stores/primary/example.edu";
+    let long: [&[&str]; 6] = [
+        &["status"],
+        &["signatures", "show"],
+        &["ocfl", "info", root],
+        &["ocfl", "info", root, "example.edu/short"],
+        &["objects", "show", "example.edu/short"],
+        &["items", "show", item],
+    ];
+    for command in long {
+        let lines = table_of(&place, 80, command);
+        assert!(lines.iter().all(|line| !line.ends_with(' ')), "{lines:?}");
+    }
+    let status = table_of(&place, 80, &["status"]).join("\n");
+    assert!(status.contains("to review"), "{status}");
 }
 
 /// The lines of a table of a terminal of this width, none of which is wider.
@@ -284,6 +299,52 @@ fn a_spreadsheet_has_every_field_and_computes_nothing() {
 }
 
 #[test]
+fn a_spreadsheet_without_rows_has_the_same_header() {
+    // What a home has of its own is in the first list, what a deposit and a damaged copy add in the second.
+    let kept = ["institution list", "collection list", "profile list", "store list", "background list", "config show"];
+    let empty = [
+        "items list",
+        "batches list",
+        "objects list",
+        "objects search greeting",
+        "fixity problems --all",
+        "journal list --actor nobody@example.org",
+        "receiving list",
+        "queue show",
+    ];
+    let place = Place::with_home();
+    let csv = |place: &Place, command: &str| place.run(command.split(' ').chain(["--csv"])).stdout;
+    let header = |text: &str| text.lines().next().map(str::to_owned).unwrap_or_default();
+    let before: Vec<String> = empty.iter().map(|command| csv(&place, command)).collect();
+    assert!(before.iter().all(|text| text.lines().count() == 1), "{before:?}");
+    place.bag("greeting", "hello\n");
+    place.bag("later", "later\n");
+    place.run(["deposit", "greeting.tar", "--wait"]).succeeds();
+    damage(&place, &["secondary"]);
+    place.run(["fixity", "run", "--all"]);
+    place.run(["deposit", "later.tar", "--detach"]).succeeds();
+    place.write("home/stores/receiving/example.edu/upload.tar", "no package");
+    place.run(["background", "run", "receiving"]).succeeds();
+    for (command, before) in empty.iter().zip(&before) {
+        let after = csv(&place, command.strip_suffix(" --actor nobody@example.org").unwrap_or(command));
+        assert_eq!((header(&after), *command), (header(before), *command));
+        assert!(after.lines().count() > 1, "{command}: {after}");
+    }
+    for command in kept {
+        assert!(csv(&place, command).lines().count() > 1, "{command}");
+    }
+    let file = place.run(["objects", "files", OBJECT, "--json"]).json()[0]["file"].as_str().unwrap().to_owned();
+    for (some, none) in [
+        (format!("objects events {OBJECT}"), format!("objects events {OBJECT} --since 2999-01-01")),
+        (format!("objects files {OBJECT}"), format!("objects files {OBJECT} --below nothing")),
+        (format!("objects events {OBJECT} --file {file}"), format!("objects events {OBJECT} --since 2999-01-01")),
+        ("objects search --path txt".to_owned(), "objects search --path nothing-like-it".to_owned()),
+    ] {
+        assert_eq!(header(&csv(&place, &some)), header(&csv(&place, &none)), "{some}");
+    }
+}
+
+#[test]
 fn the_newest_come_first_and_a_list_can_be_turned_and_cut() {
     let place = Place::with_home();
     for name in ["one", "two", "three"] {
@@ -328,6 +389,40 @@ fn a_record_is_named_by_a_part_of_its_identifier_that_no_other_has() {
     assert_eq!(place.run(["objects", "show", &part, "--json"]).succeeds().object()["object"], id);
     let batch = items[0]["batch"].as_str().unwrap();
     place.run(["batches", "show", &format!("{}…{}", &batch[..8], &batch[32..])]).succeeds();
+}
+
+#[test]
+fn an_object_is_named_as_a_table_shows_it() {
+    let place = Place::with_home();
+    place.run(["institution", "add", "library.a-long-name.example.org", "--name", "Library"]).succeeds();
+    for (name, institution) in
+        [("big", "library.a-long-name.example.org"), ("one-big", "example.edu"), ("two-big", "example.edu")]
+    {
+        place.bag(name, name);
+        place.run(["deposit", &format!("{name}.tar"), "--institution", institution, "--wait"]).succeeds();
+    }
+    let named = |text: &str| place.run(["objects", "show", text, "--json"]).succeeds().object()["identifier"].clone();
+    for text in ["library…/big", "library.a…g/big", "lib...big", "example.edu/o…big"] {
+        assert!(named(text).as_str().is_some_and(|name| name.ends_with("big")), "{text}");
+    }
+    let object = named("library…/big");
+    place.run(["objects", "show", "example…big"]).fails(2, &["ambiguous", "example.edu/one-big, example.edu/two-big"]);
+    place.run(["objects", "show", "example…/big"]).fails(3, &["objects list"]);
+    place.run(["objects", "show", "…"]).fails(3, &["objects list"]);
+    let items = place.run(["items", "list", "--object", "library…/big", "--json"]).succeeds().json();
+    assert!(matches!(&items[..], [item] if item["object"] == object), "{items:?}");
+    let shown = place.run_with(&[("COLUMNS", "60")], ["items", "list"]).succeeds().stdout;
+    assert!(shown.contains("…/big ") || shown.contains("example.org/big "), "{shown}");
+    let root = "home/stores/primary/example.edu";
+    let listed = place.run(["ocfl", "ls", root, "--json"]).succeeds().json();
+    for object in &listed {
+        let (id, name) = (object["object"].as_str().unwrap(), object["name"].as_str().unwrap());
+        for text in [format!("{}…{}", &id[..13], &id[id.len() - 12..]), format!("ex…{}", &name[5..])] {
+            let found = place.run(["ocfl", "info", root, &text, "--json"]).succeeds().object();
+            assert_eq!(found["object"], id, "{text}");
+        }
+    }
+    place.run(["ocfl", "info", root, "ex…big"]).fails(2, &["2 objects", "example.edu/one-big"]);
 }
 
 #[test]

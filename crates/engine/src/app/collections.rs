@@ -34,11 +34,15 @@ pub struct Rules {
     pub embargo_until: Option<Option<Time>>,
 }
 
-/// Collections of an institution, or all, in order of institution and name.
-pub fn list(context: &OpContext, institution: Option<&str>) -> Result<Vec<CollectionView>, EngineError> {
+/// Collections of an institution, or all, in order of institution and name; those that were removed only where they are asked for.
+pub fn list(
+    context: &OpContext,
+    institution: Option<&str>,
+    removed_too: bool,
+) -> Result<Vec<CollectionView>, EngineError> {
     let authorized = context.authorize(&COLLECTIONS_LIST)?;
     let scope = authorized.scope_of(institution)?;
-    let found = authorized.read(|tx| tenants::collections(tx, scope))?;
+    let found = authorized.read(|tx| tenants::collections(tx, scope, removed_too))?;
     Ok(found.iter().map(CollectionView::from).collect())
 }
 

@@ -134,6 +134,14 @@ fn of_object(authorized: &Authorized<'_>, identifier: &str) -> Result<(Instituti
             Err(error) => Err(error.into()),
         };
     };
+    if identifier.contains('…') || identifier.contains("...") {
+        match authorized.read(|tx| find_object(tx, scope, identifier)) {
+            Ok(object) => return Ok((object.institution, object.identifier)),
+            // It may be the whole name of an object of which nothing is kept.
+            Err(RegistryError::NotFound { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
     let institution = authorized.read(|tx| find_institution(tx, scope, institution))?;
     Ok((institution.id, identifier.to_owned()))
 }

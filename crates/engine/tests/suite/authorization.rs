@@ -122,7 +122,7 @@ const CASES: &[Case] = cases! {
     "batches::show" "batches.show" |call, world| something(app::batches::show(call, world.batch));
     "batches::steer" "batches.steer" |call, world| something(app::batches::steer(call, world.batch, Ask::Release));
     "batches::work" "items.work" |call, world| something(app::batches::work(call, world.batch, &stopped()));
-    "collections::list" "collections.list" |call, _| app::collections::list(call, None).map(|found| some(&found));
+    "collections::list" "collections.list" |call, _| app::collections::list(call, None, true).map(|found| some(&found));
     "collections::show" "collections.show" |call, _| something(app::collections::show(call, INSTITUTION, COLLECTION));
     "collections::add" "collections.add" |call, _| {
         something(app::collections::add(call, INSTITUTION, "maps", app::collections::Rules::default()))

@@ -79,7 +79,7 @@ pub(crate) fn dump(home: &Home, stores: &[&str]) -> Vec<String> {
             }
         }
     }
-    let collections = home.registry.read(|tx| tenants::collections(tx, Scope::System)).expect("collections");
+    let collections = home.registry.read(|tx| tenants::collections(tx, Scope::System, false)).expect("collections");
     lines.extend(collections.into_iter().map(|one| format!("{} {}", one.institution_identifier, one.identifier)));
     lines
 }

@@ -15,6 +15,6 @@ WHERE c.institution_id = ?1 AND c.identifier = ?2 AND (?3 IS NULL OR c.instituti
 SELECT c.id, c.institution_id, i.identifier AS institution_identifier, c.identifier, c.name, c.profile, c.profile_version,
     c.placement, c.held, c.public_access, c.embargo_until, c.state, c.created_at
 FROM collections c JOIN institutions i ON i.id = c.institution_id
-WHERE (?1 IS NULL OR c.institution_id = ?1) AND c.state = 'active' ORDER BY i.identifier, c.identifier
+WHERE (?1 IS NULL OR c.institution_id = ?1) AND (?2 OR c.state = 'active') ORDER BY i.identifier, c.identifier
 -- name: schema.made_at
 SELECT applied_at AS made_at FROM schema_version WHERE version = 1

@@ -11,7 +11,7 @@ const DIGITS: usize = 32;
 /// Identifiers read at once.
 const PAGE: usize = 500;
 /// Candidates that are named where several fit.
-const CANDIDATES: usize = 5;
+pub(super) const CANDIDATES: usize = 5;
 
 /// An identifier that people type.
 pub trait Named: From<Uuid> {
@@ -72,16 +72,28 @@ pub fn find<N: Named>(tx: &mut dyn Transaction, scope: Scope, text: &str) -> Res
     match found.as_slice() {
         [] => Err(missing()),
         [one] => Ok((*one).into()),
-        several => Err(RegistryError::Ambiguous { what: N::WHAT, id: text.to_owned(), candidates: listed(several) }),
+        several => Err(RegistryError::Ambiguous {
+            what: N::WHAT,
+            id: text.to_owned(),
+            candidates: listed(several.iter().map(Uuid::to_string).collect()),
+        }),
     }
 }
 
-fn listed(ids: &[Uuid]) -> String {
-    let mut names: Vec<String> = ids.iter().take(CANDIDATES).map(Uuid::to_string).collect();
-    if ids.len() > CANDIDATES {
+/// What a text may mean, or the first of it.
+pub(super) fn listed(mut names: Vec<String>) -> String {
+    if names.len() > CANDIDATES {
+        names.truncate(CANDIDATES);
         names.push("and others".to_owned());
     }
     names.join(", ")
+}
+
+/// The beginning and the end of a name that is shortened as tables shorten it, with `…` or `...` for what is left out; none of a text
+/// that is not shortened, or has nothing else.
+pub(super) fn ends_of(text: &str) -> Option<(&str, &str)> {
+    let (beginning, end) = text.split_once('…').or_else(|| text.split_once("..."))?;
+    (!beginning.is_empty() || !end.is_empty()).then_some((beginning, end))
 }
 
 /// Part of an identifier.

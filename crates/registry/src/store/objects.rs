@@ -253,17 +253,52 @@ pub fn with_version(
     Ok(Some((object_row(&row)?, versions::version_beside_object(&row)?, leases::lease_row(&row, item.0)?)))
 }
 
-/// An object by `<institution>/<name>`, or by its identifier in records as [`named::find`] takes it.
+/// An object by `<institution>/<name>`, or by its identifier in records as [`named::find`] takes it. Of `<institution>/<name>` a
+/// beginning and an end with `…` or `...` between them suffice, where no other object has both.
 pub fn find(tx: &mut dyn Transaction, scope: Scope, name: &str) -> Result<Object, RegistryError> {
     let found = if name.contains('/') {
-        by_identifier(tx, scope, name)?
+        match by_identifier(tx, scope, name)? {
+            None => by_ends(tx, scope, name)?,
+            found => found,
+        }
     } else {
-        let id: ObjectId = named::find(tx, scope, name)?;
-        get(tx, scope, id)?
+        match named::find::<ObjectId>(tx, scope, name) {
+            Ok(id) => get(tx, scope, id)?,
+            Err(RegistryError::NotFound { .. }) => by_ends(tx, scope, name)?,
+            Err(error) => return Err(error),
+        }
     };
     found
         .filter(|object| object.state != ObjectState::New)
         .ok_or_else(|| RegistryError::NotFound { what: "object", id: name.into() })
+}
+
+/// The one object whose `<institution>/<name>` begins and ends as a shortened one says; none where the text is not shortened.
+fn by_ends(tx: &mut dyn Transaction, scope: Scope, name: &str) -> Result<Option<Object>, RegistryError> {
+    let Some((beginning, end)) = named::ends_of(name) else { return Ok(None) };
+    let values = [beginning.into(), end.into(), scope.value(), (named::CANDIDATES + 1).into()];
+    let rows = tx.query(Statement("objects.by_ends"), &values)?;
+    let mut found = rows.iter().map(object_row).collect::<Result<Vec<_>, _>>()?;
+    if found.len() > 1 {
+        let identifiers = found.into_iter().map(|object| object.identifier);
+        return Err(RegistryError::Ambiguous {
+            what: "object",
+            id: name.to_owned(),
+            candidates: named::listed(identifiers.collect()),
+        });
+    }
+    Ok(found.pop())
+}
+
+/// The content of an object that has these bytes, by their SHA-512.
+pub fn content_by_digest(
+    tx: &mut dyn Transaction,
+    object: &Object,
+    sha512: &Digest,
+) -> Result<Option<ContentId>, RegistryError> {
+    let key = vec![object.id.into(), object.generation.into(), sha512.as_bytes().into()];
+    let found = tx.query_many(Statement("contents.by_digest"), &mut std::iter::once(key))?;
+    found.into_iter().flatten().map(|row| Ok(ContentId(row.uuid("id")?))).next().transpose()
 }
 
 /// Which objects are listed.

@@ -244,9 +244,13 @@ pub fn collection_by_id(tx: &mut dyn Transaction, id: CollectionId) -> Result<Op
     tx.query_one(Statement("collections.get"), &[id.into()])?.as_ref().map(collection_row).transpose()
 }
 
-/// Every active collection in scope.
-pub fn collections(tx: &mut dyn Transaction, scope: Scope) -> Result<Vec<Collection>, RegistryError> {
-    tx.query(Statement("collections.list"), &[scope.value()])?.iter().map(collection_row).collect()
+/// Every collection in scope that is active, and where they are asked for those that were removed.
+pub fn collections(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    removed_too: bool,
+) -> Result<Vec<Collection>, RegistryError> {
+    tx.query(Statement("collections.list"), &[scope.value(), removed_too.into()])?.iter().map(collection_row).collect()
 }
 
 /// Every collection of an institution, also those that were removed.

@@ -50,7 +50,7 @@ pub(crate) fn nothing_of_another_institution_is_seen(subject: &dyn Subject) {
                 ("institution_by_id", tenants::institution_by_id(tx, scope, ours)?.is_some()),
                 ("institutions", tenants::institutions(tx, scope, "", 99)?.iter().any(|one| one.id == ours)),
                 ("collection", tenants::collection(tx, scope, ours, "maps")?.is_some()),
-                ("collections", tenants::collections(tx, scope)?.iter().any(|one| one.id == collection)),
+                ("collections", tenants::collections(tx, scope, false)?.iter().any(|one| one.id == collection)),
                 ("item", items::get(tx, scope, item.id)?.is_some()),
                 ("find item", items::find(tx, scope, item.id).is_ok()),
                 ("items", !items::list(tx, scope, &ItemFilter::default(), None, 99)?.is_empty()),

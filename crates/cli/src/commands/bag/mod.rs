@@ -119,7 +119,7 @@ fn tag_shown(tag: &Tag) -> TagShown {
 }
 
 fn codes(options: TableOptions, context: &Context) -> Outcome {
-    let mut table = context.output.table(&["code", "severity", "meaning"]).with(options).wrapping();
+    let mut table = context.output.table(&["code", "severity", "meaning"]).with::<CodeReport>(options).wrapping();
     for (code, severity, meaning) in CODES {
         table.row(&CodeReport { code: (*code).to_owned(), severity: *severity, meaning: (*meaning).to_owned() })?;
     }

@@ -277,16 +277,23 @@ impl From<IdentifyError> for Failure {
 }
 
 fn tell(trouble: &Unidentified, context: &Context) {
-    let path = printable(&trouble.path.to_string_lossy());
-    let reason = printable(&trouble.reason);
-    match trouble.kind {
-        UnidentifiedKind::Skipped | UnidentifiedKind::Incomplete if context.is_quiet => {}
-        UnidentifiedKind::Skipped => eprintln!("warning: {path} is skipped: {reason}"),
-        UnidentifiedKind::Incomplete => eprintln!("warning: {path}: {reason}"),
-        UnidentifiedKind::Missing | UnidentifiedKind::Unreadable => {
-            eprintln!("error: could not identify {path}: {reason}");
+    let (path, reason) = (trouble.path.to_string_lossy(), &trouble.reason);
+    let (exit, next) = match trouble.kind {
+        UnidentifiedKind::Skipped | UnidentifiedKind::Incomplete if context.is_quiet => return,
+        UnidentifiedKind::Skipped => {
+            eprintln!("warning: {} is skipped: {}", printable(&path), printable(reason));
+            return;
         }
-    }
+        UnidentifiedKind::Incomplete => {
+            eprintln!("warning: {}: {}", printable(&path), printable(reason));
+            return;
+        }
+        UnidentifiedKind::Missing => (Exit::NotFound, "check the path"),
+        UnidentifiedKind::Unreadable => {
+            (Exit::OutOfReach, "check owner, permissions and disk, then run the command again with this path")
+        }
+    };
+    Failure::new(exit, format!("could not identify {path}: {reason}")).next(next).tell(context.output.is_json());
 }
 
 /// What could not be read outweighs what is missing: there, looking again may help.

@@ -8,7 +8,7 @@ use super::Which;
 use super::names::{find, find_path, name_of};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{TableOptions, counted, printable, report};
+use crate::output::{TableOptions, counted, report};
 use crate::progress;
 
 report! {
@@ -119,7 +119,7 @@ pub(super) fn list(which: &Which, version: Option<VersionNumber>, options: Table
 }
 
 fn list_objects(root: &LocalRoot, options: TableOptions, context: &Context) -> Outcome {
-    let mut table = context.output.table(&["head", "updated_at", "name", "object"]).with(options);
+    let mut table = context.output.table(&["head", "updated_at", "name", "object"]).with::<ObjectLine>(options);
     let mut broken = 0_u64;
     for object in root.objects() {
         let line = match object.map(|object| (object.summary(), object)) {
@@ -137,7 +137,9 @@ fn list_objects(root: &LocalRoot, options: TableOptions, context: &Context) -> O
         };
         if let Some(error) = &line.error {
             broken += 1;
-            eprintln!("error: could not read an object: {}", printable(error));
+            Failure::new(Exit::No, format!("could not read an object: {error}"))
+                .next("\"strongroom ocfl validate\" names all that is wrong")
+                .tell(context.output.is_json());
             if !context.output.is_json() {
                 continue;
             }
@@ -162,7 +164,7 @@ fn list_files(
     let summary = object.summary()?;
     let version = summary.version(version)?;
     let algorithm = summary.header.algorithm;
-    let mut table = context.output.table(&["size", "digest", "path"]).with(options);
+    let mut table = context.output.table(&["size", "digest", "path"]).with::<FileLine>(options);
     let mut failure = None;
     let mut missing = 0_u64;
     object
@@ -189,7 +191,9 @@ fn list_files(
         .map_err(|error| failure.take().unwrap_or_else(|| error.into()))?;
     table.end("the version has no files")?;
     if missing > 0 {
-        eprintln!("error: {} missing; \"strongroom ocfl validate\" names all that is wrong", contents(missing));
+        Failure::new(Exit::No, format!("{} missing", contents(missing)))
+            .next("\"strongroom ocfl validate\" names all that is wrong")
+            .tell(context.output.is_json());
         return Ok(Exit::No);
     }
     Ok(Exit::Done)
@@ -222,7 +226,7 @@ pub(super) fn log(
     let mut table = context
         .output
         .table(&["version", "created_at", "files", "added", "changed", "removed", "user", "message"])
-        .with(options);
+        .with::<VersionLine>(options);
     let mut versions = summary.versions;
     if is_newest_first {
         versions.reverse();
@@ -260,7 +264,7 @@ pub(super) fn diff(
         Some(from) => Some(summary.version(Some(from))?),
         None => before(&summary, to),
     };
-    let mut table = context.output.table(&["change", "path"]).with(options);
+    let mut table = context.output.table(&["change", "path"]).with::<DifferenceLine>(options);
     let mut failure = None;
     object
         .differences(from, to, &mut |found| {

@@ -42,7 +42,8 @@ pub(super) fn name_of(object: &LocalObject, summary: &InventorySummary) -> Optio
     of(summary.header.head)
 }
 
-/// The object that a person means: by its id, its path in the storage root, or its name.
+/// The object that a person means: by its id, its path in the storage root, or its name; of its id and its name a beginning and an
+/// end suffice, as tables show them, where no other object has both.
 pub(super) fn find(root: &LocalRoot, dir: &Path, object: &str) -> Result<LocalObject, Failure> {
     if let Some(found) = root.at(Path::new(object)).ok().flatten() {
         return Ok(found);
@@ -50,15 +51,38 @@ pub(super) fn find(root: &LocalRoot, dir: &Path, object: &str) -> Result<LocalOb
     if let Some(found) = root.find(object)? {
         return Ok(found);
     }
+    let ends = object.split_once('…').or_else(|| object.split_once("..."));
+    let (mut fitting, mut names) = (None, Vec::new());
     for candidate in root.objects() {
         let Ok(candidate) = candidate else { continue };
         let Ok(summary) = candidate.summary() else { continue };
-        if name_of(&candidate, &summary).as_deref() == Some(object) {
+        let name = name_of(&candidate, &summary);
+        if name.as_deref() == Some(object) {
             return Ok(candidate);
         }
+        let id = summary.header.id;
+        if ends.is_some_and(|ends| has_ends(&id, ends) || name.as_deref().is_some_and(|name| has_ends(name, ends))) {
+            names.push(name.unwrap_or(id));
+            fitting = Some(candidate);
+        }
+    }
+    match (fitting, names.len()) {
+        (Some(found), 1) => return Ok(found),
+        (Some(_), count) => {
+            names.truncate(NAMED);
+            let more = if count > NAMED { ", ..." } else { "" };
+            let message = format!("{count} objects in the storage root {} fit {object:?}", dir.display());
+            return Err(Failure::usage(message).next(format!("give one of them whole: {}{more}", names.join(", "))));
+        }
+        (None, _) => {}
     }
     let message = format!("there is no object {object:?} in the storage root {}", dir.display());
     Err(Failure::new(Exit::NotFound, message).next(format!("\"strongroom ocfl ls {}\" lists them", dir.display())))
+}
+
+/// Whether a text begins and ends so, as tables shorten it.
+fn has_ends(text: &str, (beginning, end): (&str, &str)) -> bool {
+    text.strip_prefix(beginning).is_some_and(|rest| rest.ends_with(end)) && !(beginning.is_empty() && end.is_empty())
 }
 
 /// The logical path that a person means: the path itself, or the one that ends with it, as a depositor knows files without

@@ -26,6 +26,8 @@ pub struct EventView {
     pub file: Option<FileId>,
     /// The path of that file within the object.
     pub path: Option<String>,
+    /// Where it is about no file: the first path in the package of the content whose digest it names.
+    pub content_path: Option<String>,
     /// The stores that it is about; none where it is about no copies, or was recorded before events had stores.
     pub stores: Vec<String>,
     /// What did it.
@@ -53,6 +55,7 @@ impl From<Event> for EventView {
             object: event.object,
             file: event.file,
             path: event.path,
+            content_path: None,
             stores: event.stores,
             agent: event.agent,
             actor: event.actor.map(|actor| actor.name),

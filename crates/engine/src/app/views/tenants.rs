@@ -52,6 +52,8 @@ pub struct CollectionView {
     pub public: PublicAccess,
     /// From when on; none: at once.
     pub embargo_until: Option<String>,
+    /// Whether something may be deposited in it: no after it was removed.
+    pub active: bool,
     /// When it was added.
     pub created_at: String,
 }
@@ -68,6 +70,7 @@ impl From<&Collection> for CollectionView {
             held: record.held,
             public: record.public,
             embargo_until: record.embargo_until.map(|time| time.to_string()),
+            active: record.active,
             created_at: record.created_at.to_string(),
         }
     }

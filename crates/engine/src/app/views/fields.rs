@@ -1,0 +1,89 @@
+//! The names of the fields of views whose lists are also spreadsheets: a list without rows has a header, too. The compiler compares
+//! each list of names with its struct, and the table their order with each row.
+
+use super::{
+    BackgroundTaskView, BatchView, CheckView, CollectionView, CoverageView, DifferenceView, EventView, FileView,
+    FindingView, FoundView, HistoryLineView, InstitutionView, ItemView, JournalView, ObjectView, ProfileView,
+    SettingView, StoreCheckView, StoreView, TaskView, TopicView, UploadView, VersionView,
+};
+
+/// What lists show row by row.
+pub trait View {
+    /// The names of its fields that are keys of its JSON, in their order, as Rust writes them.
+    const FIELDS: &'static [&'static str];
+
+    /// The keys of its JSON, in their order.
+    fn keys() -> impl Iterator<Item = &'static str> {
+        Self::FIELDS.iter().map(|name| name.strip_prefix("r#").unwrap_or(name))
+    }
+}
+
+/// Names the fields of structs, and behind a semicolon those that are no keys of their JSON.
+macro_rules! views {
+    ($($view:ident { $($field:ident),* $(; $hidden:ident)* })*) => {
+        $(impl View for $view {
+            const FIELDS: &'static [&'static str] = &[$(stringify!($field)),*];
+        }
+
+        const _: fn($view) = |view| {
+            let $view { $($field: _,)* $($hidden: _,)* } = view;
+        };)*
+    };
+}
+
+views! {
+    ObjectView {
+        object, identifier, ark, local_ids, title, description, access, state, health, completeness, parts, missing_parts,
+        institution, collection, placement, profile, profile_version, source_organization, versions, head, files, bytes,
+        created_at, updated_at
+    }
+    FoundView { object, identifier, title, state, versions, files, bytes, created_at, updated_at, file, path, size, puid }
+    FileView {
+        file, path, size, digests, puid, mime, format_method, format_name, format_version, format_basis, format_signatures,
+        format_warning, format_others, state, copies; expected_copies
+    }
+    EventView { event, r#type, time, outcome, detail, outcome_detail, object, file, path, content_path, stores, agent, actor }
+    VersionView { version, state, message, user, item, part, parts, inventory_sha512, files, bytes, created_at, published_at }
+    ItemView {
+        item, batch, action, institution, collection, object, name, part, parts, file, stage, status, priority, attempts,
+        retry_count, needs_review, requested, requested_by, holder, lease_until, waits_for, waits_until, note, problems,
+        created_at, updated_at, size, restored, actor
+    }
+    HistoryLineView { number, time, stage, status, note, holder, fence, actor }
+    BatchView {
+        batch, institution, collection, kind, state, items, succeeded, failed, cancelled, open, held, deleted, submitted_by,
+        note, created_at, updated_at
+    }
+    JournalView { line, number, time, actor, kind, act, target, institution, outcome, detail, request }
+    UploadView {
+        upload, institution, store, key, state, note, item, collection, stage, part, parts, size, etag, first_seen_at,
+        changed_at, settles_at, remove_after, warned_at
+    }
+    InstitutionView { institution, name, active, staging_quota, created_at }
+    CollectionView {
+        collection, institution, name, profile, profile_version, placement, held, public, embargo_until, active,
+        created_at
+    }
+    ProfileView {
+        profile, version, state, origin, source, identifier, stated_version, description, sha256, sha512, added_by, added_at,
+        removed_at
+    }
+    TopicView { topic, ready, delayed, leased, dead, oldest_ready_seconds, paused }
+    TaskView { task, topic, key, state, priority, ready_at, attempts, max_attempts, holder, lease_until, reason }
+    BackgroundTaskView {
+        task, every_seconds, last_started_at, last_elapsed_seconds, last_run_at, result, error, error_since, next_run_at,
+        holder
+    }
+    StoreView { store, kind, state, path, roles, placements, reason, missed_logs }
+    StoreCheckView {
+        store, ok, state, conditional_put, strong_checksum, atomic_assembly, registry, term, acts, problems, message
+    }
+    DifferenceView { store, code, path, object, detail, meaning, next }
+    CheckView { check, ok, message }
+    SettingView { key, value, source, meaning }
+    CoverageView { store, copies, bytes, checked, never, attested, damaged, due, oldest, due_now }
+    FindingView {
+        finding, institution, object, content, path, more_paths, store, key, kind, state, detail, quarantine_key, found_at,
+        repaired_at
+    }
+}
