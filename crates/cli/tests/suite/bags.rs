@@ -397,6 +397,11 @@ fn an_ending_that_is_no_form_of_a_bag_is_refused() {
         place.run(["bag", "create", "payload", target]).fails(2, &["no form of a bag", "--form folder"]);
     }
     place.run(["bag", "create", "payload", "bag.v1", "--form", "folder"]).succeeds();
+    for (target, form) in [("a.tar", "zip"), ("a.tar", "folder"), ("a.zip", "tar"), ("a.tar.bz2", "tar")] {
+        let refused = place.run(["bag", "create", "payload", target, "--form", form]);
+        refused.fails(2, &["the ending of another form", &format!("--form {form}"), "next: leave --form out"]);
+        assert!(!place.path(target).exists());
+    }
     place.run(["bag", "validate", "bag.v1"]).succeeds();
     place.run(["bag", "create", "payload", "BAG.TGZ"]).succeeds();
     place.run(["bag", "create", "payload", ".hidden"]).succeeds();
