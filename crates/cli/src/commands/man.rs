@@ -126,7 +126,7 @@ fn collect(command: &Command, pages: &mut Vec<Rendered>) -> io::Result<()> {
 
 fn rendered(command: &Command) -> io::Result<Rendered> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
-    let page = Page::new(command.clone());
+    let page = Page::new(command.clone()).source(concat!("strongroom ", env!("CARGO_PKG_VERSION")));
     let mut text = Vec::new();
     page.render_title(&mut text)?;
     page.render_name_section(&mut text)?;
