@@ -50,14 +50,22 @@ pub(super) fn find(root: &LocalRoot, dir: &Path, object: &str) -> Result<LocalOb
     if let Some(found) = root.find(object)? {
         return Ok(found);
     }
+    let below = format!("/{object}");
+    let mut ending = Vec::new();
     for candidate in root.objects() {
         let Ok(candidate) = candidate else { continue };
         let Ok(summary) = candidate.summary() else { continue };
-        if name_of(&candidate, &summary).as_deref() == Some(object) {
-            return Ok(candidate);
+        match name_of(&candidate, &summary) {
+            Some(name) if name == object => return Ok(candidate),
+            Some(name) if name.ends_with(&below) && ending.len() < NAMED => ending.push(name),
+            _ => {}
         }
     }
     let message = format!("there is no object {object:?} in the storage root {}", dir.display());
+    if !ending.is_empty() {
+        let next = format!("give the name with its institution: {}", ending.join(", "));
+        return Err(Failure::new(Exit::NotFound, message).next(next));
+    }
     Err(Failure::new(Exit::NotFound, message).next(format!("\"strongroom ocfl ls {}\" lists them", dir.display())))
 }
 
