@@ -157,6 +157,7 @@ impl EngineError {
             Self::NotFound { .. }
             | Self::Absent(_)
             | Self::Usage(_)
+            | Self::Exists(_)
             | Self::Refused(_)
             | Self::CheckFailed(_)
             | Self::NotAllowed { .. }
