@@ -26,9 +26,12 @@ const BATCH: usize = 64;
 const BATCH_BYTES: u64 = 1 << 20;
 
 /// Validates the bag at `path`: a directory, or a tar, tar.gz or zip archive, which is not unpacked. Each byte is read once,
-/// whatever the number of manifests.
+/// whatever the number of manifests. A folder without a declaration and without manifests is no bag: nothing in it is read or counted.
 pub fn validate(path: &Path, options: &CheckOptions) -> Result<Report, BagError> {
     let source = Source::open(path)?;
+    if source.is_folder_of_no_bag().map_err(|error| BagError::io("list", path, error))? {
+        return check(&Nothing, &Scan::of_unread_folder(), options);
+    }
     let limits = &options.limits;
     let members = source.members().map_err(|error| BagError::io("open", path, error))?;
     let (scan, evidence) = if let Some(members) = members {
@@ -66,6 +69,19 @@ pub fn validate_stream(
 fn is_read_by_check(path: &str) -> bool {
     let is_defined = path == declaration::FILE || path == FETCH || ManifestName::parse(path).is_some();
     is_defined || !path.contains('/') && path.strip_suffix("-info.txt").is_some()
+}
+
+/// Of a folder that is not read.
+struct Nothing;
+
+impl Evidence for Nothing {
+    fn files(&self) -> Result<FileFacts<'_>, BagError> {
+        Ok(Box::new(std::iter::empty()))
+    }
+
+    fn open(&self, path: &str) -> Result<Box<dyn Read + Send + '_>, BagError> {
+        Err(BagError::Evidence(format!("there is no file {path:?}").into()))
+    }
 }
 
 /// Facts in order of path, and where to read a file again.

@@ -61,7 +61,7 @@ pub(crate) enum Command {
     Work(work::Work),
     /// Run background tasks until stopped
     Schedule(work::ScheduleOnly),
-    /// Deposit bags
+    /// Deposit packages: bags, files, folders, archives and manifests
     Deposit(deposit::Deposit),
     /// List uploads in the receiving stores
     #[command(subcommand)]

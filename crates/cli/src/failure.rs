@@ -218,6 +218,7 @@ fn code_of_engine(error: &EngineError) -> Option<&'static str> {
         EngineError::Registry(error) => return code_of_registry(error),
         EngineError::Io { source, .. } => code_of_io(source),
         EngineError::Refused(_) => "refused",
+        EngineError::Exists(_) => "exists",
         EngineError::Settings(_) | EngineError::SettingsFile(_) => "settings",
         EngineError::Superseded { .. } => "store.superseded",
         EngineError::Storage(_) => "store",
@@ -390,7 +391,12 @@ fn of_storage(error: &StorageError) -> (Exit, Option<String>) {
 impl From<OcflError> for Failure {
     fn from(error: OcflError) -> Self {
         let (exit, next) = of_ocfl(&error);
-        Self::of(exit, next, &error)
+        let failure = Self::of(exit, next, &error);
+        match error {
+            OcflError::Absent { .. } => failure
+                .next("\"strongroom ocfl log\" shows the versions of an object, \"strongroom ocfl ls\" its files"),
+            _ => failure,
+        }
     }
 }
 
@@ -420,7 +426,10 @@ fn of_bag(error: &BagError) -> (Exit, Option<String>) {
             of_io(source)
         }
         BagError::NotFound { .. } => (Exit::NotFound, Some("check the path".to_owned())),
-        BagError::UnknownSerialization { .. } => (Exit::No, None),
+        BagError::UnknownSerialization { .. } => (
+            Exit::No,
+            Some("name the folder or the archive of a bag; \"strongroom identify\" says what a file is".into()),
+        ),
         BagError::Profile(_) => (Exit::Usage, None),
         _ => (Exit::OutOfReach, None),
     }
@@ -468,7 +477,13 @@ impl From<WriteError> for Failure {
             WriteError::NoTargetDirectory { path } => (Exit::NotFound, Some(format!("mkdir -p {}", path.display()))),
             WriteError::TagFile { .. } => (Exit::Usage, Some("correct the file".to_owned())),
             WriteError::Interrupted => (Exit::Interrupted, Some("the same command makes it from the beginning".into())),
-            WriteError::TargetExists { .. } => (Exit::Usage, Some("name a target that does not exist".to_owned())),
+            WriteError::TargetExists { .. } => {
+                let next = Some("name a target that does not exist".to_owned());
+                return Self::of(Exit::Usage, next, &error).coded(Some("exists"));
+            }
+            WriteError::TargetInsideSource { .. } => {
+                (Exit::Usage, Some("name a target outside of the source".to_owned()))
+            }
             _ => (Exit::Usage, None),
         };
         Self::of(exit, next, &error)
@@ -557,7 +572,7 @@ fn of_engine(error: &EngineError) -> (Exit, Option<String>) {
         EngineError::Absent(_) => (Exit::NotFound, None),
         EngineError::CheckFailed(_) => (Exit::No, None),
         EngineError::Refused(_) | EngineError::NotAllowed { .. } => (Exit::NotAllowed, None),
-        EngineError::Usage(_) | EngineError::Settings(_) => (Exit::Usage, None),
+        EngineError::Usage(_) | EngineError::Exists(_) | EngineError::Settings(_) => (Exit::Usage, None),
         EngineError::Io { source, .. } => of_io(source),
         EngineError::Advised(advised) => (of_engine(&advised.error).0, Some(advised.next.clone())),
         EngineError::Attempted(attempted) => of_engine(&attempted.error),

@@ -13,7 +13,8 @@ use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use strongroom_digest::Progress;
 
 use crate::context::Context;
-use crate::output::{counted, printable, size};
+use crate::failure::Failure;
+use crate::output::{Output, columns_of, counted, printable, size, width_of};
 
 /// A sign of life without a known end.
 pub(crate) fn spinner(context: &Context, message: impl Into<String>) -> ProgressBar {
@@ -70,6 +71,11 @@ pub(crate) enum Expected {
     Both,
 }
 
+/// Columns that a bar takes, with the blank behind it.
+const BAR: usize = 17;
+/// Columns that a spinner takes, with the blank behind it.
+const SPINNER: usize = 2;
+
 /// How often a line is drawn anew.
 const DRAW_EVERY: Duration = Duration::from_millis(200);
 
@@ -94,7 +100,7 @@ struct Shown {
 }
 
 impl Line {
-    /// Shows a line at a terminal. The note comes last, and is cut off where the terminal ends.
+    /// Shows a line at a terminal. The note comes last, and is left out where the terminal is too narrow for it.
     pub(crate) fn new(context: &Context, unit: Unit, note: &str) -> Self {
         if is_wanted(context) { Self::shown(unit, note) } else { Self::hidden(unit) }
     }
@@ -137,9 +143,19 @@ impl Line {
         *locked(&self.shown.note) = printable(note);
     }
 
-    /// Takes the line away while something else is printed.
+    /// Takes the line away while something is printed on standard error.
     pub(crate) fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
         self.shown.bar.suspend(print)
+    }
+
+    /// Takes the line away while something is printed on standard output, which is handed over before the line is drawn again:
+    /// what would be written later stands behind the line and leaves it on the screen.
+    ///
+    /// # Errors
+    ///
+    /// What printing fails with, or standard output cannot be written.
+    pub(crate) fn print<T>(&self, output: &Output, print: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+        self.suspend(|| print().and_then(|printed| output.flush().map(|()| printed)))
     }
 
     /// Finds out what there is to read below these paths, while the work has begun already: of files and bytes what the work goes
@@ -179,7 +195,7 @@ impl Shown {
         Self { bar, unit, counts, note, began: Instant::now(), has_end: AtomicBool::new(false) }
     }
 
-    /// A bar where the end is known, else a sign of life.
+    /// A bar where the end is known, else a spinner.
     fn set_style(&self, has_end: bool) {
         let template = if has_end { "{bar:16} {wide_msg}" } else { "{spinner} {wide_msg}" };
         if let Ok(style) = ProgressStyle::with_template(template) {
@@ -197,7 +213,9 @@ impl Shown {
             self.bar.set_length(all);
             self.bar.set_position(done);
         }
-        self.bar.set_message(counts.text(self.unit, self.began.elapsed(), &locked(&self.note)));
+        let parts = counts.parts(self.unit, self.began.elapsed(), &locked(&self.note));
+        let before = if end.is_some() { BAR } else { SPINNER };
+        self.bar.set_message(fitting(&parts, columns_of(&std::io::stderr()).saturating_sub(before)));
         self.bar.tick();
     }
 }
@@ -226,7 +244,8 @@ impl Counts {
         of(self.bytes, self.expected_bytes).or_else(|| of(self.files, self.expected_files))
     }
 
-    fn text(&self, unit: Unit, elapsed: Duration, note: &str) -> String {
+    /// What is said of it, the most important first.
+    fn parts(&self, unit: Unit, elapsed: Duration, note: &str) -> Vec<String> {
         let mut parts = Vec::new();
         let bytes = size(self.bytes);
         parts.push(match self.expected_bytes {
@@ -246,8 +265,22 @@ impl Counts {
         if !note.is_empty() {
             parts.push(note.to_owned());
         }
-        parts.join(", ")
+        parts
     }
+}
+
+/// As many of the first parts as fit into `width` columns; each is there whole or not at all.
+fn fitting(parts: &[String], width: usize) -> String {
+    let mut text = String::new();
+    for part in parts {
+        let separator = if text.is_empty() { "" } else { ", " };
+        if width_of(&text) + separator.len() + width_of(part) > width {
+            break;
+        }
+        text.push_str(separator);
+        text.push_str(part);
+    }
+    text
 }
 
 /// Takes away the line that is shown, where one is: the program ends.
@@ -305,13 +338,27 @@ mod tests {
     use super::*;
 
     fn text(counts: &Counts) -> String {
-        counts.text(Unit::Files, Duration::from_secs(2), "letters/a.txt")
+        fitting(&parts(counts), 80)
+    }
+
+    fn parts(counts: &Counts) -> Vec<String> {
+        counts.parts(Unit::Files, Duration::from_secs(2), "letters/a.txt")
     }
 
     #[test]
     fn a_line_says_what_is_done_how_fast_and_what_is_left() {
         let counts = Counts { bytes: 2 << 20, files: 3, expected_bytes: 6 << 20, expected_files: 12 };
         assert_eq!(text(&counts), "2.0 MiB of 6.0 MiB, 1.0 MiB/s, 4s left, 3 of 12 files, letters/a.txt");
+    }
+
+    #[test]
+    fn a_line_that_does_not_fit_is_shortened_by_whole_parts() {
+        let parts = parts(&Counts { bytes: 2 << 20, files: 3, expected_bytes: 6 << 20, expected_files: 12 });
+        let whole = "2.0 MiB of 6.0 MiB, 1.0 MiB/s, 4s left, 3 of 12 files, letters/a.txt";
+        assert_eq!(fitting(&parts, whole.len()), whole);
+        assert_eq!(fitting(&parts, whole.len() - 1), "2.0 MiB of 6.0 MiB, 1.0 MiB/s, 4s left, 3 of 12 files");
+        assert_eq!(fitting(&parts, 20), "2.0 MiB of 6.0 MiB");
+        assert_eq!(fitting(&parts, 17), "");
     }
 
     #[test]

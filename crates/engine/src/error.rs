@@ -45,6 +45,9 @@ pub enum EngineError {
     /// What was asked for is not possible as it was asked.
     #[error("{0}")]
     Usage(String),
+    /// What was to be made exists, and is not written over.
+    #[error("{0}")]
+    Exists(String),
     /// The state of what it concerns does not allow what was asked.
     #[error("{0}")]
     Refused(String),
@@ -154,6 +157,7 @@ impl EngineError {
             Self::NotFound { .. }
             | Self::Absent(_)
             | Self::Usage(_)
+            | Self::Exists(_)
             | Self::Refused(_)
             | Self::CheckFailed(_)
             | Self::NotAllowed { .. }

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::os::unix::ffi::OsStrExt as _;
 
 use strongroom_digest::{Algorithm, Digest};
+use strongroom_pronom::text::Encoding;
 use strongroom_pronom::{Basis, Format, Match, Method, SignatureSet, Span, Warning};
 
 use crate::entry::{IdentifiedFile, Unidentified, timestamp};
@@ -187,9 +188,22 @@ impl Siegfried {
             Basis::Signature { signature, spans } => {
                 Some(format!("{}{}", matched(spans), place(&self.signatures, *signature)))
             }
-            Basis::Text(encoding) => Some(format!("text match {encoding}")),
+            Basis::Text(encoding) => Some(format!("text match {}", encoding_name(*encoding))),
             Basis::Extension(_) => None,
         }
+    }
+}
+
+/// An encoding of text by the name that siegfried has for it. It has none for UTF-32.
+fn encoding_name(encoding: Encoding) -> &'static str {
+    match encoding {
+        Encoding::Utf7 => "UTF-7 Unicode",
+        Encoding::Utf8 => "UTF-8 Unicode",
+        Encoding::Utf8Bom => "UTF-8 Unicode (with BOM)",
+        Encoding::Utf16Le => "Little-endian UTF-16 Unicode",
+        Encoding::Utf16Be => "Big-endian UTF-16 Unicode",
+        Encoding::ExtendedAscii => "Non-ISO extended-ASCII",
+        same => same.as_str(),
     }
 }
 

@@ -23,7 +23,7 @@ use crate::manifest::{ManifestKind, ManifestName, PAYLOAD};
 use crate::problem::{Problem, Severity, Verdict};
 use crate::profile::{BagFacts, Profile, TagFact};
 use crate::report::{Collector, ProfileReason, Report};
-use crate::source::{Limits, Scan};
+use crate::source::{Limits, Scan, Serialization};
 use crate::tag_file::{self, Tag, TagFile};
 use crate::text::Charset;
 
@@ -143,7 +143,12 @@ pub fn check(evidence: &dyn Evidence, scan: &Scan, options: &CheckOptions) -> Re
         tags: Vec::new(),
         tag_bytes: 0,
     };
-    for problem in &scan.problems {
+    let mut problems: Vec<&Problem> = scan.problems.iter().collect();
+    if scan.serialization == Serialization::Directory {
+        // A folder is listed in no order.
+        problems.sort_by(|one, other| one.path.cmp(&other.path));
+    }
+    for problem in problems {
         check.report(problem.clone());
     }
     check.problems.borrow_mut().push_unlisted(&scan.unlisted);
@@ -175,7 +180,9 @@ impl Check<'_> {
         if !survey.has_declaration {
             self.report(codes::BAGIT_DECLARATION.problem("there is no bagit.txt").in_file(declaration::FILE));
             if survey.manifests.is_empty() {
-                let report = self.finish(&survey, &Declaration::default(), None);
+                let mut report = self.finish(&survey, &Declaration::default(), None);
+                // What is wrong with the entries of something that is no bag comes after that.
+                report.problems.sort_by_key(|problem| problem.code != codes::BAGIT_DECLARATION.code);
                 return Ok(Report { verdict: Verdict::NotABag, ..report });
             }
         }

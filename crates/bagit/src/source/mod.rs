@@ -19,7 +19,9 @@ use serde::{Deserialize, Serialize};
 use strongroom_archive::{FileSource, SectionReader};
 use strongroom_digest::Progress;
 
+use crate::declaration;
 use crate::error::BagError;
+use crate::manifest::ManifestName;
 use crate::problem::{Problem, Unlisted};
 
 pub(crate) use directory::{open_member, open_regular};
@@ -165,6 +167,23 @@ pub struct Scan {
     pub bytes: u64,
 }
 
+impl Scan {
+    /// A folder of which nothing was read.
+    pub(crate) fn of_unread_folder() -> Self {
+        Self {
+            base_directory: None,
+            archive_name: None,
+            serialization: Serialization::Directory,
+            has_payload_directory: false,
+            problems: Vec::new(),
+            unlisted: Vec::new(),
+            truncated: false,
+            files: 0,
+            bytes: 0,
+        }
+    }
+}
+
 /// A callback that is shown each file and may read it.
 pub type Visitor<'v> = &'v mut dyn FnMut(&BagFile, &mut dyn Read) -> io::Result<()>;
 
@@ -279,6 +298,20 @@ impl Source {
             }
             (input, _) => Ok(Self { input, ..self }),
         }
+    }
+
+    /// Whether this is a folder that has neither a declaration nor a manifest, by the names at its top: no bag.
+    pub(crate) fn is_folder_of_no_bag(&self) -> io::Result<bool> {
+        let Input::Directory { folder, .. } = &self.input else { return Ok(false) };
+        for entry in folder.list(b"")?.entries {
+            let entry = entry?;
+            if let Ok(name) = entry.file_name().to_str()
+                && (name == declaration::FILE || ManifestName::parse(name).is_some())
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// File name of the archive; nothing for a directory.

@@ -114,6 +114,29 @@ fn a_directory_without_the_parts_of_a_bag_is_told_what_it_lacks() {
 }
 
 #[test]
+fn a_folder_that_is_no_bag_is_not_read_and_one_line_says_so() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::create_dir(place.path().join("folder")).unwrap();
+    std::os::unix::fs::symlink("nowhere", place.path().join("folder/link")).unwrap();
+    let report = strongroom_bagit::validate(place.path(), &CheckOptions::default()).unwrap();
+    let problems: Vec<_> = report.problems.iter().map(|problem| problem.code.as_str()).collect();
+    assert_eq!((report.verdict, problems, report.files), (Verdict::NotABag, vec!["bagit.declaration"], 0));
+}
+
+#[test]
+fn problems_of_a_folder_are_in_order_of_path() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join("manifest-md5.txt"), "").unwrap();
+    let names: Vec<String> = (10..60).map(|number| format!("link-{number}")).collect();
+    for name in names.iter().rev() {
+        std::os::unix::fs::symlink("nowhere", place.path().join(name)).unwrap();
+    }
+    let report = strongroom_bagit::validate(place.path(), &CheckOptions::default()).unwrap();
+    let links = report.problems.iter().filter(|problem| problem.code == "entry.not_a_file");
+    assert_eq!(links.map(|problem| problem.path.clone().unwrap()).collect::<Vec<_>>(), names);
+}
+
+#[test]
 fn versions_encodings_and_algorithms_that_are_not_known_are_unsupported_and_not_invalid() {
     let unknown_version = Bag::plain().replacing("bagit.txt", "1.0", "2.0").sealed().judge();
     assert_eq!(

@@ -25,7 +25,7 @@ pub(crate) struct Deposit {
     /// The institution they belong to [default: the only institution, where there is one only]
     #[arg(long, value_name = "DOMAIN")]
     institution: Option<String>,
-    /// The collection they belong to
+    /// The collection they belong to; "init" makes one with the name default [default: none]
     #[arg(long, value_name = "NAME")]
     collection: Option<String>,
     /// The type of the packages

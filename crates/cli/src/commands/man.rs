@@ -126,7 +126,7 @@ fn collect(command: &Command, pages: &mut Vec<Rendered>) -> io::Result<()> {
 
 fn rendered(command: &Command) -> io::Result<Rendered> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
-    let page = Page::new(command.clone());
+    let page = Page::new(command.clone()).source(concat!("strongroom ", env!("CARGO_PKG_VERSION")));
     let mut text = Vec::new();
     page.render_title(&mut text)?;
     page.render_name_section(&mut text)?;
@@ -210,7 +210,7 @@ fn optional(option: &Arg) -> Vec<Inline> {
     let mut parts = vec![roman("["), bold(names.join("|"))];
     if option.get_action().takes_values() {
         let names = option.get_value_names().unwrap_or_default();
-        let values = names.iter().map(|name| name.to_string()).collect::<Vec<_>>().join(" ");
+        let values = names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
         parts.extend([roman(" "), italic(values)]);
     }
     parts.push(roman(if matches!(option.get_action(), clap::ArgAction::Append | clap::ArgAction::Count) {

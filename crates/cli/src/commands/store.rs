@@ -96,7 +96,7 @@ fn reconcile(wanted: &[String], options: TableOptions, context: &Context) -> Out
         let bar = progress::spinner(context, format!("comparing store {name} with the registry"));
         let mut failure = None;
         let outcome = stores::reconcile(&call, name, &mut |difference| {
-            bar.suspend(|| table.row(&difference)).map_err(|error| {
+            bar.suspend(|| table.row(&difference).and_then(|()| context.output.flush())).map_err(|error| {
                 failure = Some(error);
                 EngineError::Usage("the answer could not be written".into())
             })

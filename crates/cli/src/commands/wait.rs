@@ -117,10 +117,8 @@ pub(crate) fn wait_until(
         loop {
             let is_over = !matches!(receiver.recv_timeout(LOOK_EVERY), Err(RecvTimeoutError::Timeout));
             if exit.is_ok() {
-                exit = look(call, &mut open, &line, &mut patience, tell).and_then(|all_well| {
-                    context.output.flush()?;
-                    Ok(if all_well { exit.unwrap_or(Exit::No) } else { Exit::No })
-                });
+                exit = look(call, &mut open, &line, &mut patience, tell)
+                    .map(|all_well| if all_well { exit.unwrap_or(Exit::No) } else { Exit::No });
             }
             if exit.is_err() {
                 // No reader is left: what runs comes to its checkpoint, the rest waits for other workers.
@@ -249,7 +247,7 @@ fn look(
         }
         open.items.remove(&item.item);
         let ended = items::show(call, item.item)?;
-        all_well &= line.suspend(|| tell(ended))? == Ended::Well;
+        all_well &= line.print(&patience.context.output, || tell(ended))? == Ended::Well;
     }
     open.tell(line.counts());
     Ok(all_well)

@@ -7,7 +7,8 @@ mod table;
 mod told;
 
 use std::cell::{RefCell, RefMut};
-use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write as _};
+use std::os::fd::AsFd;
 
 use jiff::tz::TimeZone;
 use serde::de::{MapAccess, Visitor};
@@ -16,7 +17,7 @@ use serde_json::Value;
 use strongroom_engine::EngineError;
 
 use crate::failure::{Exit, Failure};
-pub(crate) use fit::beginning_of;
+pub(crate) use fit::{beginning_of, width_of};
 pub(crate) use strongroom_engine::counted;
 pub(crate) use table::{ListOptions, Table, TableOptions};
 pub(crate) use told::{note_told, without_told};
@@ -209,8 +210,16 @@ fn known_columns() -> Option<usize> {
 
 /// The width of the terminal that standard output is; none where it is none, or does not say.
 fn terminal_width() -> Option<usize> {
-    let output = io::stdout();
-    let size = output.is_terminal().then(|| rustix::termios::tcgetwinsize(&output).ok()).flatten()?;
+    width_of_terminal(&io::stdout())
+}
+
+/// The width of the terminal behind a descriptor, in columns; 80 where it is no terminal, or does not say.
+pub(crate) fn columns_of(terminal: &(impl AsFd + IsTerminal)) -> usize {
+    width_of_terminal(terminal).unwrap_or(WIDTH)
+}
+
+fn width_of_terminal(terminal: &(impl AsFd + IsTerminal)) -> Option<usize> {
+    let size = terminal.is_terminal().then(|| rustix::termios::tcgetwinsize(terminal).ok()).flatten()?;
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 

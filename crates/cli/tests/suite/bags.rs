@@ -390,6 +390,36 @@ fn several_folders_become_bags_in_another_folder() {
 }
 
 #[test]
+fn what_cannot_be_bagged_or_shown_says_what_to_do_and_what_exists_has_a_code() {
+    let place = Place::empty();
+    place.write("b/a.txt", "text");
+    place.write("plain", "text");
+    place.run(["bag", "create", "b", "b/inner.tar"]).fails(2, &["is inside the source", "next: name a target outside"]);
+    let wrong = place.run(["bag", "create", "b", "b.tar", "--bag-info", "/dev/null"]);
+    wrong.fails(2, &["no regular file", "next: name a file with lines"]);
+    place.run(["bag", "show", "plain"]).fails(1, &["next: name the folder or the archive of a bag"]);
+    place.run(["bag", "create", "b", "b.tar"]).succeeds();
+    place.run(["bag", "create", "b", "b.tar", "--json"]).fails(2, &["\"code\":\"exists\""]);
+    place.run(["init", "b", "--json"]).fails(2, &["\"code\":\"exists\""]);
+    place.run(["init", "home"]).succeeds();
+    place.run(["deposit", "b.tar", "--wait"]).succeeds();
+    let restore = ["restore", "object", "example.edu/b", "--to", ".", "--detach", "--json"];
+    place.run(restore).fails(2, &["\"code\":\"exists\"", "next"]);
+}
+
+#[test]
+fn a_folder_that_is_no_bag_is_said_to_be_none_in_two_lines() {
+    let place = Place::empty();
+    place.write("folder/below/a.txt", "text");
+    for number in 0..20 {
+        std::os::unix::fs::symlink("nowhere", place.path(&format!("folder/link-{number}"))).unwrap();
+    }
+    let checked = place.run(["bag", "validate", "folder"]);
+    let lines = "  error   bagit.declaration bagit.txt: there is no bagit.txt\nfolder: not a bag\n";
+    assert_eq!((checked.code, checked.stdout.as_str()), (Some(1), lines), "{checked:?}");
+}
+
+#[test]
 fn an_ending_that_is_no_form_of_a_bag_is_refused() {
     let place = Place::empty();
     place.write("payload/a.txt", "text");
@@ -397,6 +427,11 @@ fn an_ending_that_is_no_form_of_a_bag_is_refused() {
         place.run(["bag", "create", "payload", target]).fails(2, &["no form of a bag", "--form folder"]);
     }
     place.run(["bag", "create", "payload", "bag.v1", "--form", "folder"]).succeeds();
+    for (target, form) in [("a.tar", "zip"), ("a.tar", "folder"), ("a.zip", "tar"), ("a.tar.bz2", "tar")] {
+        let refused = place.run(["bag", "create", "payload", target, "--form", form]);
+        refused.fails(2, &["the ending of another form", &format!("--form {form}"), "next: leave --form out"]);
+        assert!(!place.path(target).exists());
+    }
     place.run(["bag", "validate", "bag.v1"]).succeeds();
     place.run(["bag", "create", "payload", "BAG.TGZ"]).succeeds();
     place.run(["bag", "create", "payload", ".hidden"]).succeeds();

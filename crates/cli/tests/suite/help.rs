@@ -75,7 +75,9 @@ fn a_manual_page_is_shown_by_the_program_man() {
     let path = format!("{}:{}", place.path("bin").display(), std::env::var("PATH").unwrap());
     let shown = |arguments: &[&str]| place.run_with(&[("PATH", &path)], arguments).succeeds().stdout;
     assert!(shown(&["man"]).contains(".TH strongroom 1"));
-    assert!(shown(&["man", "store-replace"]).contains(".TH strongroom-store-replace 1"));
+    let page = shown(&["man", "store-replace"]);
+    assert!(page.contains(".TH strongroom-store-replace 1"));
+    assert!(page.contains(concat!("\"strongroom ", env!("CARGO_PKG_VERSION"), "\"")), "{page}");
     assert!(shown(&["man", "store", "replace"]).contains(".TH strongroom-store-replace 1"));
     place.run(["man", "nothing"]).fails(3, &["strongroom-nothing", "next:"]);
     place.run_with(&[("PATH", "/nowhere")], ["man"]).fails(5, &["program man", "next:"]);

@@ -299,6 +299,21 @@ fn windows_and_times_have_units() {
 }
 
 #[test]
+fn siegfrieds_forms_name_encodings_as_siegfried_does() {
+    let place = Place::empty();
+    for (bytes, name) in [
+        (&b"plain"[..], "text match ASCII"),
+        ("Grüße".as_bytes(), "text match UTF-8 Unicode"),
+        (&b"\xEF\xBB\xBFGr\xC3\xBC\xC3\x9Fe"[..], "text match UTF-8 Unicode (with BOM)"),
+        (&b"\xFF\xFEG\0r\0"[..], "text match Little-endian UTF-16 Unicode"),
+    ] {
+        place.write("a.txt", bytes);
+        let csv = String::from_utf8(bytes_of(&place, &["identify", "--format", "sf-csv", "a.txt"])).unwrap();
+        assert!(csv.contains(&format!("extension match txt; {name},")), "{csv}");
+    }
+}
+
+#[test]
 fn forms_exclude_each_other() {
     let place = place();
     for wrong in [

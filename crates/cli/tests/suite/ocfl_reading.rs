@@ -75,6 +75,16 @@ fn objects_have_the_names_that_this_program_gave_them() {
 }
 
 #[test]
+fn an_object_that_is_named_without_its_institution_and_a_version_that_is_none_say_what_to_do() {
+    let place = deposited();
+    let known = place.run(["ocfl", "ls", ROOT, "--json"]).succeeds().json();
+    let name = known[0]["name"].as_str().unwrap();
+    let (_, last) = name.split_once('/').unwrap();
+    place.run(["ocfl", "ls", ROOT, last]).fails(3, &[&format!("next: give the name with its institution: {name}")]);
+    place.run(["ocfl", "ls", ROOT, name, "--version", "v9"]).fails(3, &["next: \"strongroom ocfl log\""]);
+}
+
+#[test]
 fn versions_are_listed_compared_and_their_files_written_out() {
     let place = deposited();
     let name = "example.edu/greeting";

@@ -138,6 +138,25 @@ fn many_items_are_one_line_with_totals_over_all() {
 }
 
 #[test]
+fn nothing_of_the_line_is_left_above_what_is_printed_at_a_terminal() {
+    let place = Place::with_home();
+    folder(&place, "letters");
+    for name in ["one.tar", "two.tar", "three.tar"] {
+        place.run(["bag", "create", "letters", name, "--tag", "Source-Organization: Example"]).succeeds();
+    }
+    let outcomes = |columns: u16, arguments: &[&str], count: usize| {
+        let (code, screen) = place.run_by_typing(columns, arguments, "");
+        assert_eq!(code, Some(0), "{screen}");
+        let lines: Vec<&str> = screen.lines().filter(|line| !line.trim().is_empty()).collect();
+        assert_eq!(lines.len(), count, "{screen}");
+        assert!(lines.iter().all(|line| line.starts_with("succeeded  example.edu/")), "{screen}");
+    };
+    outcomes(80, &["deposit", "one.tar", "two.tar", "three.tar"], 3);
+    outcomes(80, &["restore", "object", "example.edu/one", "--to", "back"], 1);
+    outcomes(40, &["restore", "object", "example.edu/two", "--to", "back"], 1);
+}
+
+#[test]
 fn identification_anew_shows_how_many_files_there_are() {
     let place = Place::with_home();
     place.write("DROID_SignatureFile_V1.xml", OLDER_SIGNATURES);

@@ -328,7 +328,7 @@ fn refuse_what_is_there(directory: &Path) -> Result<(), EngineError> {
         Ok(mut entries) => entries.next().is_some(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_link => return Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::NotADirectory && directory.exists() => {
-            return Err(EngineError::Usage(format!(
+            return Err(EngineError::Exists(format!(
                 "{} is a file, not a folder; nothing was changed",
                 directory.display()
             ))
@@ -338,11 +338,11 @@ fn refuse_what_is_there(directory: &Path) -> Result<(), EngineError> {
     };
     let shown = directory.display();
     if directory.join(SETTINGS_FILE).exists() {
-        return Err(EngineError::Usage(format!("{shown} is a data directory already; nothing was changed"))
+        return Err(EngineError::Exists(format!("{shown} is a data directory already; nothing was changed"))
             .next("use it, or name another folder"));
     }
     if entries || is_link {
-        return Err(EngineError::Usage(format!("{shown} is not an empty folder; nothing was changed"))
+        return Err(EngineError::Exists(format!("{shown} is not an empty folder; nothing was changed"))
             .next("name a folder that is absent or empty"));
     }
     Ok(())

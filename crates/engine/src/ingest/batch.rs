@@ -54,25 +54,23 @@ struct Progress {
     row: u64,
     /// Work items made.
     made: u64,
-    /// What the list was then: one that changes in between is another list.
-    etag: String,
+    /// The SHA-256 of the list, in hexadecimal digits: one that changes in between is another list.
+    sha256: String,
 }
 
 fn expand(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let options = DepositOptions::of(context.item)?;
     let source = package_source(context)?;
-    let go_on = || Ok(context.task.check()?);
-    let located = source.locate(context.home)?;
     let mut progress: Progress = context.fact(PROGRESS)?.unwrap_or_default();
-    if progress.made > 0 && progress.etag != located.etag {
+    let (mut list, digest) = manifest::spool(context, &source, &options)?;
+    if progress.made > 0 && progress.sha256 != digest {
         let note = format!(
             "the manifest changed after {} of it had become work items; next: deposit what is new in it by another manifest",
             counted(progress.made, "row", "rows")
         );
         return Err(StageError::fatal(note));
     }
-    progress.etag = located.etag;
-    let mut list = manifest::spool(context.home, &source, &go_on)?;
+    progress.sha256 = digest;
     let kind = kind_of(&mut list, &options, &source.to_string())?;
     if kind == DepositKind::Manifest {
         return as_one_object(context, options);
@@ -183,13 +181,11 @@ impl NewRow {
             is_named: ids.name.is_some(),
             description,
             file_name: (kind == DepositKind::File).then(|| file_name.clone()),
-            size: if kind == DepositKind::Manifest { None } else { row.size() },
+            size: row.size(),
             digest: None,
             ..batch.clone()
         };
-        if kind != DepositKind::Manifest
-            && let Some(checksum) = row.checksum()
-        {
+        if let Some(checksum) = row.checksum() {
             manifest::algorithm_of(checksum, &mut options);
         }
         Self {
@@ -297,7 +293,12 @@ fn object_of(
     let identifier = format!("{domain}/{}", row.name);
     if row.has_name {
         // Where the identifiers contradict each other the work item tells of it.
-        let of = naming::object_of(tx, (institution, item), &row.ids, (&identifier, row.options.is_named))?;
+        let of = naming::object_of(
+            tx,
+            (institution, item),
+            &row.ids,
+            (&identifier, row.options.is_named, !row.options.is_named),
+        )?;
         return Ok(of.unwrap_or(identifier));
     }
     let mut name = identifier;

@@ -239,7 +239,7 @@ impl Making<'_, '_, '_> {
             DepositKind::Metadata => return Ok(()),
             _ => {}
         }
-        let package = payload.open(self.context.home, &options)?;
+        let package = payload.open(self.context, &options)?;
         let mut failure = None;
         let scanned = package.scan(&mut |_| Ok(()), &mut |entry, bytes| {
             if !sizes.contains(&entry.size) || failure.is_some() {
@@ -270,8 +270,8 @@ impl Making<'_, '_, '_> {
         sizes: &HashSet<u64>,
         payload: &PackageSource,
     ) -> Result<(), StageError> {
-        let go_on = || Ok(self.context.task.check_lease()?);
-        let mut list = manifest::spool(self.context.home, payload, &go_on)?;
+        let options = DepositOptions::of(self.context.item)?;
+        let (mut list, _) = manifest::spool(self.context, payload, &options).map_err(only_for_now)?;
         let item = self.context.item.id;
         manifest::download_all(
             self.context,

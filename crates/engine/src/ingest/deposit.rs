@@ -135,6 +135,9 @@ pub(crate) struct DepositOptions {
     /// The name of a single file in the object, where it is not that of its source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) file_name: Option<String>,
+    /// The algorithm of a digest that is stated, and not computed here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) unchecked_digest: Option<String>,
     /// The bytes that a package has that is a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) size: Option<u64>,
@@ -288,6 +291,10 @@ fn check_options(package: &Package, request: &DepositRequest) -> Result<(), Engi
             package.file_name
         ))
         .next("add --mode merge, or leave the delete list out"));
+    }
+    if kind == DepositKind::Folder && request.digest.is_some() {
+        return Err(EngineError::Usage(format!("{} is a folder, and a digest is that of a file", package.file_name))
+            .next("leave --digest out, or deposit an archive"));
     }
     let names_object = request.primary_id.is_some() || !request.local_ids.is_empty() || !request.delete.is_empty();
     if kind.is_batch() && names_object {

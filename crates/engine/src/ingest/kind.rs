@@ -9,6 +9,7 @@ use strongroom_bagit::{BagError, BagFile, Limits, ManifestName, Serialization, S
 use strongroom_checkm::{ManifestProfile, Mode as ReadMode, ReadOptions, Reader};
 use strongroom_registry::Layout;
 
+use super::stages::package::NO_END_MARK;
 use crate::EngineError;
 
 /// What is deposited.
@@ -208,7 +209,10 @@ pub(crate) fn holds_bag(source: Source) -> Result<bool, BagError> {
     match (found, scanned) {
         (Some(found), _) => Ok(found),
         // An archive that is cut off or damaged may have had more.
-        (None, Ok(scan)) => Ok(has_payload && scan.truncated),
+        (None, Ok(scan)) => {
+            let is_cut = scan.truncated || scan.problems.iter().any(|problem| problem.code == NO_END_MARK);
+            Ok(has_payload && is_cut)
+        }
         (None, Err(error)) => Err(error),
     }
 }

@@ -4,17 +4,20 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
 
 use strongroom_checkm::{
     Checksum, Column, Limits, ManifestProfile, Mode, Problem, ReadOptions, Reader, Severity, ValidateOptions, validate,
 };
+use strongroom_digest::{Algorithm, MultiHasher};
 use strongroom_download::{Client, DownloadError, Expected, Supervision};
 use strongroom_registry::items::ItemProblem;
 
 use super::deposit::DepositOptions;
 use super::intake::{Download, PackageSource, download_failure, unreadable};
-use crate::Home;
+use super::stages::package::problem;
+use crate::runtime::TaskContext;
 use crate::workflow::{StageContext, StageError};
 
 /// Files that are downloaded at the same time.
@@ -23,6 +26,8 @@ pub(crate) const AT_ONCE: usize = 4;
 const CHUNK: usize = 256 << 10;
 /// ... and how often, before the download waits.
 const CHUNKS_AHEAD: usize = 4;
+/// How often it is asked whether to go on while a server is waited for.
+const ASKED_EVERY: Duration = Duration::from_millis(500);
 /// Most bytes of a manifest.
 const LARGEST: u64 = 1 << 30;
 /// Files of a manifest whose sizes are asked for.
@@ -43,26 +48,29 @@ pub(crate) struct FileRow {
     pub(crate) modified: Option<jiff::Timestamp>,
 }
 
-/// The manifest of a work item, in a temporary file.
+/// The manifest of a work item, in a temporary file, and its SHA-256 in hexadecimal digits.
 ///
 /// # Errors
-/// It cannot be read, or it is larger than 1 GiB.
+/// It cannot be read, it is larger than 1 GiB, or it is another one than was declared.
 pub(crate) fn spool(
-    home: &Home,
+    context: &StageContext<'_>,
     source: &PackageSource,
-    go_on: &dyn Fn() -> Result<(), StageError>,
-) -> Result<File, StageError> {
+    options: &DepositOptions,
+) -> Result<(File, String), StageError> {
     let mut body: Box<dyn Read> = match source {
         PackageSource::LocalPath(path) => Box::new(File::open(path).map_err(|error| unreadable(path, &error))?),
-        PackageSource::Url(url) => Box::new(Download::open(home, url.as_str(), Expected::default())?),
+        PackageSource::Url(url) => Box::new(Download::open(context, url.as_str(), Expected::default())?),
         PackageSource::ReceivingKey(key) => return Err(StageError::fatal(format!("{key} is no manifest"))),
     };
     let unwritable = |error: io::Error| StageError::Transient(format!("could not write a temporary file: {error}"));
     let mut file = tempfile::tempfile().map_err(unwritable)?;
     let mut buffer = vec![0; CHUNK];
     let mut size = 0_u64;
+    let declared = options.digest.as_ref().map(|(algorithm, _)| *algorithm);
+    let algorithms: Vec<Algorithm> = [Some(Algorithm::Sha256), declared].into_iter().flatten().collect();
+    let mut hasher = MultiHasher::new(&algorithms);
     loop {
-        go_on()?;
+        context.task.check()?;
         let length = match body.read(&mut buffer) {
             Ok(0) => break,
             Ok(length) => length,
@@ -73,10 +81,28 @@ pub(crate) fn spool(
         if size > LARGEST {
             return Err(StageError::fatal(format!("the manifest {source} is larger than {LARGEST} bytes; split it")));
         }
-        file.write_all(buffer.get(..length).unwrap_or_default()).map_err(unwritable)?;
+        let bytes = buffer.get(..length).unwrap_or_default();
+        hasher.update(bytes);
+        file.write_all(bytes).map_err(unwritable)?;
     }
     file.seek(SeekFrom::Start(0)).map_err(unwritable)?;
-    Ok(file)
+    let digests = hasher.finish();
+    let found = |algorithm| digests.get(algorithm).map(|digest| digest.to_hex()).unwrap_or_default();
+    if let Some((algorithm, declared)) = &options.digest
+        && found(*algorithm) != *declared
+    {
+        let text = format!("the manifest has {algorithm}:{}, declared was {algorithm}:{declared}", found(*algorithm));
+        return Err(mismatch(text));
+    }
+    if let Some(declared) = options.size.filter(|declared| *declared != size) {
+        return Err(mismatch(format!("the manifest has {size} bytes, declared were {declared}")));
+    }
+    Ok((file, found(Algorithm::Sha256)))
+}
+
+fn mismatch(text: String) -> StageError {
+    let problems = vec![problem("error", "package.digest_mismatch", None, text.clone())];
+    StageError::Invalid { note: text, problems }
 }
 
 /// How manifests are read: what can be read without doubt is read, with a warning.
@@ -155,20 +181,16 @@ fn timestamp(text: &str) -> Option<jiff::Timestamp> {
 
 /// Bytes that the files of a manifest have together, where that is known: by the rows, and by the servers for the first rows that do
 /// not state them.
-pub(crate) fn size(
-    home: &Home,
-    manifest: &mut File,
-    go_on: &dyn Fn() -> Result<(), StageError>,
-) -> Result<Option<u64>, StageError> {
+pub(crate) fn size(context: &StageContext<'_>, manifest: &mut File) -> Result<Option<u64>, StageError> {
     let (mut bytes, mut asked) = (Some(0_u64), 0);
     let mut rows = FileRows::new(manifest)?;
     while let Some(row) = rows.next_row()? {
-        go_on()?;
+        context.task.check()?;
         let size = match row.size {
             None if asked < MOST_ASKED && bytes.is_some() => {
                 asked += 1;
                 // A size that cannot be had now is no reason to wait.
-                home.downloads()?.probe(&row.url, &Supervision::default()).ok().and_then(|probe| probe.size)
+                context.home.downloads()?.probe(&row.url, &context.supervision()).ok().and_then(|probe| probe.size)
             }
             size => size,
         };
@@ -196,14 +218,15 @@ pub(crate) struct Downloading {
     position: usize,
     has_ended: bool,
     failure: Option<StageError>,
+    task: TaskContext,
     /// Dropped with the rest: then the thread stops.
     _is_wanted: Arc<()>,
 }
 
 impl Downloading {
     /// Begins a download in a thread of its own, which ends soon after this is dropped.
-    fn begin(home: &Home, row: FileRow) -> Result<Self, StageError> {
-        let client = home.downloads()?.clone();
+    fn begin(context: &StageContext<'_>, row: FileRow) -> Result<Self, StageError> {
+        let client = context.home.downloads()?.clone();
         let (to, parts) = sync_channel(CHUNKS_AHEAD);
         let is_wanted = Arc::new(());
         let watched = Arc::downgrade(&is_wanted);
@@ -219,16 +242,30 @@ impl Downloading {
             position: 0,
             has_ended: false,
             failure: None,
+            task: context.task.clone(),
             _is_wanted: is_wanted,
         })
     }
 
     /// Waits for the answer of the server: the size of the file, where it says it.
     pub(crate) fn open(&mut self) -> Result<Option<u64>, StageError> {
-        match self.parts.recv() {
+        match self.next_part() {
             Ok(Part::Opened(size)) => Ok(size),
             Ok(Part::Failed(error)) => Err(error),
             _ => Err(StageError::Transient(format!("the download of {} ended early", self.row.url))),
+        }
+    }
+
+    /// The next that comes. An interruption of the stage is asked for while it is waited.
+    fn next_part(&mut self) -> Result<Part, RecvTimeoutError> {
+        loop {
+            match self.parts.recv_timeout(ASKED_EVERY) {
+                Err(RecvTimeoutError::Timeout) => {}
+                part => return part,
+            }
+            if let Err(reason) = self.task.check() {
+                return Ok(Part::Failed(reason.into()));
+            }
         }
     }
 
@@ -241,7 +278,7 @@ impl Downloading {
 impl Read for Downloading {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.position == self.current.len() && !self.has_ended {
-            match self.parts.recv() {
+            match self.next_part() {
                 Ok(Part::Bytes(bytes)) => (self.current, self.position) = (bytes, 0),
                 Ok(Part::End) => self.has_ended = true,
                 Ok(Part::Failed(error)) => {
@@ -311,7 +348,7 @@ pub(crate) fn download_all(
             context.task.check()?;
             let Some(row) = rows.next_row()? else { break };
             if wanted(&row)? {
-                under_way.push_back(Downloading::begin(context.home, row)?);
+                under_way.push_back(Downloading::begin(context, row)?);
             }
         }
         match under_way.pop_front() {
@@ -323,7 +360,8 @@ pub(crate) fn download_all(
 
 /// The options of the row of a batch as far as the manifest states them.
 pub(crate) fn algorithm_of(checksum: Checksum, options: &mut DepositOptions) {
-    if let Some(algorithm) = checksum.algorithm().computed() {
-        options.digest = Some((algorithm, checksum.value().to_hex()));
+    match checksum.algorithm().computed() {
+        Some(algorithm) => options.digest = Some((algorithm, checksum.value().to_hex())),
+        None => options.unchecked_digest = Some(checksum.algorithm().to_string()),
     }
 }

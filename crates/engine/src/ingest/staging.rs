@@ -7,6 +7,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use strongroom_bagit::{BagFile, Serialization};
+use strongroom_checkm::Checksum;
 use strongroom_digest::{Algorithm, DigestSet, HashingReader, hash_reader};
 use strongroom_pronom::Observation;
 use strongroom_registry::interim::{self, InterimFile, StagingPlace, Totals};
@@ -14,6 +15,7 @@ use strongroom_registry::{Digests, Format, RegistryError};
 use strongroom_storage::{Body, Durability, Key, PutOptions, StorageError};
 
 use super::intake::unreadable;
+use super::stages::digest_of;
 use crate::crash_point;
 use crate::identification::{Identifying, StoredSource};
 use crate::interruptible::Interruptible;
@@ -59,6 +61,11 @@ impl Presence {
         Ok(size.is_some_and(|size| size >= file.staging_offset.saturating_add(file.size)))
     }
 }
+
+/// Bytes of a temporary file after which the space of its file system is looked up again.
+const SPACE_CHECKED_EVERY: u64 = 64 << 20;
+/// Of which part of its file system a temporary file leaves at least one.
+const LEAST_FREE: u64 = 20;
 
 /// How staging begins for a deposit.
 #[derive(Debug, Clone, Copy)]
@@ -107,6 +114,8 @@ pub(crate) struct Staging<'a, 'c> {
     reserved: u64,
     growth_refused: bool,
     failure: Option<StageError>,
+    /// Bytes of the temporary file when the space of its file system was last looked up.
+    space_checked: u64,
 }
 
 /// Why a scan into staging ended early.
@@ -139,6 +148,7 @@ impl<'a, 'c> Staging<'a, 'c> {
             reserved: context.item.size.unwrap_or(0),
             growth_refused: false,
             failure: None,
+            space_checked: 0,
         })
     }
 
@@ -160,13 +170,21 @@ impl<'a, 'c> Staging<'a, 'c> {
     }
 
     /// Whether a file was staged before an interruption, and is still there. One that is counts.
-    pub(crate) fn is_staged(&mut self, path: &str, size: Option<u64>) -> Result<bool, StageError> {
+    pub(crate) fn is_staged(
+        &mut self,
+        path: &str,
+        size: Option<u64>,
+        checksum: Option<Checksum>,
+    ) -> Result<bool, StageError> {
         if !self.resumes {
             return Ok(false);
         }
         let known = self.context.registry().read(|tx| interim::file(tx, self.context.item.id, path))?;
         let Some(known) = known.filter(|known| size.is_none_or(|size| size == known.size)) else { return Ok(false) };
-        let is_usable = Key::new(known.staging_key.as_str()).is_ok_and(|key| self.owns(&key));
+        let stated =
+            checksum.and_then(|stated| Some((digest_of(&known.digests, stated.algorithm().computed()?)?, stated)));
+        let is_right = stated.is_none_or(|(found, stated)| found == stated.value());
+        let is_usable = is_right && Key::new(known.staging_key.as_str()).is_ok_and(|key| self.owns(&key));
         if !is_usable || !self.presence.of(self.context, &known)? {
             return Ok(false);
         }
@@ -177,11 +195,30 @@ impl<'a, 'c> Staging<'a, 'c> {
 
     /// Reserves space for bytes that lie in a temporary file until their number is known.
     pub(crate) fn make_room(&mut self, more: u64) -> Result<(), StageError> {
+        self.check_temporary_space(more)?;
         let bytes = self.bytes;
         self.bytes = bytes.saturating_add(more);
         let made = if self.bytes > self.reserved { self.reserve_more() } else { Ok(()) };
         self.bytes = bytes;
         made
+    }
+
+    /// Refuses to go on writing a temporary file of so many bytes where the file system of such files gets full: others need it, too.
+    fn check_temporary_space(&mut self, bytes: u64) -> Result<(), StageError> {
+        if bytes < self.space_checked.saturating_add(SPACE_CHECKED_EVERY) {
+            return Ok(());
+        }
+        self.space_checked = bytes;
+        let directory = std::env::temp_dir();
+        let Ok(space) = rustix::fs::statvfs(&directory) else { return Ok(()) };
+        if space.f_bavail >= space.f_blocks / LEAST_FREE {
+            return Ok(());
+        }
+        Err(StageError::Transient(format!(
+            "{} has less than a {LEAST_FREE}th of its space free, with {bytes} bytes of the package in a temporary file; next: make room, or name \
+             another folder with the variable TMPDIR",
+            directory.display()
+        )))
     }
 
     /// Counts the bytes of an archive that is put into a temporary file before it is read, and reserves space for them. What
@@ -190,6 +227,7 @@ impl<'a, 'c> Staging<'a, 'c> {
         self.bytes = bytes;
         self.spooled = bytes;
         let allowed = self.context.task.check().map_err(StageError::from);
+        let allowed = allowed.and_then(|()| self.check_temporary_space(bytes));
         let allowed = allowed.and_then(|()| if bytes > self.reserved { self.reserve_more() } else { Ok(()) });
         allowed.map_err(|failure| {
             self.failure = Some(failure);

@@ -85,7 +85,8 @@ pub(crate) fn submit(
     for package in submission.packages {
         let identifier = submission.object_identifier(package);
         let of = (*institution, package.item);
-        let object = naming::object_of(tx, of, &ids, (&identifier, options.is_named))?;
+        let is_of_ids = !options.is_named && package.kind != DepositKind::Bag && package.kind != DepositKind::Auto;
+        let object = naming::object_of(tx, of, &ids, (&identifier, options.is_named, is_of_ids))?;
         let object = object.map_err(|text| {
             EngineError::Refused(text)
                 .next("give one identifier, or \"strongroom objects search\" to see what has which")

@@ -78,9 +78,10 @@ fn restart(tx: &mut dyn Transaction, item: &Item, wanted: Name) -> Result<Name, 
     if is_behind(FETCH) && interim::fact(tx, item.id, "fetched")?.is_none() {
         return Ok(RECEIVE);
     }
-    // What was begun was discarded, and is not resumed: the deposit is compared anew.
-    if is_behind(COMPARE) && version.is_none() {
-        return Ok(COMPARE);
+    // What was begun was discarded, and is not resumed. While the item had ended, its identifiers may have become those of another
+    // object.
+    if has_reached(wanted, COMPARE) && version.is_none() {
+        return Ok(RESOLVE);
     }
     // Nothing is staged without room reserved for it.
     if wanted == FETCH && !interim::has_reservation(tx, item.id)? {

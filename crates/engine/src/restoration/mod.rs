@@ -61,6 +61,10 @@ const fn of(action: Action) -> Workflow {
     Workflow { action, group: "restoration", stages: STAGES, restart: None, restage: None }
 }
 
+/// In what a restored bag differs from the one that was sent.
+const MADE_ANEW: &str =
+    "its manifests and bag-info.txt are new, --format submitted restores the files byte for byte as deposited";
+
 fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let options: RestoreOptions = serde_json::from_str(&context.item.options)?;
     let target = Target::of(context, options.to.as_deref(), options.unpacked)?;
@@ -81,7 +85,8 @@ fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
             let gaps = parts(context, &object, version)?.filter(|parts| !parts.is_complete());
             let (given, lack) = bag::give(context, &target, &object, version)?;
             let remarks = gaps.map(|gaps| gaps.to_string()).into_iter().chain(lack);
-            (given, remarks.fold("as a bag".to_owned(), |form, remark| format!("{form}, {remark}")))
+            let form = remarks.fold("as a bag".to_owned(), |form, remark| format!("{form}, {remark}"));
+            (given, format!("{form}; {MADE_ANEW}"))
         };
         (object, given, format!("version {version} restored {form}"))
     };

@@ -346,7 +346,7 @@ pub(super) fn as_text(options: &impl Serialize) -> Result<String, RegistryError>
 fn check_is_free(folder: &str, name: &str) -> Result<(), EngineError> {
     let path = Path::new(folder).join(safe_name(name));
     if path.symlink_metadata().is_ok() {
-        return Err(EngineError::Usage(format!("{} exists already and is not replaced", path.display()))
+        return Err(EngineError::Exists(format!("{} exists already and is not replaced", path.display()))
             .next("move it away, or restore into another folder"));
     }
     Ok(())

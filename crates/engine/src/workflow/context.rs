@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use strongroom_download::Supervision;
 use strongroom_ocfl::StorageRoot;
 use strongroom_registry::discarding::Authority;
 use strongroom_registry::interim::{self, StagingPlace};
@@ -81,6 +82,12 @@ impl StageContext<'_> {
     pub(crate) fn set_fact<T: serde::Serialize>(&self, name: &str, value: &T) -> Result<(), StageError> {
         let (name, text) = (name.to_owned(), serde_json::to_string(value)?);
         self.write(move |tx, claim| interim::set_fact(tx, claim, &name, &text))
+    }
+
+    /// What a download asks while it waits: it stops with the stage.
+    pub(crate) fn supervision(&self) -> Supervision<'static> {
+        let task = self.task.clone();
+        Supervision::new(move || task.check())
     }
 
     /// The authority of the worker that runs the stage.

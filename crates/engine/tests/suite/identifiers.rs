@@ -1,5 +1,6 @@
 //! ARKs: each object has exactly one, whatever EZID answers and wherever the process is killed, and EZID has no others.
 
+#[cfg(feature = "failpoints")]
 mod crash;
 mod elsewhere;
 mod updates;

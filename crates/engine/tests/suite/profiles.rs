@@ -25,6 +25,10 @@ use crate::restoration::{restored, to};
 const COLLECTION: &str = "sheets";
 const IDENTIFIER: &str = "https://example.org/profiles/maps.json";
 
+/// In what a restored bag differs from the one that was sent.
+const MADE_ANEW: &str =
+    "its manifests and bag-info.txt are new, --format submitted restores the files byte for byte as deposited";
+
 /// A profile that asks for these tags of `bag-info.txt`, and by which bags need not name it.
 fn maps(version: &str, tags: &[&str]) -> Vec<u8> {
     let rules: Vec<String> = tags.iter().map(|tag| format!(r#""{tag}":{{"required":true}}"#)).collect();
@@ -211,7 +215,7 @@ UPDATE versions SET description = replace(description, '"profile_version":2', '"
     );
     let (manifests, detail) = given_back(&home, "sheet");
     assert_eq!(manifests, [Algorithm::Sha512]);
-    assert_eq!(detail, "version 1 restored as a bag");
+    assert_eq!(detail, format!("version 1 restored as a bag; {MADE_ANEW}"));
 }
 
 #[test]
@@ -227,7 +231,7 @@ fn a_restoration_says_where_the_profile_that_the_deposit_was_checked_against_is_
     assert_eq!(manifests, [Algorithm::Md5, Algorithm::Sha256]);
     let expected = format!(
         "version 1 restored as a bag, not by the profile that it was checked against (maps version 1, sha512:{other}): the \
-         registry does not have its document"
+         registry does not have its document; {MADE_ANEW}"
     );
     assert_eq!(detail, expected);
 }

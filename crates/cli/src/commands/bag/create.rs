@@ -233,7 +233,7 @@ impl Create {
                 .next("bag create SOURCE TARGET; or several folders with --into DIR or --in-place"));
         };
         let form = match self.form {
-            Some(form) => form.into(),
+            Some(form) => agreeing(form, target)?,
             None => form_of(target)?,
         };
         Ok(vec![Job { source: source.clone(), target: Some((target.clone(), form)) }])
@@ -309,6 +309,24 @@ fn form_of(target: &Path) -> Result<Serialization, Failure> {
         }
         _ => Ok(Serialization::Directory),
     }
+}
+
+/// The form of a bag that was asked for, unless the ending of the target stands for another one.
+fn agreeing(form: Form, target: &Path) -> Result<Serialization, Failure> {
+    let name = target.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let form: Serialization = form.into();
+    if Serialization::detect(&[], &name).is_none_or(|of_name| of_name == form) {
+        return Ok(form);
+    }
+    let (asked, ending) = match form {
+        Serialization::Directory => ("folder", "no ending of an archive"),
+        Serialization::Tar => ("tar", ".tar"),
+        Serialization::TarGz => ("tar-gz", ".tar.gz or .tgz"),
+        Serialization::TarBz2 => ("tar-bz2", ".tar.bz2"),
+        Serialization::Zip => ("zip", ".zip"),
+    };
+    Err(Failure::usage(format!("{name} has the ending of another form than --form {asked}"))
+        .next(format!("leave --form out, or give the target {ending}")))
 }
 
 fn make(job: &Job, options: &BagOptions, context: &Context) -> Result<(), Failure> {

@@ -115,6 +115,10 @@ pub(super) fn gather(
     }
     let mut bag_info = Tags::new();
     if let Some(file) = file {
+        if file.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            let message = format!("--bag-info names {}, which is no regular file", file.display());
+            return Err(Failure::usage(message).next("name a file with lines LABEL: VALUE"));
+        }
         let read = read_tags(BAG_INFO, file).map_err(Failure::from)?;
         let is_replaced = |label: &str| by_option.iter().any(|(given, _)| given.eq_ignore_ascii_case(label));
         bag_info.extend(read.into_iter().filter(|tag| !is_replaced(&tag.label)).map(|tag| (tag.label, tag.value)));

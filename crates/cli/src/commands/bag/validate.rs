@@ -101,6 +101,10 @@ fn check(path: &Path, options: &CheckOptions, context: &Context) -> Result<bool,
     }
     report.problems.iter().try_for_each(|problem| tell(problem, context))?;
     let verdict = word(report.verdict).replace('_', " ");
+    if report.verdict == Verdict::NotABag {
+        context.output.say(printable(&format!("{}: {verdict}", report.path)))?;
+        return Ok(is_good);
+    }
     let profile = match (&report.profile, report.profile_source) {
         (Some(profile), Some(source)) => format!(", profile {profile}: {}", why(source)),
         _ => ", no profile applies".to_owned(),

@@ -52,13 +52,17 @@ pub(super) fn find(root: &LocalRoot, dir: &Path, object: &str) -> Result<LocalOb
         return Ok(found);
     }
     let ends = object.split_once('…').or_else(|| object.split_once("..."));
-    let (mut fitting, mut names) = (None, Vec::new());
+    let below = format!("/{object}");
+    let (mut fitting, mut names, mut ending) = (None, Vec::new(), Vec::new());
     for candidate in root.objects() {
         let Ok(candidate) = candidate else { continue };
         let Ok(summary) = candidate.summary() else { continue };
         let name = name_of(&candidate, &summary);
         if name.as_deref() == Some(object) {
             return Ok(candidate);
+        }
+        if let Some(name) = name.as_ref().filter(|name| name.ends_with(&below) && ending.len() < NAMED) {
+            ending.push(name.clone());
         }
         let id = summary.header.id;
         if ends.is_some_and(|ends| has_ends(&id, ends) || name.as_deref().is_some_and(|name| has_ends(name, ends))) {
@@ -77,6 +81,10 @@ pub(super) fn find(root: &LocalRoot, dir: &Path, object: &str) -> Result<LocalOb
         (None, _) => {}
     }
     let message = format!("there is no object {object:?} in the storage root {}", dir.display());
+    if !ending.is_empty() {
+        let next = format!("give the name with its institution: {}", ending.join(", "));
+        return Err(Failure::new(Exit::NotFound, message).next(next));
+    }
     Err(Failure::new(Exit::NotFound, message).next(format!("\"strongroom ocfl ls {}\" lists them", dir.display())))
 }
 

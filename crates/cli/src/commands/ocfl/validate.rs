@@ -49,7 +49,7 @@ pub(super) fn run(dir: &Path, quick: bool, context: &Context) -> Outcome {
         invalid += u64::from(!report.is_valid());
         let is_worth_telling = context.output.is_json() || !report.errors.is_empty() || !report.warnings.is_empty();
         if is_worth_telling && closed.is_none() {
-            closed = line.suspend(|| tell(key, &report, 0, "files", context).err());
+            closed = line.print(&context.output, || tell(key, &report, 0, "files", context)).err();
         }
     })?;
     drop(line);

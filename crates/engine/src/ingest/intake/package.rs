@@ -100,7 +100,7 @@ impl PackageSource {
     }
 
     /// Opens the package to be read once.
-    pub(crate) fn open(&self, home: &Home, options: &DepositOptions) -> Result<OpenPackage, StageError> {
+    pub(crate) fn open(&self, context: &StageContext<'_>, options: &DepositOptions) -> Result<OpenPackage, StageError> {
         let source = match (self, options.kind()) {
             (Self::LocalPath(path), DepositKind::File) => {
                 let source = Source::open_single(path).map_err(bag_trouble)?;
@@ -111,9 +111,9 @@ impl PackageSource {
                 return Ok(OpenPackage { source, failure: None });
             }
             (Self::LocalPath(path), _) => Source::open(path).map_err(bag_trouble)?,
-            (Self::Url(url), _) => return web::open(home, url, options),
+            (Self::Url(url), _) => return web::open(context, url, options),
             (Self::ReceivingKey(upload), _) => upload
-                .open(home)?
+                .open(context.home)?
                 .ok_or_else(|| StageError::fatal(format!("{upload} is neither a tar, tar.gz, tgz nor zip archive")))?,
         };
         let source = if options.kind() == DepositKind::Bag { source } else { source.with_plain_paths() };
@@ -121,10 +121,10 @@ impl PackageSource {
     }
 
     /// What the package is, for one that was not recognized when it was submitted.
-    pub(crate) fn recognize(&self, home: &Home) -> Result<DepositKind, StageError> {
+    pub(crate) fn recognize(&self, context: &StageContext<'_>) -> Result<DepositKind, StageError> {
         match self {
             Self::LocalPath(path) => kind::recognize(path).map_err(|error| StageError::fatal(error.chain())),
-            Self::Url(url) => web::recognize(home, url),
+            Self::Url(url) => web::recognize(context, url),
             Self::ReceivingKey(_) => Ok(DepositKind::Bag),
         }
     }
@@ -187,30 +187,27 @@ fn locate_path(path: &Path) -> Result<Located, StageError> {
     if !metadata.is_dir() {
         return Ok(Located { etag: etag_of(&metadata), size: Some(metadata.len()) });
     }
-    // A directory has no date for all that is in it; its manifests change with its content.
-    let mut etag = etag_of(&metadata);
-    let mut names: Vec<PathBuf> = fs::read_dir(path)
-        .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect())
-        .map_err(|error| unreadable(path, &error))?;
-    names.sort();
-    for name in names {
-        etag.push(';');
-        let metadata = fs::symlink_metadata(&name).map_err(|error| unreadable(&name, &error))?;
-        etag.push_str(&etag_of(&metadata));
-    }
-    Ok(Located { etag: short(&etag), size: Some(tree_size(path)?) })
+    let (tree, size) = tree_state(path)?;
+    Ok(Located { etag: short(&format!("{};{tree:x}", etag_of(&metadata))), size: Some(size) })
 }
 
-/// Bytes of all regular files below a directory; links are not followed. An estimate: what is deposited, `fetch` reads by
-/// descriptor.
-fn tree_size(path: &Path) -> Result<u64, StageError> {
-    let mut size = 0_u64;
+/// A number that changes when anything below a directory changes, and the bytes of all regular files there; links are not followed. The
+/// size is an estimate: what is deposited, `fetch` reads by descriptor.
+fn tree_state(path: &Path) -> Result<(u128, u64), StageError> {
+    let (mut state, mut size) = (0_u128, 0_u64);
     let mut waiting = vec![path.to_owned()];
     while let Some(directory) = waiting.pop() {
         for entry in fs::read_dir(&directory).map_err(|error| unreadable(&directory, &error))? {
             let entry = entry.map_err(|error| unreadable(&directory, &error))?;
             let place = entry.path();
             let metadata = fs::symlink_metadata(&place).map_err(|error| unreadable(&place, &error))?;
+            let mut hasher = MultiHasher::new(&[Algorithm::Sha256]);
+            hasher.update(place.as_os_str().as_encoded_bytes());
+            hasher.update(format!(";{}", etag_of(&metadata)).as_bytes());
+            let digest = hasher.finish().get(Algorithm::Sha256);
+            let number = digest.and_then(|digest| digest.as_bytes().first_chunk::<16>().copied());
+            // A sum does not depend on the order in which a directory lists.
+            state = state.wrapping_add(u128::from_be_bytes(number.unwrap_or_default()));
             if metadata.is_dir() {
                 waiting.push(place);
             } else if metadata.is_file() {
@@ -218,7 +215,7 @@ fn tree_size(path: &Path) -> Result<u64, StageError> {
             }
         }
     }
-    Ok(size)
+    Ok((state, size))
 }
 
 fn look(path: &Path) -> Result<Metadata, StageError> {
@@ -248,7 +245,9 @@ pub(crate) fn bag_trouble(error: BagError) -> StageError {
 }
 
 fn etag_of(metadata: &Metadata) -> String {
-    format!("{:x}-{:x}-{:x}.{:x}", metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
+    let (changed, nanoseconds) = (metadata.ctime(), metadata.ctime_nsec());
+    let (ino, length) = (metadata.ino(), metadata.len());
+    format!("{ino:x}-{length:x}-{:x}.{:x}-{changed:x}.{nanoseconds:x}", metadata.mtime(), metadata.mtime_nsec())
 }
 
 /// A long etag as a digest.

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use strongroom_bagit::{Serialization, SingleFile, Source};
+use strongroom_bagit::{BagError, ManifestName, Serialization, SingleFile, Source};
 use strongroom_digest::DigestSet;
 use strongroom_download::{Body, DownloadError, Expected, Supervision};
 use url::Url;
@@ -14,7 +14,7 @@ use crate::Home;
 use crate::error::chain;
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::kind::{DepositKind, holds_bag, is_container_name};
-use crate::workflow::StageError;
+use crate::workflow::{StageContext, StageError};
 
 /// Size and etag as the server says them.
 pub(super) fn locate(home: &Home, url: &Url) -> Result<Located, StageError> {
@@ -26,7 +26,7 @@ pub(super) fn locate(home: &Home, url: &Url) -> Result<Located, StageError> {
 }
 
 /// The package, which is read once, as it comes.
-pub(super) fn open(home: &Home, url: &Url, options: &DepositOptions) -> Result<OpenPackage, StageError> {
+pub(super) fn open(context: &StageContext<'_>, url: &Url, options: &DepositOptions) -> Result<OpenPackage, StageError> {
     let name = url_file_name(url).unwrap_or_default();
     let kind = options.kind();
     let serialization = Serialization::detect(&[], &name);
@@ -37,7 +37,7 @@ pub(super) fn open(home: &Home, url: &Url, options: &DepositOptions) -> Result<O
     };
     let digest = options.digest.as_ref().and_then(|(algorithm, hex)| Some((*algorithm, hex.parse().ok()?)));
     let expected = Expected { size: options.size, digests: digest.into_iter().collect::<DigestSet>(), version: None };
-    let download = Download::open(home, url.as_str(), expected)?;
+    let download = Download::open(context, url.as_str(), expected)?;
     let failure = download.failure.clone();
     let source = if kind == DepositKind::File {
         let name = options.file_name.clone().unwrap_or(name).into_bytes();
@@ -49,19 +49,47 @@ pub(super) fn open(home: &Home, url: &Url, options: &DepositOptions) -> Result<O
     Ok(OpenPackage { source, failure: Some(failure) })
 }
 
-/// What a package at a URL is, where its name says that it is an archive.
-pub(super) fn recognize(home: &Home, url: &Url) -> Result<DepositKind, StageError> {
+/// What a package at a URL is, where its name says that it is an archive: told from its beginning.
+pub(super) fn recognize(context: &StageContext<'_>, url: &Url) -> Result<DepositKind, StageError> {
     let name = url_file_name(url).unwrap_or_default();
     let Some(serialization) = Serialization::detect(&[], &name).filter(|_| is_container_name(&name)) else {
         return Ok(DepositKind::File);
     };
-    let download = Download::open(home, url.as_str(), Expected::default())?;
+    let mut download = Download::open(context, url.as_str(), Expected::default())?;
     let failed = download.failure.clone();
-    match holds_bag(Source::from_stream(Box::new(download), serialization, Some(name))) {
+    let recognized = if serialization == Serialization::Zip {
+        let mut beginning = Vec::new();
+        let read = (&mut download).take(BEGINNING_OF_ZIP).read_to_end(&mut beginning);
+        read.map(|_| begins_as_zipped_bag(&beginning)).map_err(BagError::Stream)
+    } else {
+        holds_bag(Source::from_stream(Box::new(download.take(BEGINNING_OF_TAR)), serialization, Some(name)))
+    };
+    match recognized {
         Ok(true) => Ok(DepositKind::Bag),
         Ok(false) => Ok(DepositKind::Container),
         Err(error) => Err(failed.take().unwrap_or_else(|| super::bag_trouble(error))),
     }
+}
+
+/// Bytes of an archive that are read to see what it is.
+const BEGINNING_OF_TAR: u64 = 256 << 20;
+const BEGINNING_OF_ZIP: u64 = 4 << 20;
+
+/// Whether the first members of a ZIP (APPNOTE 4.3.7) are those of a bag.
+fn begins_as_zipped_bag(bytes: &[u8]) -> bool {
+    let mut rest = bytes;
+    while let Some(at) = rest.windows(4).position(|window| window == b"PK\x03\x04") {
+        let header = rest.get(at..).unwrap_or_default();
+        let length = header.get(26..28).map_or(0, |length| usize::from(u16::from_le_bytes([length[0], length[1]])));
+        let name = String::from_utf8_lossy(header.get(30..30 + length).unwrap_or_default()).into_owned();
+        if let Some((_, below)) = name.split_once('/')
+            && (below == "bagit.txt" || below.starts_with("data/") || ManifestName::parse(below).is_some())
+        {
+            return true;
+        }
+        rest = header.get(4..).unwrap_or_default();
+    }
+    false
 }
 
 /// A download that keeps why it failed: what reads an archive does not pass on errors as they are.
@@ -71,8 +99,8 @@ pub(crate) struct Download {
 }
 
 impl Download {
-    pub(crate) fn open(home: &Home, url: &str, expected: Expected) -> Result<Self, StageError> {
-        let body = home.downloads()?.open(url, expected, Supervision::default()).map_err(failure)?;
+    pub(crate) fn open(context: &StageContext<'_>, url: &str, expected: Expected) -> Result<Self, StageError> {
+        let body = context.home.downloads()?.open(url, expected, context.supervision()).map_err(failure)?;
         Ok(Self { body, failure: DownloadFailure::default() })
     }
 

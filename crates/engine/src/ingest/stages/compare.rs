@@ -8,6 +8,7 @@ use strongroom_digest::Digest;
 use strongroom_ocfl::{OcflError, object_id};
 use strongroom_registry::interim::{self, Facts, InterimFile};
 use strongroom_registry::leases::Hold;
+use strongroom_registry::object_ids::{self, IdKind};
 use strongroom_registry::objects::{self, DEPOSIT, Object};
 use strongroom_registry::versions::{self, NewContent, NewVersion, Version};
 use strongroom_registry::{
@@ -68,6 +69,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         let note = "the object was made in between; resolving anew".to_owned();
         return Ok(Outcome::RestartFrom { stage: RESOLVE, note });
     }
+    check_identifiers(context, &facts, object)?;
     discard_stale_versions(context, &known)?;
     let healed_first = match bring_stores_up(context, &known) {
         Err(StageError::Transient(_)) => {
@@ -109,6 +111,27 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let removed = if removed > 0 { format!(", {removed} not kept in this version") } else { String::new() };
     let note = format!("{new} new, {changed} changed, {unchanged} unchanged files{removed}{healed_first}{healed}");
     Ok(Outcome::Done { note })
+}
+
+/// Fails where an identifier of the deposit belongs to another object by now: the item had ended in between.
+fn check_identifiers(context: &StageContext<'_>, facts: &Facts, object: &Object) -> Result<(), StageError> {
+    let findings: Findings = expect(facts, "findings")?;
+    let ids = &findings.description.deposit_ids;
+    let ark = object.ark.as_ref();
+    let other = context.registry().read(|tx| {
+        let ids = ids.iter().map(|id| (IdKind::Local, id)).chain(ark.map(|ark| (IdKind::Ark, ark)));
+        for (kind, id) in ids {
+            let owner = object_ids::find(tx, object.institution, kind, id)?;
+            if let Some(owner) = owner.filter(|owner| *owner != object.identifier) {
+                return Ok(Some((id.clone(), owner)));
+            }
+        }
+        Ok::<_, RegistryError>(None)
+    })?;
+    let Some((id, owner)) = other else { return Ok(()) };
+    let note = format!("{id} is an identifier of {owner} by now, and not of {}", object.identifier);
+    let problems = vec![problem("error", "deposit.identifiers_contradict", None, note.clone())];
+    Err(StageError::Fatal { note, problems })
 }
 
 /// Notes which files of the deposit are contents of any published version, also one that the head does not have any more.

@@ -40,8 +40,8 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
 
 /// Bytes that the files of a manifest have together, where every row states them, or the servers do.
 fn size_of_manifest(context: &StageContext<'_>) -> Result<Option<u64>, StageError> {
-    let go_on = || Ok(context.task.check()?);
-    let mut list = manifest::spool(context.home, &package_source(context)?, &go_on)?;
+    let options = DepositOptions::of(context.item)?;
+    let (mut list, _) = manifest::spool(context, &package_source(context)?, &options)?;
     manifest::check(&mut list, Some(ManifestProfile::Object))?;
-    manifest::size(context.home, &mut list, &go_on)
+    manifest::size(context, &mut list)
 }

@@ -48,6 +48,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
                 (scan, staged.rows)
             }
             Ok(Taken::NoRoom(bytes)) => return grow(context, bytes),
+            Ok(Taken::Changed) => return start_over(context, &payload),
             Err(StageError::Interrupted(reason)) => return Err(reason.into()),
             Err(failure) => {
                 // An upload that was replaced while it was read has failed for that reason and no other.
@@ -84,6 +85,8 @@ const MANIFEST_NAME: &str = "manifest.checkm";
 /// Files of a manifest of which it is told why they cannot be had.
 const MOST_PROBLEMS: usize = 1_000;
 
+/// The fact that has the SHA-256 of the manifest that is fetched.
+const MANIFEST: &str = "manifest_sha256";
 /// The fact that has what is odd about a manifest.
 pub(super) const WARNINGS: &str = "manifest_warnings";
 
@@ -92,6 +95,8 @@ enum Taken {
     Whole(Scan, Staged),
     /// There is no room for more than so many bytes right now.
     NoRoom(u64),
+    /// The manifest is another one than what was staged is of.
+    Changed,
 }
 
 /// Takes the payload into staging, in one pass.
@@ -104,7 +109,7 @@ fn take(
     if options.kind() == DepositKind::Manifest {
         return take_manifest(context, payload, begun);
     }
-    let package = payload.open(context.home, options)?;
+    let package = payload.open(context, options)?;
     let staging = RefCell::new(Staging::begin(context, package.source.serialization(), begun)?);
     let scanned = package.scan(&mut |bytes| staging.borrow_mut().spool(bytes), &mut |entry, bytes| {
         staging.borrow_mut().take(entry, bytes)
@@ -131,8 +136,12 @@ fn take(
 
 /// Takes the files that a manifest names into staging, and the manifest itself. Every file that cannot be had for good is told of.
 fn take_manifest(context: &StageContext<'_>, payload: &PackageSource, begun: Begun) -> Result<Taken, StageError> {
-    let go_on = || Ok(context.task.check()?);
-    let mut list = manifest::spool(context.home, payload, &go_on)?;
+    let (mut list, digest) = manifest::spool(context, payload, &DepositOptions::of(context.item)?)?;
+    match context.fact::<String>(MANIFEST)? {
+        Some(known) if known != digest => return Ok(Taken::Changed),
+        Some(_) => {}
+        None => context.set_fact(MANIFEST, &digest)?,
+    }
     let mut warnings = manifest::check(&mut list, Some(ManifestProfile::Object))?;
     let staging = RefCell::new(Staging::begin(context, Serialization::Directory, begun)?);
     let (mut problems, mut unchecked): (Vec<ItemProblem>, Vec<ItemProblem>) = Default::default();
@@ -152,7 +161,7 @@ fn take_manifest(context: &StageContext<'_>, payload: &PackageSource, begun: Beg
                 });
                 unchecked.truncate(MOST_PROBLEMS);
             }
-            Ok(!staging.borrow_mut().is_staged(&row.path, row.size)?)
+            Ok(!staging.borrow_mut().is_staged(&row.path, row.size, row.checksum)?)
         },
         &mut |mut download| match stage_download(context, &mut staging.borrow_mut(), &mut download) {
             Ok(size) => {
@@ -331,7 +340,7 @@ fn check_declared_digest(
 }
 
 /// A recorded digest by its algorithm.
-pub(super) fn digest_of(digests: &Digests, algorithm: Algorithm) -> Option<Digest> {
+pub(in crate::ingest) fn digest_of(digests: &Digests, algorithm: Algorithm) -> Option<Digest> {
     match algorithm {
         Algorithm::Md5 => Some(digests.md5),
         Algorithm::Sha1 => Some(digests.sha1),

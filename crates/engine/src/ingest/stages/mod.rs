@@ -21,6 +21,7 @@ pub(super) use characterize::run as characterize;
 pub(super) use cleanup::run as cleanup;
 pub(super) use compare::run as compare;
 pub(super) use estimate::run as estimate;
+pub(super) use fetch::digest_of;
 pub(super) use fetch::run as fetch;
 pub(super) use gather::run as gather;
 pub(super) use notify::run as notify;

@@ -15,6 +15,8 @@ use crate::ingest::metadata;
 use crate::ingest::staged::Readings;
 use crate::workflow::{Outcome, StageContext, StageError};
 
+/// The code of an archive that ends without saying so.
+pub(crate) const NO_END_MARK: &str = "archive.no_end_mark";
 /// The file of a package that lists paths which the object does not have any more.
 pub(crate) const DELETE_LIST: &str = "mrt-delete.txt";
 /// Most bytes of a delete list.
@@ -24,6 +26,18 @@ pub(super) fn validate(context: &StageContext<'_>, scan: &Scan, given: &DepositO
     let mut problems: Vec<ItemProblem> = scan.problems.iter().map(item_problem).collect();
     let mut warnings: Vec<ItemProblem> = context.fact(WARNINGS)?.unwrap_or_default();
     problems.append(&mut warnings);
+    if let Some(algorithm) = &given.unchecked_digest {
+        let text = format!("its {algorithm} is not compared: the algorithm is not computed here");
+        problems.push(problem("warning", "package.digest_not_checked", None, text));
+    }
+    for cut in problems.iter_mut().filter(|problem| problem.code == NO_END_MARK) {
+        // Nothing else says that a container is complete.
+        "error".clone_into(&mut cut.severity);
+    }
+    if given.mode() == DepositMode::Replace && staged(context, DELETE_LIST)?.is_some() {
+        let text = "it is not followed: the version has exactly the files that were sent".to_owned();
+        problems.push(problem("warning", "delete.not_followed", Some(DELETE_LIST), text));
+    }
     let is_broken = scan.truncated || scan.problems.iter().any(|problem| problem.severity == Severity::Error);
     if scan.files == 0 && given.kind() != DepositKind::Metadata && !is_broken {
         problems.push(problem("error", "package.empty", None, "the package has no files".to_owned()));

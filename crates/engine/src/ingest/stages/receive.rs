@@ -55,7 +55,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     }
     let payload = package_source(context)?;
     if options.kind() == DepositKind::Auto {
-        let kind = payload.recognize(context.home)?;
+        let kind = payload.recognize(context)?;
         options.kind = Some(kind).filter(|kind| *kind != DepositKind::Bag);
         let text = serde_json::to_string(&options)?;
         context.with_end(move |tx, claim| work::set_options(tx, claim, &text).map(|()| Vec::new()));

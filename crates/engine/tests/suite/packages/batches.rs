@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use strongroom_engine::ingest::{DepositRequest, PackageSource};
 use strongroom_queue::tasks;
-use strongroom_registry::items::{Item, Request};
+use strongroom_registry::items::Item;
+#[cfg(feature = "failpoints")]
+use strongroom_registry::items::Request;
 use strongroom_registry::tenants::{self, CollectionRules};
 use strongroom_registry::{BatchId, CollectionId, ItemStatus, RegistryError, Scope};
 use strongroom_web_double::Behaviour;

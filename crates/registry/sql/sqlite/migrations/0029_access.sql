@@ -5,3 +5,6 @@ ALTER TABLE collections ADD COLUMN embargo_until INTEGER;
 
 -- Bytes that the deposits of an institution may have in staging at the same time; none: no limit but that of staging itself.
 ALTER TABLE institutions ADD COLUMN staging_quota INTEGER;
+
+-- No two objects have one ARK.
+CREATE UNIQUE INDEX objects_by_ark ON objects (ark) WHERE ark IS NOT NULL;
