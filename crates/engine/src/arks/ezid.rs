@@ -68,8 +68,7 @@ impl Ezid {
     fn elements(&self, ark: &Ark, erc: &[(String, String)]) -> Elements {
         let lines = erc.iter().map(|(label, value)| (label.as_str(), value.as_str()));
         let elements = Elements::new().erc(lines);
-        let elements =
-            if self.owner.is_empty() { elements } else { elements.with("_owner", &self.owner) };
+        let elements = if self.owner.is_empty() { elements } else { elements.with("_owner", &self.owner) };
         if self.target.is_empty() { elements } else { elements.target(&format!("{}/{}", self.target, ark.normal())) }
     }
 
@@ -111,12 +110,14 @@ pub(crate) fn erc_lines(record: &Record) -> Vec<(String, String)> {
 /// Why a request was refused, with what a person has to do before `then`.
 pub(super) fn with_advice(error: &EzidError, then: &str) -> String {
     let advice = match error {
-        EzidError::Credentials { .. } => "correct identifiers.ezid_user and identifiers.ezid_password, restart the workers",
+        EzidError::Credentials { .. } => {
+            "correct identifiers.ezid_user and identifiers.ezid_password, restart the workers"
+        }
         EzidError::Forbidden { .. } => {
             "have the account allowed to use identifiers.shoulder and to set identifiers.ezid_owner, or correct these \
              settings and restart the workers"
         }
-        EzidError::Answer { .. } => "correct identifiers.ezid_url, restart the workers",
+        EzidError::Answer { .. } | EzidError::NoAnswer { .. } => "correct identifiers.ezid_url, restart the workers",
         _ => "correct what EZID refuses",
     };
     format!("{}; next: {advice}, then: {then}", crate::chain(error))

@@ -34,7 +34,8 @@ pub(crate) fn message(
     version: &Version,
 ) -> Result<Option<(String, String)>, EngineError> {
     let settings = &home.settings.identifiers;
-    let Some(ark) = object.ark.as_ref().filter(|ark| settings.minter == MinterKind::Ezid && settings.is_ours(ark)) else {
+    let Some(ark) = object.ark.as_ref().filter(|ark| settings.minter == MinterKind::Ezid && settings.is_ours(ark))
+    else {
         return Ok(None);
     };
     let payload = Payload {

@@ -89,7 +89,8 @@ mod tests {
         Settings::from_toml(&text).map(|settings| settings.identifiers).map_err(|error| error.to_string())
     }
 
-    const EZID: &str = "minter = \"ezid\"\nnaan = \"99999\"\nshoulder = \"fk4\"\nezid_user = \"apitest\"\nezid_password = \"secret\"";
+    const EZID: &str =
+        "minter = \"ezid\"\nnaan = \"99999\"\nshoulder = \"fk4\"\nezid_user = \"apitest\"\nezid_password = \"secret\"";
 
     #[test]
     fn no_arks_are_made_unless_a_minter_is_set() {

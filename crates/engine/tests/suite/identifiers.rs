@@ -136,7 +136,10 @@ fn an_object_is_found_by_its_ark_in_every_form() {
         let filter = shown::SearchFilter { words: Some(form), ..shown::SearchFilter::default() };
         let search = shown::Search { filter, ..shown::Search::default() };
         let found = shown::search(&call, &search, None).expect("finds").items;
-        assert_eq!(found.iter().map(|found| &found.identifier).collect::<Vec<_>>(), [&format!("{INSTITUTION}/letters")]);
+        assert_eq!(
+            found.iter().map(|found| &found.identifier).collect::<Vec<_>>(),
+            [&format!("{INSTITUTION}/letters")]
+        );
     }
     assert!(shown::show(&call, "ark:/99999/fk4none").is_err());
     let view = serde_json::to_value(shown::show(&call, &ark).expect("shows")).expect("JSON");

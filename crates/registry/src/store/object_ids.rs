@@ -71,13 +71,8 @@ pub fn name(tx: &mut dyn Transaction, naming: &Naming<'_>) -> Result<Named, Regi
             }
         }
         let is_new = find(tx, naming.institution, *kind, value)?.is_none();
-        let parameters = [
-            naming.institution.into(),
-            kind.as_str().into(),
-            value.into(),
-            naming.identifier.into(),
-            now.into(),
-        ];
+        let parameters =
+            [naming.institution.into(), kind.as_str().into(), value.into(), naming.identifier.into(), now.into()];
         let row = tx.query_one(Statement("object_ids.claim"), &parameters)?;
         let owner = row.map(|row| row.text("object_identifier").map(str::to_owned)).transpose()?;
         let owner = owner.unwrap_or_else(|| naming.identifier.to_owned());
@@ -132,7 +127,8 @@ pub fn is_name_taken(
     identifier: &str,
     item: ItemId,
 ) -> Result<bool, RegistryError> {
-    let row = tx.query_one(Statement("object_ids.is_name_taken"), &[institution.into(), identifier.into(), item.into()])?;
+    let row =
+        tx.query_one(Statement("object_ids.is_name_taken"), &[institution.into(), identifier.into(), item.into()])?;
     Ok(row.map(|row| row.bool("is_taken")).transpose()?.unwrap_or_default())
 }
 
@@ -182,8 +178,13 @@ pub(crate) fn keep(tx: &mut dyn Transaction, object: ObjectId, local_ids: &[Stri
     let Some(object) = objects::get(tx, Scope::System, object)? else { return Ok(()) };
     let now = tx.now()?;
     for id in local_ids {
-        let parameters =
-            [object.institution.into(), IdKind::Local.as_str().into(), id.into(), (&object.identifier).into(), now.into()];
+        let parameters = [
+            object.institution.into(),
+            IdKind::Local.as_str().into(),
+            id.into(),
+            (&object.identifier).into(),
+            now.into(),
+        ];
         tx.query_one(Statement("object_ids.claim"), &parameters)?;
     }
     if let Some(ark) = &object.ark {

@@ -29,7 +29,9 @@ pub(crate) fn a_name_that_is_recorded_already_is_not_chosen(subject: &dyn Subjec
     assert!(world.read(|tx| object_ids::arks_of(tx, ours, "example.edu/b")).is_empty());
 }
 
-pub(crate) fn an_ark_of_an_object_without_versions_can_move_to_another_and_leaves_it_there_alone(subject: &dyn Subject) {
+pub(crate) fn an_ark_of_an_object_without_versions_can_move_to_another_and_leaves_it_there_alone(
+    subject: &dyn Subject,
+) {
     let world = World::new(subject);
     let (ours, object) = (world.ours, world.object("a"));
     world.write(move |tx| {

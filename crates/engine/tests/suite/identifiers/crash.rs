@@ -24,7 +24,8 @@ fn killed() {
     let settings = std::fs::read_to_string(folder.join("strongroom.toml")).expect("reads");
     let home = Arc::new(Home::open(folder, Settings::from_toml(&settings).expect("settings")).expect("opens"));
     strongroom_engine::arm_crash_points();
-    let open = home.registry.read(|tx| items::list(tx, Scope::System, &ItemFilter::default(), None, 10)).expect("lists");
+    let open =
+        home.registry.read(|tx| items::list(tx, Scope::System, &ItemFilter::default(), None, 10)).expect("lists");
     let open: Vec<ItemId> = open.into_iter().filter(|item| !item.status.is_ended()).map(|item| item.id).collect();
     work_on(&home, &open, &Shutdown::new()).expect("works");
     background::run_due(&home, &Shutdown::new()).expect("delivers");

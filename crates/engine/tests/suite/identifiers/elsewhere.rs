@@ -57,10 +57,8 @@ fn an_object_without_an_ark_gets_one_with_the_next_deposit_even_where_nothing_el
     let changed = Home::with_registry(home.path(), with_minter, home.registry.clone()).expect("opens");
     let changed = Arc::new(changed);
     let bag = home.bag("letters", &[("a.txt", b"dear reader")]);
-    let request = DepositRequest {
-        sources: vec![PackageSource::LocalPath(bag)],
-        ..DepositRequest::of_system(INSTITUTION)
-    };
+    let request =
+        DepositRequest { sources: vec![PackageSource::LocalPath(bag)], ..DepositRequest::of_system(INSTITUTION) };
     for _ in 0..2 {
         let made = deposit(&changed, &request).expect("deposits");
         work_on(&changed, &made.items, &Shutdown::new()).expect("works");
