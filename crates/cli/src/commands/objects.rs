@@ -108,7 +108,7 @@ whole text has to fit. Files are searched as objects have them now.";
 /// What is looked for; all that is given has to fit.
 #[derive(Debug, Args)]
 pub(crate) struct Query {
-    /// In the identifier of the object, its title, or an identifier that the depositor uses
+    /// In the identifier of the object, its title, its ARK, or an identifier that the depositor uses
     words: Option<String>,
     /// In the title
     #[arg(long, value_name = "WORDS")]

@@ -398,6 +398,7 @@ pages! {
     getting_started_depositor: "docs/getting-started-depositor.md",
     getting_started_operator: "docs/getting-started-operator.md",
     getting_started_preservation: "docs/getting-started-preservation.md",
+    identifiers: "docs/identifiers.md",
     performance: "docs/performance.md",
     permissions: "docs/permissions.md",
     profiles: "docs/profiles.md",

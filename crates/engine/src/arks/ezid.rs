@@ -117,7 +117,7 @@ pub(super) fn with_advice(error: &EzidError, then: &str) -> String {
             "have the account allowed to use identifiers.shoulder and to set identifiers.ezid_owner, or correct these \
              settings and restart the workers"
         }
-        EzidError::Answer { .. } => "correct identifiers.ezid_url, restart the workers",
+        EzidError::Answer { .. } | EzidError::NoAnswer { .. } => "correct identifiers.ezid_url, restart the workers",
         _ => "correct what EZID refuses",
     };
     format!("{}; next: {advice}, then: {then}", crate::chain(error))
