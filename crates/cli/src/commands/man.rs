@@ -210,7 +210,7 @@ fn optional(option: &Arg) -> Vec<Inline> {
     let mut parts = vec![roman("["), bold(names.join("|"))];
     if option.get_action().takes_values() {
         let names = option.get_value_names().unwrap_or_default();
-        let values = names.iter().map(|name| name.to_string()).collect::<Vec<_>>().join(" ");
+        let values = names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
         parts.extend([roman(" "), italic(values)]);
     }
     parts.push(roman(if matches!(option.get_action(), clap::ArgAction::Append | clap::ArgAction::Count) {
