@@ -347,9 +347,12 @@ fn path_of(event: &EventView) -> Option<&str> {
 }
 
 /// What an event is about, with what makes it another one than those of the same time and type: the algorithm of a digest, and what
-/// kind of identifier was assigned; where it has no path, what was done.
+/// kind of identifier was assigned; for a fixity check of no content, what was compared.
 fn about(event: &EventView) -> String {
-    let Some(path) = path_of(event) else { return event.detail.clone().unwrap_or_default() };
+    let Some(path) = path_of(event) else {
+        let compared = event.detail.as_deref().filter(|_| event.r#type == "fixity check");
+        return compared.unwrap_or_default().to_owned();
+    };
     let outcome = event.outcome_detail.as_deref().unwrap_or_default();
     match (event.r#type.as_str(), outcome.split_once(':')) {
         ("message digest calculation", Some((algorithm, _))) => format!("{path} ({algorithm})"),

@@ -211,8 +211,8 @@ mod tests {
         assert_eq!(cut(object, 13, Keep::Object), "library.…/big");
         assert_eq!(cut(object, 9, Keep::Object), "libr…/big");
         assert_eq!(whole_name(object, Keep::Object), Some(9));
-        assert_eq!(cut("library.example.org/photographs-box-17", 16, Keep::Object), "libra…hs-box-17");
-        assert_eq!(cut("library.example.org/big: data/a long/name.txt", 24, Keep::Named), "libra…/big: …ng/name.txt");
+        assert_eq!(cut("library.example.org/photographs-box-17", 16, Keep::Object), "libra…phs-box-17");
+        assert_eq!(cut("library.example.org/big: data/a long/name.txt", 24, Keep::Named), "librar…/big: …g/name.txt");
         assert_eq!(cut("example.edu/a: b", 16, Keep::Named), "example.edu/a: b");
     }
 

@@ -539,8 +539,8 @@ mod tests {
             "note": "a note that is longer than the rest of the line has room for"})];
         assert_eq!(
             table(&["status", "object", "note"], &rows, Some(60)),
-            "STATUS     OBJECT                    NOTE\n\
-             succeeded  example.edu/…ect, box 17  a note that is longer …"
+            "STATUS     OBJECT                             NOTE\n\
+             succeeded  example.…ame of an object, box 17  a note that i…"
         );
     }
 

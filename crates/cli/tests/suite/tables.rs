@@ -310,7 +310,7 @@ fn a_spreadsheet_without_rows_has_the_same_header() {
         "fixity problems --all",
         "journal list --actor nobody@example.org",
         "receiving list",
-        "queue show",
+        "queue show ingest.receive",
     ];
     let place = Place::with_home();
     let csv = |place: &Place, command: &str| place.run(command.split(' ').chain(["--csv"])).stdout;

@@ -67,6 +67,7 @@ pub(crate) fn nothing_of_another_institution_is_seen(subject: &dyn Subject) {
                 ("object", objects::get(tx, scope, object.id)?.is_some()),
                 ("object by identifier", objects::by_identifier(tx, scope, "example.edu/bag-0")?.is_some()),
                 ("find object", objects::find(tx, scope, "example.edu/bag-0").is_ok()),
+                ("find object by ends", objects::find(tx, scope, "exam…/bag-0").is_ok()),
                 ("find object by id", objects::find(tx, scope, &object.id.to_string()).is_ok()),
                 ("objects", !objects::list(tx, scope, &objects::ObjectFilter::default(), None, 99)?.is_empty()),
                 ("file", objects::file(tx, scope, file, None)?.is_some()),
