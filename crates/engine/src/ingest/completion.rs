@@ -271,7 +271,7 @@ impl Making<'_, '_, '_> {
         payload: &PackageSource,
     ) -> Result<(), StageError> {
         let go_on = || Ok(self.context.task.check_lease()?);
-        let mut list = manifest::spool(self.context.home, payload, &go_on)?;
+        let mut list = manifest::spool(self.context.home, payload, None, &go_on)?;
         let item = self.context.item.id;
         manifest::download_all(
             self.context,

@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use strongroom_checkm::{
     Checksum, Column, Limits, ManifestProfile, Mode, Problem, ReadOptions, Reader, Severity, ValidateOptions, validate,
 };
+use strongroom_digest::{Algorithm, Digest, MultiHasher};
 use strongroom_download::{Client, DownloadError, Expected, Supervision};
 use strongroom_registry::items::ItemProblem;
 
@@ -43,11 +44,16 @@ pub(crate) struct FileRow {
     pub(crate) modified: Option<jiff::Timestamp>,
 }
 
-/// The manifest of a work item, in a temporary file.
+/// The manifest of a work item, in a temporary file. `stated` is the digest that the depositor stated of it.
 ///
 /// # Errors
-/// It cannot be read, or it is larger than 1 GiB.
-pub(crate) fn spool(home: &Home, source: &PackageSource, go_on: &dyn Fn() -> Result<(), StageError>) -> Result<File, StageError> {
+/// It cannot be read, it is larger than 1 GiB, or it has another digest.
+pub(crate) fn spool(
+    home: &Home,
+    source: &PackageSource,
+    stated: Option<(Algorithm, Digest)>,
+    go_on: &dyn Fn() -> Result<(), StageError>,
+) -> Result<File, StageError> {
     let mut body: Box<dyn Read> = match source {
         PackageSource::LocalPath(path) => Box::new(File::open(path).map_err(|error| unreadable(path, &error))?),
         PackageSource::Url(url) => Box::new(Download::open(home, url.as_str(), Expected::default())?),
@@ -57,6 +63,7 @@ pub(crate) fn spool(home: &Home, source: &PackageSource, go_on: &dyn Fn() -> Res
     let mut file = tempfile::tempfile().map_err(unwritable)?;
     let mut buffer = vec![0; CHUNK];
     let mut size = 0_u64;
+    let mut hasher = MultiHasher::new(&stated.map(|(algorithm, _)| algorithm).into_iter().collect::<Vec<_>>());
     loop {
         go_on()?;
         let length = match body.read(&mut buffer) {
@@ -69,7 +76,17 @@ pub(crate) fn spool(home: &Home, source: &PackageSource, go_on: &dyn Fn() -> Res
         if size > LARGEST {
             return Err(StageError::fatal(format!("the manifest {source} is larger than {LARGEST} bytes; split it")));
         }
-        file.write_all(buffer.get(..length).unwrap_or_default()).map_err(unwritable)?;
+        let bytes = buffer.get(..length).unwrap_or_default();
+        hasher.update(bytes);
+        file.write_all(bytes).map_err(unwritable)?;
+    }
+    if let Some((algorithm, stated)) = stated {
+        let found = hasher.finish().get(algorithm);
+        if found != Some(stated) {
+            let found = found.map(|digest| digest.to_hex()).unwrap_or_default();
+            let note = format!("the manifest {source} has {algorithm}:{found}, declared was {algorithm}:{stated}");
+            return Err(StageError::fatal(note));
+        }
     }
     file.seek(SeekFrom::Start(0)).map_err(unwritable)?;
     Ok(file)

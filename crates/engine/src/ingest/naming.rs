@@ -153,6 +153,28 @@ pub(crate) fn check_distinct(packages: &[Package]) -> Result<(), EngineError> {
     Ok(())
 }
 
+/// The name that a new object gets from its identifiers: the one that is made from them, or the first like it with a number, where
+/// another object is only called so.
+pub(crate) fn free_identifier(
+    tx: &mut dyn Transaction,
+    (institution, item): (InstitutionId, ItemId),
+    ids: &[(IdKind, String)],
+    identifier: &str,
+) -> Result<String, RegistryError> {
+    let mut free = identifier.to_owned();
+    for number in 2_u64.. {
+        let mut is_theirs = false;
+        for (kind, value) in ids {
+            is_theirs |= object_ids::find(tx, institution, *kind, value)?.as_ref() == Some(&free);
+        }
+        if is_theirs || !object_ids::is_name_taken(tx, institution, &free, item)? {
+            break;
+        }
+        free = format!("{identifier}-{number}");
+    }
+    Ok(free)
+}
+
 /// The object that a deposit is of, as the registry knows its identifiers; see [`object_ids::name`].
 ///
 /// # Errors

@@ -102,7 +102,7 @@ fn take(
     begun: Begun,
 ) -> Result<Taken, StageError> {
     if options.kind() == DepositKind::Manifest {
-        return take_manifest(context, payload, begun);
+        return take_manifest(context, payload, options, begun);
     }
     let package = payload.open(context.home, options)?;
     let staging = RefCell::new(Staging::begin(context, package.source.serialization(), begun)?);
@@ -125,9 +125,14 @@ fn take(
 }
 
 /// Takes the files that a manifest names into staging, and the manifest itself. Every file that cannot be had for good is told of.
-fn take_manifest(context: &StageContext<'_>, payload: &PackageSource, begun: Begun) -> Result<Taken, StageError> {
+fn take_manifest(
+    context: &StageContext<'_>,
+    payload: &PackageSource,
+    options: &DepositOptions,
+    begun: Begun,
+) -> Result<Taken, StageError> {
     let go_on = || Ok(context.task.check()?);
-    let mut list = manifest::spool(context.home, payload, &go_on)?;
+    let mut list = manifest::spool(context.home, payload, options.stated_digest(), &go_on)?;
     let mut warnings = manifest::check(&mut list, Some(ManifestProfile::Object))?;
     let staging = RefCell::new(Staging::begin(context, Serialization::Directory, begun)?);
     let (mut problems, mut unchecked): (Vec<ItemProblem>, Vec<ItemProblem>) = Default::default();
