@@ -87,12 +87,16 @@ fn a_list_at_a_url_makes_its_objects_and_the_command_waits_for_all_of_them() {
     let rows: Vec<String> = (1..=3)
         .map(|number| {
             web.put(&format!("/{number}.txt"), format!("text {number}"));
-            format!("{} | | | | | {number}.txt | | id-{number} | | Title {number} |", web.url(&format!("/{number}.txt")))
+            format!(
+                "{} | | | | | {number}.txt | | id-{number} | | Title {number} |",
+                web.url(&format!("/{number}.txt"))
+            )
         })
         .collect();
     web.put("/list.checkm", manifest("mrt-single-file-batch-manifest", &rows));
     let ended = run_with(&place, &web, &["deposit", &web.url("/list.checkm"), "--wait", "--json"]).succeeds().json();
-    let objects: Vec<&str> = ended.iter().map(|item| item["object"].as_str().unwrap()).collect();
+    let mut objects: Vec<&str> = ended.iter().map(|item| item["object"].as_str().unwrap()).collect();
+    objects.sort_unstable();
     assert_eq!(objects, ["example.edu/id-1", "example.edu/id-2", "example.edu/id-3"]);
     // One that fails is told of, and the others are kept.
     web.on("/2.txt", Behaviour::NotFound);

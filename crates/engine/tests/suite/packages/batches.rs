@@ -152,7 +152,8 @@ fn a_row_that_cannot_be_had_fails_its_own_item_only() {
         format!("{} | md5 | 00000000000000000000000000000000 | | | wrong.txt | | | | |", world.web.url("/a.txt")),
         row(&world, 2),
     ];
-    let batch = world.submit(&world.request(world.write("list.checkm", manifest(SINGLE_FILES, &rows)))).expect("is submitted");
+    let batch =
+        world.submit(&world.request(world.write("list.checkm", manifest(SINGLE_FILES, &rows)))).expect("is submitted");
     world.work(batch.batch);
     let (list, rows) = made(&world, batch.batch);
     assert_eq!(list.status, ItemStatus::Succeeded, "{:?}", list.note);
@@ -169,11 +170,9 @@ fn a_row_that_cannot_be_had_fails_its_own_item_only() {
 fn a_row_whose_identifiers_cannot_be_fails_its_own_item_only() {
     let world = World::new();
     world.web.put("/a.txt", "alpha");
-    let rows = [
-        format!("{} | | | | | 2.txt | | {} | | |", world.web.url("/a.txt"), "x".repeat(2_000)),
-        row(&world, 3),
-    ];
-    let batch = world.submit(&world.request(world.write("list.checkm", manifest(SINGLE_FILES, &rows)))).expect("is submitted");
+    let rows = [format!("{} | | | | | 2.txt | | {} | | |", world.web.url("/a.txt"), "x".repeat(2_000)), row(&world, 3)];
+    let batch =
+        world.submit(&world.request(world.write("list.checkm", manifest(SINGLE_FILES, &rows)))).expect("is submitted");
     world.work(batch.batch);
     let (list, rows) = made(&world, batch.batch);
     assert_eq!(list.status, ItemStatus::Succeeded, "{:?} {:?}", list.note, world.problems(list.id));

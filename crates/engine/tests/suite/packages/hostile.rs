@@ -18,7 +18,11 @@ fn refused(world: &World, name: &str, bytes: &[u8], code: &str) -> Item {
     assert_eq!(item.status, ItemStatus::Failed, "{name}: {:?}", item.note);
     assert!(item.is_verdict, "{name}: {:?}", item.note);
     let codes = world.codes(item.id);
-    assert!(codes.iter().any(|known| known == code), "{name}: {code} is not in {codes:?}: {:?}", world.problems(item.id));
+    assert!(
+        codes.iter().any(|known| known == code),
+        "{name}: {code} is not in {codes:?}: {:?}",
+        world.problems(item.id)
+    );
     assert_eq!(world.objects(), Vec::<String>::new(), "{name}");
     world.clear_up();
     item
@@ -217,7 +221,11 @@ fn a_folder_that_changes_while_it_is_read_is_read_again_or_fails_and_is_never_ke
     world.work(made.batch);
     let item = world.item(made.items[0]);
     assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
-    assert!(world.notes(item.id).iter().any(|note| note.contains("changed since it was received")), "{:?}", world.notes(item.id));
+    assert!(
+        world.notes(item.id).iter().any(|note| note.contains("changed since it was received")),
+        "{:?}",
+        world.notes(item.id)
+    );
     let object = world.object("photos");
     assert_eq!(world.deposited(&object, 1), contents(&[("a.bin", &changed), ("b.bin", &large), ("c.bin", &changed)]));
 }
@@ -227,7 +235,11 @@ fn control_files_that_cannot_be_used_are_told_of() {
     for (name, bytes, code) in [
         ("mrt-dc.xml", b"<not xml".as_slice(), "metadata.unreadable"),
         ("mrt-erc.txt", b"\xff\xfe", "package.control_file_not_utf8"),
-        ("mrt-datacite.xml", b"<!DOCTYPE a [<!ENTITY b SYSTEM \"file:///etc/passwd\">]><resource>&b;</resource>", "metadata.unreadable"),
+        (
+            "mrt-datacite.xml",
+            b"<!DOCTYPE a [<!ENTITY b SYSTEM \"file:///etc/passwd\">]><resource>&b;</resource>",
+            "metadata.unreadable",
+        ),
     ] {
         let world = World::new();
         refused(&world, "a.zip", &zip(&[(name, bytes), ("a.txt", b"one")]), code);

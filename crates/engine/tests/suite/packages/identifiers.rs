@@ -117,7 +117,8 @@ fn a_primary_identifier_that_contradicts_a_local_one_is_refused_and_nothing_is_m
     let world = World::new();
     world.ingest(&with_ids(&world, "a.txt", "one", &["letter 7"]));
     world.ingest(&DepositRequest { primary_id: Some(ARK.into()), ..world.request(world.write("b.txt", "two")) });
-    world.ingest(&DepositRequest { primary_id: Some("diaries".into()), ..world.request(world.write("c.txt", "three")) });
+    world
+        .ingest(&DepositRequest { primary_id: Some("diaries".into()), ..world.request(world.write("c.txt", "three")) });
     let before = world.objects();
     for primary in [ARK, "diaries"] {
         let request = with_ids(&world, "d.txt", "four", &["letter 7", "a new one"]);

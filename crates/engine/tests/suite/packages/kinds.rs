@@ -60,7 +60,11 @@ fn check(world: &World, request: &DepositRequest, case: &Case) {
     };
     assert_eq!(submitted, expected, "{shown}");
     let described = world.below(&object, 1, "metadata/v1/");
-    assert!(described.contains_key("erc.txt") && described.contains_key("record.jsonl"), "{shown}: {:?}", described.keys());
+    assert!(
+        described.contains_key("erc.txt") && described.contains_key("record.jsonl"),
+        "{shown}: {:?}",
+        described.keys()
+    );
     assert!(world.is_nothing_staged(), "{shown}: {:?}", world.home.keys("staging"));
 }
 
@@ -98,7 +102,8 @@ fn a_folder_is_recognized_and_can_be_stated() {
     for kind in [DepositKind::Auto, DepositKind::Folder] {
         let world = World::new();
         let folder = world.folder("photos", PHOTOS);
-        let case = Case { name: "photos", kind: DepositKind::Folder, bytes: Vec::new(), object: "photos", files: PHOTOS };
+        let case =
+            Case { name: "photos", kind: DepositKind::Folder, bytes: Vec::new(), object: "photos", files: PHOTOS };
         check(&world, &DepositRequest { kind, ..world.request(folder) }, &case);
     }
 }

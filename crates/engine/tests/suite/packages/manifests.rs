@@ -18,9 +18,12 @@ fn failed<'i>(world: &World, items: &'i [Item]) -> &'i Item {
 #[test]
 fn digests_of_every_algorithm_are_compared_or_told_of_also_in_capital_letters() {
     use strongroom_digest::Algorithm;
-    for (name, algorithm) in
-        [("md5", Algorithm::Md5), ("SHA-1", Algorithm::Sha1), ("sha256", Algorithm::Sha256), ("SHA-512", Algorithm::Sha512)]
-    {
+    for (name, algorithm) in [
+        ("md5", Algorithm::Md5),
+        ("SHA-1", Algorithm::Sha1),
+        ("sha256", Algorithm::Sha256),
+        ("SHA-512", Algorithm::Sha512),
+    ] {
         let world = World::new();
         world.serve(FILES);
         let rows = |bytes: &[u8]| {
@@ -82,12 +85,12 @@ fn columns_in_another_order_folders_percent_signs_and_dates_are_read_as_they_are
     );
     let object = world.ingest(&world.request(world.write("odd.checkm", text.replace('\n', "\r\n"))));
     assert_eq!(world.deposited(&object, 1), contents(&[("a b.txt", b"alpha"), ("folder/c|d.txt", b"beta")]));
-    let modified: Vec<_> =
-        world.files(&object, 1, "deposit/").into_iter().map(|file| file.modified.map(|time| time.to_string())).collect();
-    assert_eq!(
-        modified,
-        [Some("2009-09-01T00:00:00Z".to_owned()), Some("2009-09-01T01:02:03Z".to_owned())]
-    );
+    let modified: Vec<_> = world
+        .files(&object, 1, "deposit/")
+        .into_iter()
+        .map(|file| file.modified.map(|time| time.to_string()))
+        .collect();
+    assert_eq!(modified, [Some("2009-09-01T00:00:00Z".to_owned()), Some("2009-09-01T01:02:03Z".to_owned())]);
 }
 
 #[test]
@@ -132,7 +135,11 @@ fn a_manifest_of_another_profile_than_is_stated_is_refused() {
             let items = world.deposit(&DepositRequest { kind: stated, ..world.request(path) });
             assert_eq!(items.len(), 1, "{shown}");
             let item = failed(&world, &items);
-            assert!(world.codes(item.id).contains(&"profile.mismatch".to_owned()), "{shown}: {:?}", world.problems(item.id));
+            assert!(
+                world.codes(item.id).contains(&"profile.mismatch".to_owned()),
+                "{shown}: {:?}",
+                world.problems(item.id)
+            );
         }
     }
 }

@@ -41,11 +41,8 @@ fn world(folder: &Path) -> World {
 
 /// Deposits a file of the sample, from a path or a URL.
 fn deposit(world: &World, name: &str, kind: DepositKind, is_url: bool) {
-    let request = if is_url {
-        world.request(format!("/sample/{name}").as_str())
-    } else {
-        world.request(world.path(name))
-    };
+    let request =
+        if is_url { world.request(format!("/sample/{name}").as_str()) } else { world.request(world.path(name)) };
     let items = world.deposit(&DepositRequest { kind, ..request });
     assert!(items.iter().all(|item| item.status == ItemStatus::Succeeded), "{name}: {items:#?}");
 }

@@ -134,7 +134,14 @@ impl World {
     pub(super) fn ingest(&self, request: &DepositRequest) -> Object {
         let items = self.deposit(request);
         let last = items.last().expect("an item");
-        assert_eq!(last.status, ItemStatus::Succeeded, "{:?} at {}: {:?}", last.note, last.stage, self.problems(last.id));
+        assert_eq!(
+            last.status,
+            ItemStatus::Succeeded,
+            "{:?} at {}: {:?}",
+            last.note,
+            last.stage,
+            self.problems(last.id)
+        );
         self.object_of(last)
     }
 
@@ -225,9 +232,8 @@ impl World {
                 let copies = self.home.registry.read(|tx| objects::copies(tx, file.content)).expect("copies");
                 let kept: Vec<&str> = copies.iter().map(|copy| copy.store.as_str()).collect();
                 assert_eq!(kept, KEPT_IN, "{}", file.path);
-                let read = |copy: &objects::Copy| {
-                    std::fs::read(self.home.file(&copy.store, &copy.key)).expect("a copy")
-                };
+                let read =
+                    |copy: &objects::Copy| std::fs::read(self.home.file(&copy.store, &copy.key)).expect("a copy");
                 let bytes = read(&copies[0]);
                 assert!(bytes == read(&copies[1]), "{} differs between the stores", file.path);
                 assert_eq!(md5(&bytes), file.digests.md5.to_hex(), "{}", file.path);
