@@ -12,6 +12,7 @@ mod identify;
 mod identify_forms;
 mod logging;
 mod ocfl_reading;
+mod packages;
 mod packaging;
 mod program;
 mod progress;

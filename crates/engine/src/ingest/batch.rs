@@ -11,8 +11,9 @@ use strongroom_metadata::{Element, Field, Record};
 use strongroom_registry::items::{self, NewItem};
 use strongroom_registry::object_ids::{self, IdKind};
 use strongroom_registry::{
-    Action, ActorId, BatchId, ItemId, RegistryError, Stage as Name, Transaction, counted, interim, tenants, work,
+    Action, ActorId, BatchId, ItemId, RegistryError, Scope, Stage as Name, Transaction, counted, interim, tenants, work,
 };
+use uuid::Uuid;
 
 use super::deposit::{DepositOptions, GivenDescription, object_name_fault};
 use super::intake::package_source;
@@ -54,26 +55,69 @@ struct Progress {
     row: u64,
     /// Work items made.
     made: u64,
-    /// The SHA-256 of the list, in hexadecimal digits: one that changes in between is another list.
-    sha256: String,
+}
+
+/// How far the list was read. A work item that was requeued may have lost the fact that says it: the work items of the rows say it too,
+/// since each has an identifier that follows from its row.
+fn progress(context: &StageContext<'_>) -> Result<Progress, StageError> {
+    if let Some(known) = context.fact(PROGRESS)? {
+        return Ok(known);
+    }
+    let mut progress = Progress::default();
+    // The etag is that of the list from its first page on.
+    if context.item.etag.is_none() {
+        return Ok(progress);
+    }
+    let list = context.item.id;
+    let is_made = |row: u64| -> Result<bool, StageError> {
+        let id = id_of_row(list, row);
+        Ok(context.registry().read(|tx| items::get(tx, Scope::System, id))?.is_some())
+    };
+    // Rows become work items in their order: the last that has one is found by doubling and halving.
+    let mut beyond = 1;
+    while is_made(beyond)? {
+        context.task.check()?;
+        progress.row = beyond;
+        beyond *= 2;
+    }
+    while progress.row + 1 < beyond {
+        let middle = progress.row.midpoint(beyond);
+        if is_made(middle)? {
+            progress.row = middle;
+        } else {
+            beyond = middle;
+        }
+    }
+    progress.made = progress.row;
+    Ok(progress)
+}
+
+/// The identifier of the work item of a row: the time of that of the list and a millisecond, the row, and what makes the list's own
+/// unique (RFC 9562 section 5.7). So a row never has two work items, and they are in the order of the rows behind that of the list.
+fn id_of_row(list: ItemId, row: u64) -> ItemId {
+    const OWN: u32 = 42;
+    let (list, row) = (list.0.as_u128(), u128::from(row));
+    let time = ((list >> 80) + 1) << 80;
+    let row = (row >> 20 & 0xFFF) << 64 | (row & 0xF_FFFF) << OWN;
+    ItemId(Uuid::from_u128(time | 0x7 << 76 | 0b10 << 62 | row | list & ((1 << OWN) - 1)))
 }
 
 fn expand(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let options = DepositOptions::of(context.item)?;
     let source = package_source(context)?;
-    let mut progress: Progress = context.fact(PROGRESS)?.unwrap_or_default();
+    let mut progress = progress(context)?;
     let (mut list, digest) = manifest::spool(context, &source, &options)?;
-    if progress.made > 0 && progress.sha256 != digest {
+    // The etag of the work item is the SHA-256 of the list from its first page on.
+    if progress.made > 0 && context.item.etag.as_deref() != Some(&digest) {
         let note = format!(
             "the manifest changed after {} of it had become work items; next: deposit what is new in it by another manifest",
             counted(progress.made, "row", "rows")
         );
         return Err(StageError::fatal(note));
     }
-    progress.sha256 = digest;
     let kind = kind_of(&mut list, &options, &source.to_string())?;
     if kind == DepositKind::Manifest {
-        return as_one_object(context, options);
+        return as_one_object(context, options, digest);
     }
     let warnings = manifest::check(&mut list, kind.profile())?;
     if !warnings.is_empty() {
@@ -98,7 +142,7 @@ fn expand(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         progress.row = last.number;
         progress.made += page.len() as u64;
         let text = serde_json::to_string(&progress)?;
-        make(context, (batch, actor), page, text)?;
+        make(context, (batch, actor), page, (text, digest.clone()))?;
         crash_point("batch.expand.page");
     }
     let item = context.item.id;
@@ -107,18 +151,20 @@ fn expand(context: &StageContext<'_>) -> Result<Outcome, StageError> {
 }
 
 /// What the rows of the list are, where the depositor left that to the list.
+///
+/// # Errors
+/// The list does not say it.
 fn kind_of(list: &mut File, options: &DepositOptions, shown: &str) -> Result<DepositKind, StageError> {
     let said = kind::manifest_kind(&mut *list, shown);
     list.seek(SeekFrom::Start(0)).map_err(|error| StageError::Transient(error.to_string()))?;
-    match (said, options.kind()) {
-        // A URL of a manifest is submitted as this, whatever its rows are.
-        (Ok(said), DepositKind::BatchManifest) => Ok(said),
-        (_, kind) => Ok(kind),
+    match options.kind() {
+        DepositKind::Auto => said.map_err(|error| StageError::fatal(error.chain())),
+        stated => Ok(stated),
     }
 }
 
 /// The list turned out to be that of one object: its work item is made in place of those of rows.
-fn as_one_object(context: &StageContext<'_>, options: DepositOptions) -> Result<Outcome, StageError> {
+fn as_one_object(context: &StageContext<'_>, options: DepositOptions, etag: String) -> Result<Outcome, StageError> {
     let name = name_of_package(DepositKind::Manifest, &context.item.name);
     let options = DepositOptions { kind: Some(DepositKind::Manifest), ..options };
     let row = NewRow {
@@ -131,11 +177,10 @@ fn as_one_object(context: &StageContext<'_>, options: DepositOptions) -> Result<
         options,
         size: None,
     };
-    let progress: Progress = context.fact(PROGRESS)?.unwrap_or_default();
-    if progress.row == 0 {
+    if progress(context)?.row == 0 {
         let actor = context.actor()?.map(|actor| actor.id);
-        let text = serde_json::to_string(&Progress { row: 1, made: 1, ..progress })?;
-        make(context, (batch_of(context)?, actor), vec![row], text)?;
+        let text = serde_json::to_string(&Progress { row: 1, made: 1 })?;
+        make(context, (batch_of(context)?, actor), vec![row], (text, etag))?;
     }
     let item = context.item.id;
     context.with_end(move |tx, _| interim::clear(tx, item).map(|()| Vec::new()));
@@ -168,16 +213,21 @@ impl NewRow {
         let local_ids: Vec<String> =
             row.values(Column::LocalIdentifier).into_iter().map(std::borrow::Cow::into_owned).collect();
         let file_name = row.file_name().to_owned();
-        // What cannot be an identifier is told by the work item of the row.
-        let ids = Identifiers::parse(primary.as_deref(), &local_ids).unwrap_or_default();
+        let parsed = Identifiers::parse(primary.as_deref(), &local_ids);
+        // What cannot be an identifier is told by the work item of the row, which reads it again.
+        let (unusable_ark, unusable_ids) = match &parsed {
+            Ok(_) => (None, Vec::new()),
+            Err(_) => (primary.map(|text| text.into_owned()).filter(|text| naming::is_ark(text)), local_ids),
+        };
+        let ids = parsed.unwrap_or_default();
         let of_package = name_of_package(kind, file_name.rsplit('/').next().unwrap_or_default());
         let name = ids.object_name(kind, &of_package);
         let name = if object_name_fault(&name).is_some() { name_of_id(&name) } else { name };
         let description = described(row, &batch.description);
         let mut options = DepositOptions {
             kind: Some(kind),
-            local_ids: ids.local_ids.clone(),
-            ark: ids.ark.clone(),
+            local_ids: if unusable_ids.is_empty() { ids.local_ids.clone() } else { unusable_ids },
+            ark: ids.ark.clone().or(unusable_ark),
             is_named: ids.name.is_some(),
             description,
             file_name: (kind == DepositKind::File).then(|| file_name.clone()),
@@ -241,20 +291,22 @@ fn make(
     context: &StageContext<'_>,
     (batch, actor): (BatchId, Option<ActorId>),
     page: Vec<NewRow>,
-    progress: String,
+    (progress, etag): (String, String),
 ) -> Result<(), StageError> {
     let workflows = context.registry().workflows();
     let (institution, collection) = (context.item.institution, context.item.collection);
     let domain = context.item.institution_identifier.clone();
+    let (list, size) = (context.item.id, context.item.size);
     let topics = context.write(move |tx, claim| {
         interim::set_fact(tx, claim, PROGRESS, &progress)?;
+        work::set_source(tx, claim, &etag, size, None)?;
         let is_held = match collection {
             Some(collection) => tenants::collection_by_id(tx, collection)?.is_some_and(|collection| collection.held),
             None => false,
         };
         let mut new = Vec::with_capacity(page.len());
         for row in &page {
-            let id = ItemId::new();
+            let id = id_of_row(list, row.number);
             let object = object_of(tx, (institution, &domain), id, row)?;
             let options = serde_json::to_string(&row.options)
                 .map_err(|error| RegistryError::Corrupt { wanted: "options of a deposit", found: error.to_string() })?;
@@ -292,13 +344,11 @@ fn object_of(
 ) -> Result<String, RegistryError> {
     let identifier = format!("{domain}/{}", row.name);
     if row.has_name {
+        let is_by_ids = !row.ids.is_empty() && !row.options.is_named;
+        let identifier =
+            if is_by_ids { naming::free_identifier(tx, (institution, item), &row.ids, &identifier)? } else { identifier };
         // Where the identifiers contradict each other the work item tells of it.
-        let of = naming::object_of(
-            tx,
-            (institution, item),
-            &row.ids,
-            (&identifier, row.options.is_named, !row.options.is_named),
-        )?;
+        let of = naming::object_of(tx, (institution, item), &row.ids, (&identifier, row.options.is_named))?;
         return Ok(of.unwrap_or(identifier));
     }
     let mut name = identifier;
@@ -309,4 +359,23 @@ fn object_of(
         name = format!("{domain}/{}-{suffix}", row.name);
     }
     Ok(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_items_of_rows_are_in_their_order_behind_that_of_the_list_and_apart_from_those_of_other_lists() {
+        let (list, other) = (ItemId::new(), ItemId::new());
+        let rows = [1, 2, 500, 1 << 20, (1 << 20) + 1, u64::from(u32::MAX)];
+        let mut last = list;
+        for row in rows {
+            let id = id_of_row(list, row);
+            assert!(last < id, "row {row}");
+            assert_ne!(id, id_of_row(other, row));
+            assert_eq!((id.0.get_version_num(), id.0.get_variant()), (7, uuid::Variant::RFC4122));
+            last = id;
+        }
+    }
 }

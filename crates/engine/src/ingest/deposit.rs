@@ -154,6 +154,11 @@ impl DepositOptions {
         self.kind.unwrap_or(DepositKind::Bag)
     }
 
+    /// The digest that the depositor stated of the package as a file.
+    pub(crate) fn stated_digest(&self) -> Option<(Algorithm, Digest)> {
+        self.digest.as_ref().and_then(|(algorithm, digest)| Some((*algorithm, digest.parse().ok()?)))
+    }
+
     /// What becomes of the files that the object has already.
     pub(crate) fn mode(&self) -> DepositMode {
         self.mode.unwrap_or_else(|| self.kind().default_mode())
@@ -297,12 +302,12 @@ fn check_options(package: &Package, request: &DepositRequest) -> Result<(), Engi
             .next("leave --digest out, or deposit an archive"));
     }
     let names_object = request.primary_id.is_some() || !request.local_ids.is_empty() || !request.delete.is_empty();
-    if kind.is_batch() && names_object {
+    if package.is_list() && names_object {
         return Err(EngineError::Usage(format!(
-            "{} makes an object of each row: identifiers and delete lists belong to one object",
+            "{} may make an object of each row: identifiers and delete lists belong to one object",
             package.file_name
         ))
-        .next("name the identifiers in the columns of the manifest"));
+        .next("name the identifiers in the columns of the manifest, or add --type manifest where it is that of one object"));
     }
     Ok(())
 }
@@ -337,9 +342,10 @@ fn package(
     let (source, file_name) = located(source)?;
     let kind = match (request.kind, &source) {
         (DepositKind::Auto, PackageSource::LocalPath(path)) => recognize(path)?,
-        (DepositKind::Auto, PackageSource::Url(_)) if is_manifest_name(&file_name) => DepositKind::BatchManifest,
-        // What an archive holds is seen when it is read.
-        (DepositKind::Auto, PackageSource::Url(_)) if is_container_name(&file_name) => DepositKind::Auto,
+        // What an archive or a manifest holds is seen when it is read.
+        (DepositKind::Auto, PackageSource::Url(_)) if is_container_name(&file_name) || is_manifest_name(&file_name) => {
+            DepositKind::Auto
+        }
         (DepositKind::Auto, PackageSource::Url(_)) => DepositKind::File,
         (DepositKind::Auto, PackageSource::ReceivingKey(_)) => DepositKind::Bag,
         (kind, _) => kind,

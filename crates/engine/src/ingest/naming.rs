@@ -154,8 +154,29 @@ pub(crate) fn check_distinct(packages: &[Package]) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// The object that a deposit is of, as the registry knows its identifiers; see [`object_ids::name`]. `is_of_ids` says that the name was made
-/// from them: where an object has it that does not have the identifiers, the new one gets another.
+/// The name that a new object gets from its identifiers: the one that is made from them, or the first like it with a number, where
+/// another object is only called so.
+pub(crate) fn free_identifier(
+    tx: &mut dyn Transaction,
+    (institution, item): (InstitutionId, ItemId),
+    ids: &[(IdKind, String)],
+    identifier: &str,
+) -> Result<String, RegistryError> {
+    let mut free = identifier.to_owned();
+    for number in 2_u64.. {
+        let mut is_theirs = false;
+        for (kind, value) in ids {
+            is_theirs |= object_ids::find(tx, institution, *kind, value)?.as_ref() == Some(&free);
+        }
+        if is_theirs || !object_ids::is_name_taken(tx, institution, &free, item)? {
+            break;
+        }
+        free = format!("{identifier}-{number}");
+    }
+    Ok(free)
+}
+
+/// The object that a deposit is of, as the registry knows its identifiers; see [`object_ids::name`].
 ///
 /// # Errors
 /// The identifiers are those of several objects, or of another institution's.
@@ -163,17 +184,10 @@ pub(crate) fn object_of(
     tx: &mut dyn Transaction,
     (institution, item): (InstitutionId, ItemId),
     ids: &[(IdKind, String)],
-    (identifier, is_given, is_of_ids): (&str, bool, bool),
+    (identifier, is_given): (&str, bool),
 ) -> Result<Result<String, String>, RegistryError> {
     if ids.is_empty() {
         return Ok(Ok(identifier.to_owned()));
-    }
-    let other;
-    let mut identifier = identifier;
-    if is_of_ids && is_of_another(tx, (institution, item), ids, identifier)? {
-        let short = item.to_string();
-        other = format!("{identifier}-{}", short.get(short.len().saturating_sub(8)..).unwrap_or_default());
-        identifier = &other;
     }
     let naming = Naming { institution, item, ids, identifier, is_given };
     Ok(match object_ids::name(tx, &naming)? {
@@ -184,21 +198,6 @@ pub(crate) fn object_of(
             Err(format!("the identifiers of the deposit are those of different objects: {}", owners.join(", ")))
         }
     })
-}
-
-/// Whether an object has a name that was made from identifiers, none of which is known.
-fn is_of_another(
-    tx: &mut dyn Transaction,
-    (institution, item): (InstitutionId, ItemId),
-    ids: &[(IdKind, String)],
-    identifier: &str,
-) -> Result<bool, RegistryError> {
-    for (kind, value) in ids {
-        if object_ids::find(tx, institution, *kind, value)?.is_some() {
-            return Ok(false);
-        }
-    }
-    object_ids::is_name_taken(tx, institution, identifier, item)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use strongroom_registry::{
 use super::batch::EXPAND_BATCH;
 use super::deposit::DepositOptions;
 use super::intake::PackageSource;
-use super::kind::DepositKind;
+use super::kind::{DepositKind, is_manifest_name};
 use super::naming::{self, Identifiers};
 use super::workflow::INGEST;
 use crate::EngineError;
@@ -33,6 +33,13 @@ pub(crate) struct Package {
     pub(crate) part: Option<Part>,
     /// Its size in bytes, where that is known.
     pub(crate) size: Option<u64>,
+}
+
+impl Package {
+    /// Whether it is a list of objects, or a manifest at a URL, which is known only when it is read.
+    pub(crate) fn is_list(&self) -> bool {
+        self.kind.is_batch() || self.kind == DepositKind::Auto && is_manifest_name(&self.file_name)
+    }
 }
 
 /// What is submitted. The caller that makes one has checked that institution and collection take deposits.
@@ -83,10 +90,14 @@ pub(crate) fn submit(
     let ids = Identifiers { name: None, ark: options.ark.clone(), local_ids: options.local_ids.clone() }.ids();
     let mut new = Vec::with_capacity(submission.packages.len());
     for package in submission.packages {
-        let identifier = submission.object_identifier(package);
         let of = (*institution, package.item);
-        let is_of_ids = !options.is_named && package.kind != DepositKind::Bag && package.kind != DepositKind::Auto;
-        let object = naming::object_of(tx, of, &ids, (&identifier, options.is_named, is_of_ids))?;
+        let mut identifier = submission.object_identifier(package);
+        // Bags name their objects themselves.
+        let is_named = options.is_named || matches!(package.kind, DepositKind::Bag | DepositKind::Auto | DepositKind::Metadata);
+        if !ids.is_empty() && !is_named {
+            identifier = naming::free_identifier(tx, of, &ids, &identifier)?;
+        }
+        let object = naming::object_of(tx, of, &ids, (&identifier, options.is_named))?;
         let object = object.map_err(|text| {
             EngineError::Refused(text)
                 .next("give one identifier, or \"strongroom objects search\" to see what has which")
@@ -107,7 +118,7 @@ pub(crate) fn submit(
             options,
             note: submission.note.to_owned(),
             actor: Some(by.actor.id),
-            ..NewItem::new(if package.kind.is_batch() { EXPAND_BATCH } else { INGEST }, *institution, object)
+            ..NewItem::new(if package.is_list() { EXPAND_BATCH } else { INGEST }, *institution, object)
         }),
     )?;
     for package in submission.packages {

@@ -3,9 +3,10 @@
 INSERT INTO object_ids (institution_id, kind, value, object_identifier, created_at) VALUES (?1, ?2, ?3, ?4, ?5)
 ON CONFLICT (institution_id, kind, value) DO UPDATE SET value = object_ids.value
 RETURNING object_identifier
--- Whether an identifier of an object is more than the trace of a deposit that failed.
+-- Whether an identifier of an object is more than the trace of a deposit that failed: the object has it, or an open deposit names it.
 -- name: object_ids.is_binding
-SELECT EXISTS (SELECT 1 FROM objects o WHERE o.institution_id = ?1 AND o.identifier = ?2 AND o.state <> 'new')
+SELECT EXISTS (SELECT 1 FROM objects o WHERE o.institution_id = ?1 AND o.identifier = ?2 AND o.state <> 'new'
+        AND (o.ark = ?4 OR EXISTS (SELECT 1 FROM local_ids l WHERE l.object_id = o.id AND l.local_id = ?4)))
     OR EXISTS (SELECT 1 FROM work_items w WHERE w.institution_id = ?1 AND w.object_identifier = ?2
         AND w.status IN ('pending', 'started', 'held') AND w.action = 'ingest' AND w.id <> ?3) AS is_binding
 -- name: object_ids.set

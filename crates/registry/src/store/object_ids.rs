@@ -77,7 +77,7 @@ pub fn name(tx: &mut dyn Transaction, naming: &Naming<'_>) -> Result<Named, Regi
         let owner = row.map(|row| row.text("object_identifier").map(str::to_owned)).transpose()?;
         let owner = owner.unwrap_or_else(|| naming.identifier.to_owned());
         // A row that another transaction inserted in between names another object, or the same.
-        let belongs_to_it = !(is_new && owner == naming.identifier) && is_binding(tx, naming, &owner)?;
+        let belongs_to_it = !(is_new && owner == naming.identifier) && is_binding(tx, naming, value, &owner)?;
         if belongs_to_it && owners.iter().all(|(_, known)| *known != owner) {
             owners.push((value.clone(), owner.clone()));
         }
@@ -101,8 +101,13 @@ pub fn name(tx: &mut dyn Transaction, naming: &Naming<'_>) -> Result<Named, Regi
     Ok(Named::Object(object))
 }
 
-fn is_binding(tx: &mut dyn Transaction, naming: &Naming<'_>, owner: &str) -> Result<bool, RegistryError> {
-    let parameters = [naming.institution.into(), owner.into(), naming.item.into()];
+fn is_binding(
+    tx: &mut dyn Transaction,
+    naming: &Naming<'_>,
+    value: &str,
+    owner: &str,
+) -> Result<bool, RegistryError> {
+    let parameters = [naming.institution.into(), owner.into(), naming.item.into(), value.into()];
     match tx.query_one(Statement("object_ids.is_binding"), &parameters)? {
         Some(row) => Ok(row.bool("is_binding")?),
         None => Ok(false),

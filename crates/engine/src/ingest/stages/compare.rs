@@ -74,7 +74,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let healed_first = match bring_stores_up(context, &known) {
         Err(StageError::Transient(_)) => {
             // What no store has to be brought from may be what the deposit brings back.
-            decide(context, object, None)?.write(context)?;
+            decide(context, &known.facts, object, None)?.write(context)?;
             match_kept(context, object)?;
             let healed = healed(context, &known)?;
             bring_stores_up(context, &known).map_err(with_advice)?;
@@ -83,9 +83,9 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         outcome => outcome.map(|()| String::new())?,
     };
     check_stores(context, &known)?;
-    let decided = decide(context, object, first)?;
+    let decided = decide(context, &known.facts, object, first)?;
     let findings: Findings = expect(&known.facts, "findings")?;
-    let removed = if object.head > 0 { removals(context, &known)? } else { 0 };
+    let removed = removals(context, &known)?;
     let Counts { new, changed, unchanged } = decided.counts;
     // The stores must know of it too.
     let has_new_ark = object.head > 0 && object.ark.is_none() && resolved.ark.is_some();
@@ -155,7 +155,7 @@ fn with_advice(error: StageError) -> StageError {
 
 /// Reads what the comparison begins with.
 fn look(context: &StageContext<'_>, facts: &Facts, resolved: &Resolved) -> Result<Known, StageError> {
-    let mode = Deciding::of(context)?;
+    let mode = Deciding::of(context, facts)?;
     context.registry().read(|tx| {
         let gone = || StageError::Transient(format!("the object {} is gone from the registry", resolved.object));
         let object = objects::get(tx, Scope::System, resolved.object)?.ok_or_else(gone)?;
@@ -165,7 +165,7 @@ fn look(context: &StageContext<'_>, facts: &Facts, resolved: &Resolved) -> Resul
         let unswept = discarding::unswept_of_object(tx, object.id)?;
         let first = if object.head == 0 && begun.is_none() && unswept.is_empty() {
             let rows = first_page(tx, context.item.id)?;
-            Some(DecidedPage::of(tx, (context.item.id, mode), &object, rows, &HashSet::new())?)
+            Some(DecidedPage::of(tx, (context.item.id, &mode), &object, rows, &HashSet::new())?)
         } else {
             None
         };
@@ -221,7 +221,7 @@ fn removals(context: &StageContext<'_>, known: &Known) -> Result<u64, StageError
     let deleted: Vec<String> = fact(&known.facts, "deleted")?.unwrap_or_default();
     let replaces = options.mode() == DepositMode::Replace && options.kind() != DepositKind::Metadata;
     context.write(interim::clear_removals)?;
-    if replaces {
+    if replaces && known.object.head > 0 {
         remove_unsent(context, &known.object)?;
     } else if deleted.is_empty() {
         return Ok(0);
@@ -367,17 +367,21 @@ impl Decided {
 }
 
 /// How files are decided.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Deciding {
     layout: Layout,
     /// Whether the version has only what was sent.
     replaces: bool,
+    /// The paths of the delete list.
+    deleted: HashSet<String>,
 }
 
 impl Deciding {
-    fn of(context: &StageContext<'_>) -> Result<Self, StageError> {
+    fn of(context: &StageContext<'_>, facts: &Facts) -> Result<Self, StageError> {
         let options = DepositOptions::of(context.item)?;
-        Ok(Self { layout: options.kind().layout(), replaces: options.mode() == DepositMode::Replace })
+        let deleted: Option<HashSet<String>> = fact(facts, "deleted")?;
+        let replaces = options.mode() == DepositMode::Replace;
+        Ok(Self { layout: options.kind().layout(), replaces, deleted: deleted.unwrap_or_default() })
     }
 }
 
@@ -394,7 +398,7 @@ impl DecidedPage {
     /// Decides a page of files; `known_parents` are folders that were inspected before.
     fn of(
         tx: &mut dyn Transaction,
-        (item, mode): (ItemId, Deciding),
+        (item, mode): (ItemId, &Deciding),
         object: &Object,
         mut rows: Vec<InterimFile>,
         known_parents: &HashSet<String>,
@@ -408,8 +412,13 @@ impl DecidedPage {
 
 /// Decides file by file, where `first` is the first page where that was decided. Submission files are decided with the rest: they
 /// are kept when anything else is.
-fn decide(context: &StageContext<'_>, object: &Object, first: Option<DecidedPage>) -> Result<Decided, StageError> {
-    let mode = Deciding::of(context)?;
+fn decide(
+    context: &StageContext<'_>,
+    facts: &Facts,
+    object: &Object,
+    first: Option<DecidedPage>,
+) -> Result<Decided, StageError> {
+    let mode = Deciding::of(context, facts)?;
     let layout = mode.layout;
     let mut decided = Decided::default();
     let mut known_parents = HashSet::new();
@@ -426,7 +435,7 @@ fn decide(context: &StageContext<'_>, object: &Object, first: Option<DecidedPage
             Some(first) => first,
             None => context
                 .registry()
-                .read(|tx| DecidedPage::of(tx, (context.item.id, mode), object, rows.clone(), &known_parents))?,
+                .read(|tx| DecidedPage::of(tx, (context.item.id, &mode), object, rows.clone(), &known_parents))?,
         };
         if let Some((path, other)) = page.conflict {
             let note =
@@ -493,7 +502,7 @@ fn decide_page(
 /// first of these files that conflicts, with what it conflicts with.
 fn conflict(
     tx: &mut dyn Transaction,
-    (item, object, mode): (ItemId, &Object, Deciding),
+    (item, object, mode): (ItemId, &Object, &Deciding),
     rows: &[InterimFile],
     known_parents: &HashSet<String>,
     seen: &mut HashSet<String>,
@@ -521,7 +530,8 @@ fn conflict(
             kept = objects::current_of(tx, object.id, &mut paths.iter().map(String::as_str))?;
         }
         for (((parent, path), is_file), kept) in parents.iter().zip(are_files).zip(kept) {
-            if is_file || matches!(kept, Some((_, Some(_)))) {
+            let is_kept = matches!(kept, Some((_, Some(_)))) && !mode.deleted.contains(*parent);
+            if is_file || is_kept {
                 return Ok(Some(((*path).to_owned(), (*parent).to_owned())));
             }
         }
@@ -531,11 +541,29 @@ fn conflict(
     }
     for row in rows.iter().filter(is_new) {
         let below = format!("{DEPOSIT}{}/", row.path);
-        if let Some(file) = objects::files(tx, object.id, object.head, &below, "", 1)?.first() {
-            return Ok(Some((row.path.clone(), file.path.clone())));
+        if let Some(kept) = first_kept(tx, object, &below, &mode.deleted)? {
+            return Ok(Some((row.path.clone(), kept)));
         }
     }
     Ok(None)
+}
+
+/// The first file of the object whose path begins so and that stays.
+fn first_kept(
+    tx: &mut dyn Transaction,
+    object: &Object,
+    prefix: &str,
+    deleted: &HashSet<String>,
+) -> Result<Option<String>, RegistryError> {
+    let mut after = String::new();
+    loop {
+        let page = objects::files(tx, object.id, object.head, prefix, &after, ROWS_AT_ONCE)?;
+        let Some(last) = page.last() else { return Ok(None) };
+        after.clone_from(&last.path);
+        if let Some(kept) = page.iter().find(|file| !deleted.contains(in_package(&file.path))) {
+            return Ok(Some(kept.path.clone()));
+        }
+    }
 }
 
 /// Whether the deposit is a part that the set which was named last does not have.

@@ -18,7 +18,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     context.task.check()?;
     let options = DepositOptions::of(context.item)?;
     let is_manifest = options.kind() == DepositKind::Manifest;
-    let size_known = if is_manifest { size_of_manifest(context)? } else { context.item.size };
+    let size_known = if is_manifest { size_of_manifest(context, &options)? } else { context.item.size };
     if is_manifest {
         let etag = context.item.etag.clone().unwrap_or_default();
         context.with_end(move |tx, claim| {
@@ -39,9 +39,8 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
 }
 
 /// Bytes that the files of a manifest have together, where every row states them, or the servers do.
-fn size_of_manifest(context: &StageContext<'_>) -> Result<Option<u64>, StageError> {
-    let options = DepositOptions::of(context.item)?;
-    let (mut list, _) = manifest::spool(context, &package_source(context)?, &options)?;
+fn size_of_manifest(context: &StageContext<'_>, options: &DepositOptions) -> Result<Option<u64>, StageError> {
+    let (mut list, _) = manifest::spool(context, &package_source(context)?, options)?;
     manifest::check(&mut list, Some(ManifestProfile::Object))?;
     manifest::size(context, &mut list)
 }

@@ -26,7 +26,7 @@ use crate::interruptible::Interruptible;
 use crate::workflow::{Outcome, StageContext, StageError};
 
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
-    let options = DepositOptions::of(context.item)?;
+    let mut options = DepositOptions::of(context.item)?;
     if options.kind() == DepositKind::Metadata {
         let text = serde_json::to_string(&scan_of(0, 0))?;
         context.with_end(move |tx, claim| interim::set_fact(tx, claim, "fetched", &text).map(|()| Vec::new()));
@@ -37,6 +37,12 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     check_unreplaced(&payload, context.item.etag.as_deref(), &located)?;
     if context.item.etag.as_ref() != Some(&located.etag) {
         return start_over(context, &payload);
+    }
+    if let PackageSource::Url(_) = payload
+        && options.size.is_none()
+    {
+        // A server that states one size and sends another has not sent all of it, or more.
+        options.size = located.size.filter(|size| *size > 0);
     }
     let begun = Begun::read(context)?;
     let mut totals = begun.totals;
@@ -107,7 +113,7 @@ fn take(
     begun: Begun,
 ) -> Result<Taken, StageError> {
     if options.kind() == DepositKind::Manifest {
-        return take_manifest(context, payload, begun);
+        return take_manifest(context, payload, options, begun);
     }
     let package = payload.open(context, options)?;
     let staging = RefCell::new(Staging::begin(context, package.source.serialization(), begun)?);
@@ -135,8 +141,13 @@ fn take(
 }
 
 /// Takes the files that a manifest names into staging, and the manifest itself. Every file that cannot be had for good is told of.
-fn take_manifest(context: &StageContext<'_>, payload: &PackageSource, begun: Begun) -> Result<Taken, StageError> {
-    let (mut list, digest) = manifest::spool(context, payload, &DepositOptions::of(context.item)?)?;
+fn take_manifest(
+    context: &StageContext<'_>,
+    payload: &PackageSource,
+    options: &DepositOptions,
+    begun: Begun,
+) -> Result<Taken, StageError> {
+    let (mut list, digest) = manifest::spool(context, payload, options)?;
     match context.fact::<String>(MANIFEST)? {
         Some(known) if known != digest => return Ok(Taken::Changed),
         Some(_) => {}

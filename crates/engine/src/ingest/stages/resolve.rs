@@ -117,7 +117,7 @@ fn other_object(
     let identifier = item.object_identifier.clone();
     let named = context.write(move |tx, claim| {
         work::check_fence(tx, claim)?;
-        naming::object_of(tx, of, &ids, (&identifier, is_given, false))
+        naming::object_of(tx, of, &ids, (&identifier, is_given))
     })?;
     match named {
         Ok(object) => Ok(Some(object).filter(|object| *object != item.object_identifier)),

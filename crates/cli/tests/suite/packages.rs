@@ -1,0 +1,146 @@
+//! What a person does with packages that are no bags, through the program.
+
+use strongroom_web_double::{Behaviour, WebDouble};
+
+use crate::program::{Answer, Place};
+
+/// The settings by which the program may download from a server.
+fn allowing(web: &WebDouble) -> [(&'static str, String); 2] {
+    [
+        ("STRONGROOM_INGEST__URL_HOSTS", web.authority()),
+        ("STRONGROOM_INGEST__ALLOW_PRIVATE_ADDRESSES", "true".to_owned()),
+    ]
+}
+
+/// Runs the program so that it may download from a server.
+fn run_with(place: &Place, web: &WebDouble, arguments: &[&str]) -> Answer {
+    let environment = allowing(web);
+    let environment: Vec<(&str, &str)> = environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    place.run_with(&environment, arguments)
+}
+
+fn manifest(profile: &str, rows: &[String]) -> String {
+    format!(
+        "#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/{profile}\n{}\n#%eof\n",
+        rows.join("\n")
+    )
+}
+
+/// Paths of the files of an object.
+fn paths(place: &Place, object: &str) -> Vec<String> {
+    let files = place.run(["objects", "files", object, "--json"]).succeeds().json();
+    files.iter().map(|file| file["path"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_file_and_a_folder_are_deposited_at_once_and_come_back() {
+    let place = Place::with_home();
+    place.write("photo.tif", b"II*\0");
+    place.write("letters/a.txt", "one");
+    place.write("letters/b/c.txt", "two");
+    for source in ["photo.tif", "letters"] {
+        let item = place.run(["deposit", source, "--wait", "--json"]).succeeds().object();
+        assert_eq!((&item["status"], &item["version"]), (&"succeeded".into(), &1.into()), "{item}");
+    }
+    assert_eq!(paths(&place, "example.edu/photo.tif"), ["photo.tif"]);
+    assert_eq!(paths(&place, "example.edu/letters"), ["a.txt", "b/c.txt"]);
+    std::fs::create_dir(place.path("back")).unwrap();
+    let restore = ["restore", "object", "example.edu/letters", "--to", "back", "--format", "submitted", "--wait"];
+    place.run(restore).succeeds();
+    let tar = std::fs::read(place.path("back/letters.tar")).unwrap();
+    let mut archive = tar::Archive::new(tar.as_slice());
+    let names: Vec<String> =
+        archive.entries().unwrap().map(|entry| entry.unwrap().path().unwrap().display().to_string()).collect();
+    assert_eq!(names, ["letters/a.txt", "letters/b/c.txt"]);
+}
+
+#[test]
+fn what_is_said_on_the_command_line_describes_the_object() {
+    let place = Place::with_home();
+    place.write("photo.tif", b"II*\0");
+    place.write("erc.txt", "erc:\nwho: Ada\nwhat: A photograph\nwhen: 1843\n");
+    let arguments = ["--local-id", "letter 7", "--date", "1844", "--access", "restricted", "--metadata", "erc.txt"];
+    place.run(["deposit", "photo.tif", "--wait"].iter().chain(&arguments)).succeeds();
+    let object = place.run(["objects", "show", "example.edu/letter 7", "--json"]).succeeds().object();
+    assert_eq!((&object["title"], &object["access"]), (&"A photograph".into(), &"restricted".into()));
+    assert_eq!(object["local_ids"], serde_json::json!(["letter 7"]));
+}
+
+#[test]
+fn a_delete_list_takes_files_out_of_a_merge() {
+    let place = Place::with_home();
+    for (file, text) in [("letters/a.txt", "one"), ("letters/b.txt", "two")] {
+        place.write(file, text);
+    }
+    place.run(["deposit", "letters", "--wait"]).succeeds();
+    std::fs::remove_dir_all(place.path("letters")).unwrap();
+    place.write("letters/c.txt", "three");
+    place.write("gone.txt", "a.txt\n");
+    place.run(["deposit", "letters", "--delete-list", "gone.txt"]).fails(2, &["--mode merge"]);
+    place.run(["deposit", "letters", "--mode", "merge", "--delete-list", "gone.txt", "--wait"]).succeeds();
+    assert_eq!(paths(&place, "example.edu/letters"), ["b.txt", "c.txt"]);
+}
+
+#[test]
+fn a_list_at_a_url_makes_its_objects_and_the_command_waits_for_all_of_them() {
+    let (place, web) = (Place::with_home(), WebDouble::start());
+    let rows: Vec<String> = (1..=3)
+        .map(|number| {
+            web.put(&format!("/{number}.txt"), format!("text {number}"));
+            format!(
+                "{} | | | | | {number}.txt | | id-{number} | | Title {number} |",
+                web.url(&format!("/{number}.txt"))
+            )
+        })
+        .collect();
+    web.put("/list.checkm", manifest("mrt-single-file-batch-manifest", &rows));
+    let ended = run_with(&place, &web, &["deposit", &web.url("/list.checkm"), "--wait", "--json"]).succeeds().json();
+    let mut objects: Vec<&str> = ended.iter().map(|item| item["object"].as_str().unwrap()).collect();
+    objects.sort_unstable();
+    assert_eq!(objects, ["example.edu/id-1", "example.edu/id-2", "example.edu/id-3"]);
+    // One that fails is told of, and the others are kept.
+    web.on("/2.txt", Behaviour::NotFound);
+    let answer = run_with(&place, &web, &["deposit", &web.url("/list.checkm"), "--wait"]);
+    assert_eq!(answer.code, Some(1), "{answer:?}");
+    assert!(answer.stdout.contains("404") && answer.stdout.contains("items history"), "{answer:?}");
+}
+
+#[test]
+fn a_failed_download_is_completed_when_it_is_requeued() {
+    let (place, web) = (Place::with_home(), WebDouble::start());
+    web.put("/photo.tif", b"II*\0");
+    web.on("/photo.tif", Behaviour::NotFound);
+    let deposit = ["deposit", &web.url("/photo.tif"), "--wait", "--json"];
+    let item = run_with(&place, &web, &deposit).object();
+    assert_eq!(item["status"], "failed", "{item}");
+    assert!(item["note"].as_str().unwrap().contains("404"), "{item}");
+    web.mend("/photo.tif");
+    let id = item["item"].as_str().unwrap();
+    place.run(["items", "requeue", id]).succeeds();
+    // A further deposit works on the older one first, and has nothing new then.
+    let second = run_with(&place, &web, &deposit).succeeds().object();
+    assert!(second["version"].is_null(), "{second}");
+    let item = place.run(["items", "show", id, "--json"]).succeeds().object();
+    assert_eq!(item["status"], "succeeded", "{item}");
+    assert_eq!(paths(&place, "example.edu/photo.tif"), ["photo.tif"]);
+}
+
+#[test]
+fn identifiers_that_contradict_each_other_are_refused_with_what_has_which() {
+    let place = Place::with_home();
+    place.write("a.txt", "one");
+    place.run(["deposit", "a.txt", "--local-id", "letter 7", "--wait"]).succeeds();
+    place
+        .run(["deposit", "a.txt", "--local-id", "letter 7", "--primary-id", "diaries"])
+        .fails(4, &["letter 7", "example.edu/letter 7", "different objects"]);
+}
+
+#[test]
+fn a_host_that_is_not_allowed_is_told_with_the_setting_that_allows_it() {
+    let (place, web) = (Place::with_home(), WebDouble::start());
+    web.put("/photo.tif", b"II*\0");
+    let item = place.run(["deposit", &web.url("/photo.tif"), "--wait", "--json"]).object();
+    assert_eq!(item["status"], "failed", "{item}");
+    assert!(item["note"].as_str().unwrap().contains("ingest.url_hosts"), "{item}");
+    assert!(web.requests().is_empty());
+}
