@@ -217,7 +217,7 @@ impl NewRow {
         // What cannot be an identifier is told by the work item of the row, which reads it again.
         let (unusable_ark, unusable_ids) = match &parsed {
             Ok(_) => (None, Vec::new()),
-            Err(_) => (primary.map(|text| text.into_owned()).filter(|text| naming::is_ark(text)), local_ids),
+            Err(_) => (primary.map(std::borrow::Cow::into_owned).filter(|text| crate::arks::is_ark(text)), local_ids),
         };
         let ids = parsed.unwrap_or_default();
         let of_package = name_of_package(kind, file_name.rsplit('/').next().unwrap_or_default());
@@ -345,8 +345,11 @@ fn object_of(
     let identifier = format!("{domain}/{}", row.name);
     if row.has_name {
         let is_by_ids = !row.ids.is_empty() && !row.options.is_named;
-        let identifier =
-            if is_by_ids { naming::free_identifier(tx, (institution, item), &row.ids, &identifier)? } else { identifier };
+        let identifier = if is_by_ids {
+            naming::free_identifier(tx, (institution, item), &row.ids, &identifier)?
+        } else {
+            identifier
+        };
         // Where the identifiers contradict each other the work item tells of it.
         let of = naming::object_of(tx, (institution, item), &row.ids, (&identifier, row.options.is_named))?;
         return Ok(of.unwrap_or(identifier));

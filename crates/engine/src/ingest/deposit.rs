@@ -154,11 +154,6 @@ impl DepositOptions {
         self.kind.unwrap_or(DepositKind::Bag)
     }
 
-    /// The digest that the depositor stated of the package as a file.
-    pub(crate) fn stated_digest(&self) -> Option<(Algorithm, Digest)> {
-        self.digest.as_ref().and_then(|(algorithm, digest)| Some((*algorithm, digest.parse().ok()?)))
-    }
-
     /// What becomes of the files that the object has already.
     pub(crate) fn mode(&self) -> DepositMode {
         self.mode.unwrap_or_else(|| self.kind().default_mode())

@@ -93,7 +93,8 @@ pub(crate) fn submit(
         let of = (*institution, package.item);
         let mut identifier = submission.object_identifier(package);
         // Bags name their objects themselves.
-        let is_named = options.is_named || matches!(package.kind, DepositKind::Bag | DepositKind::Auto | DepositKind::Metadata);
+        let is_named =
+            options.is_named || matches!(package.kind, DepositKind::Bag | DepositKind::Auto | DepositKind::Metadata);
         if !ids.is_empty() && !is_named {
             identifier = naming::free_identifier(tx, of, &ids, &identifier)?;
         }

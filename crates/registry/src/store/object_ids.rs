@@ -101,12 +101,7 @@ pub fn name(tx: &mut dyn Transaction, naming: &Naming<'_>) -> Result<Named, Regi
     Ok(Named::Object(object))
 }
 
-fn is_binding(
-    tx: &mut dyn Transaction,
-    naming: &Naming<'_>,
-    value: &str,
-    owner: &str,
-) -> Result<bool, RegistryError> {
+fn is_binding(tx: &mut dyn Transaction, naming: &Naming<'_>, value: &str, owner: &str) -> Result<bool, RegistryError> {
     let parameters = [naming.institution.into(), owner.into(), naming.item.into(), value.into()];
     match tx.query_one(Statement("object_ids.is_binding"), &parameters)? {
         Some(row) => Ok(row.bool("is_binding")?),

@@ -141,11 +141,9 @@ impl DownloadFailure {
 /// What the failure of a download means for a stage.
 pub(crate) fn failure(error: DownloadError) -> StageError {
     match error {
-        DownloadError::Refused { .. } => {
-            StageError::fatal(format!(
-                "{error}; ingest.url_hosts in the settings allows hosts, ingest.allow_private_addresses those of private networks"
-            ))
-        }
+        DownloadError::Refused { .. } => StageError::fatal(format!(
+            "{error}; ingest.url_hosts in the settings allows hosts, ingest.allow_private_addresses those of private networks"
+        )),
         other if other.is_transient() => StageError::Transient(chain(&other)),
         other => StageError::fatal(chain(&other)),
     }

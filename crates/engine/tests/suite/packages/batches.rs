@@ -68,6 +68,7 @@ fn every_row_of_a_long_list_has_one_item() {
     check_rows(&world, batch, ROWS);
 }
 
+#[cfg(feature = "failpoints")]
 /// Whether something is left to sweep.
 fn has_tasks(world: &World) -> bool {
     let counts = world.home.registry.read(|tx| Ok::<_, RegistryError>(tasks::counts(tx)?)).expect("counts");

@@ -174,7 +174,8 @@ fn a_package_without_files_is_refused() {
 
 #[test]
 fn an_archive_that_is_cut_off_is_refused() {
-    let files: Files<'_> = &[("a.bin", &[7; 100_000]), ("b.bin", &[8; 100_000])];
+    let (sevens, eights) = (vec![7; 100_000], vec![8; 100_000]);
+    let files: Files<'_> = &[("a.bin", &sevens), ("b.bin", &eights)];
     for (name, bytes) in [("a.zip", zip(files)), ("b.tar", tar(files)), ("c.tgz", gzip(&tar(files)))] {
         let world = World::new();
         let cut = &bytes[..bytes.len() / 2];

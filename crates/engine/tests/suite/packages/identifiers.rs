@@ -147,9 +147,7 @@ fn an_erc_in_a_container_gives_the_ark_and_its_local_identifiers_come_after_thos
     let erc = String::from_utf8(world.below(&object, 1, "metadata/v1/")["erc.txt"].clone()).expect("UTF-8");
     let wheres: Vec<&str> = erc.lines().filter_map(|line| line.strip_prefix("where: ")).collect();
     assert_eq!(wheres, [ARK, "localidfour", "localidfive", "localid", "localidtwo", "localidthree"]);
-    for title in ["Notes"] {
-        assert_eq!(object.description.title.as_deref(), Some(title));
-    }
+    assert_eq!(object.description.title.as_deref(), Some("Notes"));
     // Each of them finds the object from now on, and so does the ARK.
     for id in ["localidtwo", "localidfive"] {
         assert_eq!(world.ingest(&with_ids(&world, "b.txt", id, &[id])).id, object.id, "{id}");

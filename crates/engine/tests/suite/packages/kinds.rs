@@ -155,13 +155,17 @@ fn the_digest_that_is_stated_of_a_package_is_compared_wherever_it_comes_from() {
     }
 }
 
+const ONE: Files<'static> = &[("1.tif", b"one")];
+const TWO: Files<'static> = &[("2.tif", b"two")];
+const THREE: Files<'static> = &[("3.tif", b"three")];
+
+/// A list, what it is, and the objects that it makes with their files.
+type List = (&'static str, DepositKind, String, [(&'static str, Files<'static>); 3]);
+
 /// A manifest whose rows become three objects: its name, its text, and the files of each object by its title.
-fn lists(world: &World) -> [(&'static str, DepositKind, String, [(&'static str, Files<'static>); 3]); 3] {
+fn lists(world: &World) -> [List; 3] {
     let url = |path: &str| world.web.url(path);
     world.serve(&[("1.tif", b"one"), ("2.tif", b"two"), ("3.tif", b"three")]);
-    const ONE: Files<'_> = &[("1.tif", b"one")];
-    const TWO: Files<'_> = &[("2.tif", b"two")];
-    const THREE: Files<'_> = &[("3.tif", b"three")];
     let row = |file: &str, title: &str| {
         format!("{} | | | | | {file} | | | A creator of {title} | {title} | 1999", url(&format!("/{file}")))
     };

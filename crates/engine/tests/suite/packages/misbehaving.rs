@@ -195,7 +195,7 @@ fn a_file_that_changes_between_two_ranges_is_never_put_together_of_both() {
             let items = world.items(made.batch);
             let waits = items.iter().any(|item| item.retry_count > 0);
             if waits {
-                world.home.clock.advance(std::time::Duration::from_secs(600));
+                world.home.clock.advance(std::time::Duration::from_mins(10));
             }
             waits || items.iter().all(|item| item.status.is_ended())
         });
