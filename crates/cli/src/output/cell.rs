@@ -13,9 +13,9 @@ const SIZES: [&str; 2] = ["size", "bytes"];
 /// Columns with paths: the end of a long one is shown.
 const PATHS: [&str; 2] = ["path", "key"];
 /// Columns with names that are distinguished by both of their ends.
-const NAMES: [&str; 1] = ["institution"];
+const NAMES: [&str; 2] = ["institution", "target"];
 /// Columns with objects, `INSTITUTION/NAME`, or identifiers.
-const OBJECTS: [&str; 4] = ["object", "identifier", "target", "name"];
+const OBJECTS: [&str; 3] = ["object", "identifier", "name"];
 /// The column with what is wrong: an object, and a path in it.
 const NAMED: &str = "what";
 /// Characters of a shortened identifier before and behind what is left out.
