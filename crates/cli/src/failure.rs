@@ -392,10 +392,10 @@ impl From<OcflError> for Failure {
     fn from(error: OcflError) -> Self {
         let (exit, next) = of_ocfl(&error);
         let failure = Self::of(exit, next, &error);
-        match error {
-            OcflError::Absent { .. } => failure
-                .next("\"strongroom ocfl log\" shows the versions of an object, \"strongroom ocfl ls\" its files"),
-            _ => failure,
+        if matches!(error, OcflError::Absent { .. }) {
+            failure.next("\"strongroom ocfl log\" shows the versions of an object, \"strongroom ocfl ls\" its files")
+        } else {
+            failure
         }
     }
 }

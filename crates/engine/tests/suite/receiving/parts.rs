@@ -314,7 +314,7 @@ fn a_registry_from_a_backup_takes_up_the_parts_that_came_in_since() {
 #[test]
 fn an_object_that_is_incomplete_is_given_back_and_says_so() {
     let home = home();
-    for (number, said) in [(1, ", incomplete: part 2 missing: "), (2, ": ")] {
+    for (number, said) in [(1, ", incomplete: part 2 missing; its manifests"), (2, "; its manifests")] {
         upload_part(&home, &format!("letters.b{number}.of2"), "text");
         settle(&home);
         work(&home);
