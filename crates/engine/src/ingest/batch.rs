@@ -229,6 +229,7 @@ impl NewRow {
             local_ids: if unusable_ids.is_empty() { ids.local_ids.clone() } else { unusable_ids },
             ark: ids.ark.clone().or(unusable_ark),
             is_named: ids.name.is_some(),
+            is_own_object: ids.name.is_none() && ids.ids().is_empty(),
             description,
             file_name: (kind == DepositKind::File).then(|| file_name.clone()),
             size: row.size(),

@@ -132,6 +132,9 @@ pub(crate) struct DepositOptions {
     /// Whether the name of the object was given, rather than made from that of the package.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_named: bool,
+    /// Whether the object has to be a new one: nothing but the name of its package says which it is.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_own_object: bool,
     /// The name of a single file in the object, where it is not that of its source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) file_name: Option<String>,

@@ -13,7 +13,8 @@ WHERE o.identifier = $1 AND ($2::uuid IS NULL OR o.institution_id = $2)
 -- name: objects.by_ends
 SELECT {objects.columns}
 FROM objects o JOIN institutions i ON i.id = o.institution_id LEFT JOIN collections c ON c.id = o.collection_id
-WHERE substr(o.identifier, 1, length($1::text)) = $1 AND length(o.identifier) >= length($1::text) + length($2::text)
+WHERE o.identifier >= $1::text AND o.identifier < $1::text || chr(1114111)
+    AND length(o.identifier) >= length($1::text) + length($2::text)
     AND substr(o.identifier, length(o.identifier) - length($2::text) + 1) = $2
     AND ($3::uuid IS NULL OR o.institution_id = $3) AND o.state <> 'new'
 ORDER BY o.identifier LIMIT $4

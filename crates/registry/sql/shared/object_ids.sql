@@ -15,7 +15,7 @@ UPDATE object_ids SET object_identifier = ?4 WHERE institution_id = ?1 AND kind 
 SELECT object_identifier FROM object_ids WHERE institution_id = ?1 AND kind = ?2 AND value = ?3
 -- Whether an institution has an object of this identifier, or a work item that is going to make one.
 -- name: object_ids.is_name_taken
-SELECT EXISTS (SELECT 1 FROM objects o WHERE o.institution_id = ?1 AND o.identifier = ?2)
+SELECT EXISTS (SELECT 1 FROM objects o WHERE o.institution_id = ?1 AND o.identifier = ?2 AND o.state <> 'new')
     OR EXISTS (SELECT 1 FROM work_items w WHERE w.institution_id = ?1 AND w.object_identifier = ?2
         AND w.status IN ('pending', 'started', 'held') AND w.id <> ?3) AS is_taken
 -- name: object_ids.has_foreign_ark

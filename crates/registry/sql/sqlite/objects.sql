@@ -12,7 +12,8 @@ WHERE o.identifier = ?1 AND (?2 IS NULL OR o.institution_id = ?2)
 -- name: objects.by_ends
 SELECT {objects.columns}
 FROM objects o JOIN institutions i ON i.id = o.institution_id LEFT JOIN collections c ON c.id = o.collection_id
-WHERE substr(o.identifier, 1, length(?1)) = ?1 AND length(o.identifier) >= length(?1) + length(?2)
+WHERE o.identifier >= ?1 AND o.identifier < ?1 || char(1114111)
+    AND length(o.identifier) >= length(?1) + length(?2)
     AND substr(o.identifier, length(o.identifier) - length(?2) + 1) = ?2
     AND (?3 IS NULL OR o.institution_id = ?3) AND o.state <> 'new'
 ORDER BY o.identifier LIMIT ?4

@@ -48,6 +48,12 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     }
     let known = context.registry().read(|tx| objects::by_identifier(tx, scope, &item.object_identifier))?;
     let known = known.filter(|object| object.state != ObjectState::New);
+    if options.is_own_object && known.is_some() {
+        // Another deposit took the name while this one had ended.
+        let id = item.id.to_string();
+        let short = id.get(id.len().saturating_sub(8)..).unwrap_or_default();
+        return belongs_to(context, format!("{}-{short}", item.object_identifier));
+    }
     if (options.update || options.kind() == DepositKind::Metadata) && known.is_none() {
         let note = format!("an update of {} was asked for, and there is no such object", item.object_identifier);
         return Err(StageError::fatal(note));

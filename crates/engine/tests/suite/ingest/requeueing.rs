@@ -61,8 +61,8 @@ fn a_deposit_begins_where_what_it_needs_is_still_there() {
         id
     };
     let cases = [
-        // What it was writing was discarded when it failed.
-        ("write", true, None, "compare"),
+        // What it was writing was discarded when it failed, and its identifiers may have become those of another object since.
+        ("write", true, None, "resolve"),
         ("write", true, Some("validate"), "validate"),
         ("write", false, None, "receive"),
         ("write", false, Some("validate"), "receive"),
