@@ -190,6 +190,24 @@ fn an_archive_that_is_cut_off_is_refused() {
 }
 
 #[test]
+fn a_tar_that_ends_behind_a_member_is_not_taken_for_a_whole_one() {
+    let files: Files<'_> = &[("a.bin", b"one"), ("b.bin", b"two"), ("c.bin", b"three")];
+    let bag: Files<'_> = &[("letters/data/a.txt", b"one"), ("letters/data/b.txt", b"two"), ("letters/bagit.txt", b"x")];
+    for files in [files, bag] {
+        // A header and a block of content each.
+        for members in 1..=2 {
+            let cut = &tar(files)[..members * 1_024];
+            for (name, bytes) in [("a.tar", cut.to_vec()), ("b.tgz", gzip(cut)), ("c.tar.bz2", bzip2(cut))] {
+                let world = World::new();
+                let item = world.deposit(&world.request(world.write(name, bytes))).pop().expect("an item");
+                assert_eq!(item.status, ItemStatus::Failed, "{name}, {members}: {:?}", item.note);
+                assert_eq!(world.objects(), Vec::<String>::new(), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
 fn names_as_long_as_file_systems_take_them_are_kept_and_longer_ones_are_refused() {
     let long = "x".repeat(255);
     let world = World::new();

@@ -3,13 +3,13 @@
 use std::sync::{Arc, Barrier};
 
 use strongroom_database::testing::Scratch;
-use strongroom_engine::Home;
+use strongroom_engine::{Home, build_runtime};
 use strongroom_engine::ingest::{DepositMode, DepositRequest, PackageSource, deposit};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
 use strongroom_registry::items::{self, Request};
 use strongroom_registry::objects::{self, Object};
-use strongroom_registry::{ItemStatus, Scope, versions};
+use strongroom_registry::{ItemStatus, Scope, Stage, versions};
 use tempfile::TempDir;
 
 use super::world::{SINGLE_FILES, World, contents, manifest, zip};
@@ -206,6 +206,37 @@ fn the_claim_of_a_deposit_that_failed_does_not_bind() {
     let named = DepositRequest { primary_id: Some("second".into()), ..with_ids(&world, "b.txt", "two", &["b"]) };
     assert_eq!(world.ingest(&named).identifier, "test.edu/second");
     assert_eq!(world.object("first").head, 1);
+}
+
+#[test]
+fn a_deposit_that_is_requeued_takes_no_identifier_back_that_is_another_objects_by_now() {
+    for id in [("box 7", None), ("", Some(ARK))] {
+        let world = World::new();
+        let named = |name: &str| {
+            let request = with_ids(&world, &format!("{name}.txt"), name, &[id.0]);
+            match id.1 {
+                // An ARK is the primary identifier, so that the name is that of a local one.
+                Some(ark) => DepositRequest { primary_id: Some(ark.into()), local_ids: local(&[name]), ..request },
+                None => DepositRequest { primary_id: Some(name.into()), ..request },
+            }
+        };
+        let first = world.submit(&named("foo")).expect("is submitted");
+        let compare = Stage::named("compare");
+        let runtime = build_runtime(&world.home.home, Some(&fixture::topics_before(compare))).expect("a runtime").build();
+        runtime.run_until(&Shutdown::new(), &|| fixture::has_reached(&world.item(first.items[0]), compare));
+        world.ask(first.items[0], Request::Cancel);
+        let kept = world.ingest(&named("bar"));
+        world.ask(first.items[0], Request::Requeue(None));
+        let items = world.work(first.batch);
+        let item = items.last().expect("the item");
+        if item.status == ItemStatus::Succeeded {
+            // It is a version of the object that has the identifier.
+            assert_eq!((item.object, world.objects().len()), (Some(kept.id), 1), "{:?}", item.note);
+        } else {
+            assert_eq!((item.status, world.objects().len()), (ItemStatus::Failed, 1), "{:?}", item.note);
+            assert_eq!(world.codes(item.id), ["deposit.identifiers_contradict"], "{:?}", item.note);
+        }
+    }
 }
 
 #[test]

@@ -178,3 +178,33 @@ fn many_files_of_one_manifest_are_kept_in_their_order_and_downloaded_several_at_
     let object = world.ingest(&world.request(world.write("many.checkm", world.manifest_of(&files))));
     assert_eq!(world.deposited(&object, 1), contents(&files));
 }
+
+#[test]
+fn a_digest_or_size_that_is_stated_for_a_manifest_is_compared() {
+    let world = World::new();
+    world.serve(FILES);
+    let list = world.manifest_of(FILES);
+    world.web.put("/letters.checkm", list.clone());
+    let url = world.web.url("/letters.checkm");
+    let (right, zeros) = (md5(list.as_bytes()), "0".repeat(32));
+    for (checksum, size) in [(zeros.as_str(), list.len()), (right.as_str(), 7)] {
+        let rows = [format!("{url} | md5 | {checksum} | {size} | | letters.checkm | | | | |")];
+        let items = world.deposit(&world.request(world.write("wrong.checkm", manifest(BATCH, &rows))));
+        let item = failed(&world, &items);
+        assert_eq!(world.codes(item.id), ["package.digest_mismatch"], "{:?}", item.note);
+    }
+    let rows = [format!("{url} | md5 | {right} | {} | | letters.checkm | | | | |", list.len())];
+    let items = world.deposit(&world.request(world.write("right.checkm", manifest(BATCH, &rows))));
+    assert!(items.iter().all(|item| item.status == ItemStatus::Succeeded), "{items:#?}");
+}
+
+#[test]
+fn a_digest_that_is_not_computed_is_a_warning_also_in_a_list_of_files() {
+    let world = World::new();
+    world.serve(FILES);
+    let rows = [format!("{} | crc32 | 00000000 | | | a.txt | | | | |", world.web.url("/a.txt"))];
+    let items = world.deposit(&world.request(world.write("list.checkm", manifest(SINGLE_FILES, &rows))));
+    let item = items.last().expect("an item");
+    assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
+    assert_eq!(world.codes(item.id), ["package.digest_not_checked"]);
+}
