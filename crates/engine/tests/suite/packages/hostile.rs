@@ -9,7 +9,9 @@ use strongroom_registry::items::Item;
 use strongroom_web_double::WebDouble;
 use tar::EntryType;
 
-use super::world::{Files, OBJECT, SINGLE_FILES, World, contents, gzip, manifest, raw_member, raw_tar, tar, zip};
+use super::world::{
+    Files, OBJECT, SINGLE_FILES, World, bzip2, contents, gzip, manifest, raw_member, raw_tar, tar, zip,
+};
 use crate::fixture;
 
 /// Deposits a package that is refused: its item, with these codes among its problems.

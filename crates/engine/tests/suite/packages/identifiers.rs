@@ -3,10 +3,10 @@
 use std::sync::{Arc, Barrier};
 
 use strongroom_database::testing::Scratch;
-use strongroom_engine::{Home, build_runtime};
 use strongroom_engine::ingest::{DepositMode, DepositRequest, PackageSource, deposit};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
+use strongroom_engine::{Home, build_runtime};
 use strongroom_registry::items::{self, Request};
 use strongroom_registry::objects::{self, Object};
 use strongroom_registry::{ItemStatus, Scope, Stage, versions};
@@ -222,7 +222,8 @@ fn a_deposit_that_is_requeued_takes_no_identifier_back_that_is_another_objects_b
         };
         let first = world.submit(&named("foo")).expect("is submitted");
         let compare = Stage::named("compare");
-        let runtime = build_runtime(&world.home.home, Some(&fixture::topics_before(compare))).expect("a runtime").build();
+        let runtime =
+            build_runtime(&world.home.home, Some(&fixture::topics_before(compare))).expect("a runtime").build();
         runtime.run_until(&Shutdown::new(), &|| fixture::has_reached(&world.item(first.items[0]), compare));
         world.ask(first.items[0], Request::Cancel);
         let kept = world.ingest(&named("bar"));
