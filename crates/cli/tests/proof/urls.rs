@@ -75,8 +75,12 @@ fn a_bag_is_taken_from_an_allowed_server_and_from_no_other() {
     assert_eq!(answer.code, Some(1), "{answer:?}");
     assert!(answer.object()["note"].as_str().unwrap().contains("404"));
 
-    // What could not be kept is refused at the door.
+    // A digest that is declared is compared while the package is read.
     let digest = format!("sha256:{}", "0".repeat(64));
-    place.run_with(&environment, ["deposit", url.as_str(), "--digest", &digest]).fails(2, &["digest", "fetch"]);
+    let answer = place.run_with(&environment, ["deposit", url.as_str(), "--digest", &digest, "--wait", "--json"]);
+    assert_eq!(answer.code, Some(1), "{answer:?}");
+    let item = answer.object();
+    assert_eq!(item["status"], "failed", "{item}");
+    assert!(item["note"].as_str().unwrap().contains(&digest), "{item}");
     nothing_is_left(&place);
 }

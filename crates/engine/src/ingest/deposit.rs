@@ -2,6 +2,7 @@
 //! collection within the scope of the actor.
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -339,7 +340,11 @@ fn package(
 ) -> Result<Package, EngineError> {
     let (source, file_name) = located(source)?;
     let kind = match (request.kind, &source) {
-        (DepositKind::Auto, PackageSource::LocalPath(path)) => recognize(path)?,
+        (DepositKind::Auto, PackageSource::LocalPath(path)) => match recognize(path) {
+            // The workers may be allowed to read what the person who submits it may not.
+            Err(EngineError::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => DepositKind::Auto,
+            recognized => recognized?,
+        },
         // What an archive or a manifest holds is seen when it is read.
         (DepositKind::Auto, PackageSource::Url(_)) if is_container_name(&file_name) || is_manifest_name(&file_name) => {
             DepositKind::Auto

@@ -123,7 +123,10 @@ impl PackageSource {
     /// What the package is, for one that was not recognized when it was submitted.
     pub(crate) fn recognize(&self, context: &StageContext<'_>) -> Result<DepositKind, StageError> {
         match self {
-            Self::LocalPath(path) => kind::recognize(path).map_err(|error| StageError::fatal(error.chain())),
+            Self::LocalPath(path) => kind::recognize(path).map_err(|error| match error {
+                EngineError::Io { source, .. } => unreadable(path, &source),
+                other => StageError::fatal(other.chain()),
+            }),
             Self::Url(url) => web::recognize(context, url),
             Self::ReceivingKey(_) => Ok(DepositKind::Bag),
         }
