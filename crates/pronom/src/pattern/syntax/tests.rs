@@ -98,7 +98,7 @@ fn every_mistake_is_named_with_its_place() {
         ("00]", 2, "nothing is open"),
         ("00)", 2, "nothing is open"),
         ("00}", 2, "nothing is open"),
-        ("00|01", 2, "stand in parentheses"),
+        ("00|01", 2, "written in parentheses"),
         ("00'abc", 2, "not closed"),
         ("00''", 2, "the string is empty"),
         ("'ab\u{20ac}'", 3, "latin-1"),
