@@ -30,7 +30,7 @@ const BATCH_BYTES: u64 = 1 << 20;
 pub fn validate(path: &Path, options: &CheckOptions) -> Result<Report, BagError> {
     let source = Source::open(path)?;
     if source.is_folder_of_no_bag().map_err(|error| BagError::io("list", path, error))? {
-        return check(&Nothing, &Scan::of_unread_folder(), options);
+        return check(&Nothing, &Scan::of_loose_files(0, 0), options);
     }
     let limits = &options.limits;
     let members = source.members().map_err(|error| BagError::io("open", path, error))?;

@@ -177,7 +177,7 @@ impl DownloadError {
         None
     }
 
-    /// Takes the error of a download out of an error of a reader, which is given back where there is none in it.
+    /// Takes the error of a download out of an error of a reader, which is returned where there is none in it.
     pub fn from_io(error: io::Error) -> Result<Self, io::Error> {
         error.downcast()
     }

@@ -79,7 +79,7 @@ impl Serialization {
             Some(Self::Tar)
         } else if ends_with(".tar.gz") || ends_with(".tgz") {
             Some(Self::TarGz)
-        } else if ends_with(".tar.bz2") || ends_with(".tbz2") {
+        } else if ends_with(".tar.bz2") || ends_with(".tbz2") || ends_with(".tbz") {
             Some(Self::TarBz2)
         } else if ends_with(".zip") {
             Some(Self::Zip)
@@ -168,8 +168,8 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// A folder of which nothing was read.
-    pub(crate) fn of_unread_folder() -> Self {
+    /// So many files with so many bytes that were in no container, and of which nothing is wrong.
+    pub fn of_loose_files(files: u64, bytes: u64) -> Self {
         Self {
             base_directory: None,
             archive_name: None,
@@ -178,8 +178,8 @@ impl Scan {
             problems: Vec::new(),
             unlisted: Vec::new(),
             truncated: false,
-            files: 0,
-            bytes: 0,
+            files,
+            bytes,
         }
     }
 }

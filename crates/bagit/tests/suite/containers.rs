@@ -432,7 +432,9 @@ fn a_container_that_is_no_bag_keeps_the_paths_that_stand_in_it() {
     let mut packed = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
     packed.write_all(&archive).unwrap();
     let packed = packed.finish().unwrap();
-    assert_eq!(Serialization::detect(&packed, "x"), Some(Serialization::TarBz2));
+    for (head, name) in [(&packed[..], "x"), (b"", "x.tar.bz2"), (b"", "x.TBZ2"), (b"", "x.tbz")] {
+        assert_eq!(Serialization::detect(head, name), Some(Serialization::TarBz2), "{name}");
+    }
     for (bytes, serialization) in [(archive, Serialization::Tar), (packed, Serialization::TarBz2)] {
         let source = Source::from_stream(Box::new(io::Cursor::new(bytes)), serialization, None);
         let (seen, scan) = plain(source);

@@ -67,7 +67,7 @@ pub(crate) fn run(command: &Reidentify, context: &Context) -> Outcome {
                 {
                     line.counts().set_expected(behind.files, 0);
                 }
-                // Nobody waits any more where that took long.
+                // The receiver is gone where the count took too long.
                 let _ = sender.send(());
             });
             let _ = counted.recv_timeout(COUNTED_FIRST);

@@ -87,7 +87,7 @@ pub struct FixitySummary {
     /// Of the damaged: without a copy to repair them from.
     pub unrepairable: u64,
     /// Seemed wrong while another process worked on the object, or wait for the only right copy to be retrieved; they
-    /// are looked at again later.
+    /// are checked again later.
     pub postponed: u64,
     /// Could not be inspected, because a store or the registry did not answer; they stay due.
     pub failed: u64,

@@ -237,7 +237,7 @@ impl NewRow {
             ..batch.clone()
         };
         if let Some(checksum) = row.checksum() {
-            manifest::algorithm_of(checksum, &mut options);
+            options.state_checksum(checksum);
         }
         Self {
             number: row.number(),

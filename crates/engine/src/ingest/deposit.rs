@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use strongroom_checkm::Checksum;
 use strongroom_digest::{Algorithm, Digest};
 use strongroom_registry::items::{self, NewItem};
 use strongroom_registry::objects::{self, Object};
@@ -156,6 +157,14 @@ impl DepositOptions {
     /// What the package is. [`DepositKind::Auto`] until `receive` has recognized it.
     pub(crate) fn kind(&self) -> DepositKind {
         self.kind.unwrap_or(DepositKind::Bag)
+    }
+
+    /// Keeps the digest that a manifest states of the package.
+    pub(crate) fn state_checksum(&mut self, checksum: Checksum) {
+        match checksum.algorithm().computed() {
+            Some(algorithm) => self.digest = Some((algorithm, checksum.value().to_hex())),
+            None => self.unchecked_digest = Some(checksum.algorithm().to_string()),
+        }
     }
 
     /// What becomes of the files that the object has already.

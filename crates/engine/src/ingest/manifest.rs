@@ -357,11 +357,3 @@ pub(crate) fn download_all(
         }
     }
 }
-
-/// The options of the row of a batch as far as the manifest states them.
-pub(crate) fn algorithm_of(checksum: Checksum, options: &mut DepositOptions) {
-    match checksum.algorithm().computed() {
-        Some(algorithm) => options.digest = Some((algorithm, checksum.value().to_hex())),
-        None => options.unchecked_digest = Some(checksum.algorithm().to_string()),
-    }
-}

@@ -127,7 +127,7 @@ fn is_known(home: &Home, log: &Log) -> Result<bool, RebuildError> {
     Ok(home.registry.read(|tx| rows::has_event(tx, last.id))?)
 }
 
-/// Notes the files that are too large to be inspected: what they say of later acts is not taken up.
+/// Notes the files that are too large to be inspected: what they say of later acts is not imported.
 pub(super) fn note_too_large(store: &dyn Store, of: Of<'_>, summary: &mut Summary) -> Result<(), RebuildError> {
     for listed in store.list(&of.root.join("logs")?)? {
         let listed = listed?;

@@ -296,7 +296,14 @@ fn remove_listed(context: &StageContext<'_>, object: &Object, deleted: &[String]
 /// Whether the deposit says something else of the object than is known of it, where that makes a version.
 fn is_described_anew(context: &StageContext<'_>, findings: &Findings, object: &Object) -> Result<bool, StageError> {
     let (said, known) = (&findings.description, &object.description);
-    if object.head == 0 || (said.layout == Layout::Bag && said.metadata.is_none()) {
+    if object.head == 0 {
+        return Ok(false);
+    }
+    // An identifier is the object's for as long as a version says so.
+    if said.deposit_ids.iter().any(|id| !known.local_ids.contains(id)) {
+        return Ok(true);
+    }
+    if said.layout == Layout::Bag && said.metadata.is_none() {
         return Ok(false);
     }
     let kind = DepositOptions::of(context.item)?.kind();
@@ -304,7 +311,7 @@ fn is_described_anew(context: &StageContext<'_>, findings: &Findings, object: &O
     let facts = |of: &Description| {
         (of.title.clone(), of.creator.clone(), of.date.clone(), of.access.clone(), of.metadata.clone())
     };
-    Ok(facts(&new) != facts(known) || said.deposit_ids.iter().any(|id| !known.local_ids.contains(id)))
+    Ok(facts(&new) != facts(known))
 }
 
 /// Refuses to build on a store that does not hold the object as the record has it. A root inventory that is damaged, or that

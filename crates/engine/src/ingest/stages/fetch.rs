@@ -28,7 +28,7 @@ use crate::workflow::{Outcome, StageContext, StageError};
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let mut options = DepositOptions::of(context.item)?;
     if options.kind() == DepositKind::Metadata {
-        let text = serde_json::to_string(&scan_of(0, 0))?;
+        let text = serde_json::to_string(&Scan::of_loose_files(0, 0))?;
         context.with_end(move |tx, claim| interim::set_fact(tx, claim, "fetched", &text).map(|()| Vec::new()));
         return Ok(Outcome::done("there is nothing to read"));
     }
@@ -205,7 +205,7 @@ fn take_manifest(
     if !warnings.is_empty() {
         context.set_fact(WARNINGS, &warnings)?;
     }
-    Ok(Taken::Whole(scan_of(files, bytes), staging.end()?))
+    Ok(Taken::Whole(Scan::of_loose_files(files, bytes), staging.end()?))
 }
 
 /// Stages the manifest itself: it describes the submission.
@@ -286,21 +286,6 @@ fn problem_of(row: &FileRow, message: String) -> ItemProblem {
         path: Some(row.path.clone()),
         line: Some(row.line),
         message,
-    }
-}
-
-/// What a package is found to be that is neither a folder nor an archive.
-fn scan_of(files: u64, bytes: u64) -> Scan {
-    Scan {
-        base_directory: None,
-        archive_name: None,
-        serialization: Serialization::Directory,
-        has_payload_directory: false,
-        problems: Vec::new(),
-        unlisted: Vec::new(),
-        truncated: false,
-        files,
-        bytes,
     }
 }
 

@@ -241,6 +241,22 @@ fn a_deposit_that_is_requeued_takes_no_identifier_back_that_is_another_objects_b
 }
 
 #[test]
+fn a_bag_that_changes_nothing_but_names_a_new_identifier_makes_a_version_that_has_it() {
+    let world = World::new();
+    let bag = world.home.bag("letters", &[("a.txt", b"one")]);
+    let request = |ids: &[&str]| DepositRequest {
+        local_ids: local(ids),
+        sources: vec![PackageSource::LocalPath(bag.clone())],
+        ..DepositRequest::of_system(INSTITUTION)
+    };
+    let first = world.ingest(&request(&[]));
+    let second = world.ingest(&request(&["box 9"]));
+    assert_eq!((second.id, second.head), (first.id, 2));
+    let third = world.ingest(&DepositRequest { mode: Some(DepositMode::Merge), ..request(&["box 9"]) });
+    assert_eq!((third.id, third.head), (first.id, 2), "it is known by now");
+}
+
+#[test]
 fn a_deposit_that_waits_for_a_person_keeps_its_claim() {
     let world = World::new();
     let held = world.submit(&with_ids(&world, "a.txt", "one", &["a"])).expect("is submitted");
