@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -49,8 +48,8 @@ pub struct Home {
     pub roles: Roles,
     /// What files are identified with.
     pub(crate) identifiers: Identifiers,
-    /// The whole of staging in bytes, as it is now.
-    staging_capacity: AtomicU64,
+    /// How space in staging is given, as it is now.
+    staging_limits: RwLock<StagingLimits>,
     /// When storage roots were last checked, by store and institution.
     checked_roots: Mutex<BTreeMap<(String, InstitutionId), Time>>,
     /// How often stores had been replaced, and how often one had been opened in this process, when they were last compared.
@@ -63,6 +62,32 @@ pub struct Home {
     downloads: OnceLock<strongroom_download::Client>,
     /// What registers ARKs, made when it is first needed.
     ezid: OnceLock<Option<Ezid>>,
+}
+
+/// How space in staging is given.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StagingLimits {
+    /// The whole of staging in bytes.
+    pub(crate) capacity: u64,
+    /// Bytes that must be free before a deposit of unknown size begins.
+    pub(crate) free_for_unknown: u64,
+    /// After which wait a deposit is passed by none.
+    pub(crate) first_after: Duration,
+}
+
+impl StagingLimits {
+    fn of(settings: &Settings) -> Self {
+        let capacity = match settings.staging.capacity {
+            0 => i64::MAX.unsigned_abs(),
+            capacity => capacity,
+        };
+        let free = u128::from(capacity) * u128::from(settings.staging.free_for_unknown) / 100;
+        Self {
+            capacity,
+            free_for_unknown: u64::try_from(free).unwrap_or(capacity).min(capacity),
+            first_after: settings.staging.first_after,
+        }
+    }
 }
 
 /// A store with its name in the settings.
@@ -294,6 +319,7 @@ impl Home {
         let marks = Marks::default();
         let directory = directory.to_owned();
         let workflows = Arc::new(Workflows::standard());
+        let staging_limits = StagingLimits::of(&settings);
         let home = Self {
             directory,
             settings,
@@ -304,7 +330,7 @@ impl Home {
             admission,
             roles,
             identifiers,
-            staging_capacity: AtomicU64::new(0),
+            staging_limits: RwLock::new(staging_limits),
             checked_roots: Mutex::default(),
             compared_at: Mutex::new(None),
             marks,
@@ -312,22 +338,22 @@ impl Home {
             ezid: OnceLock::new(),
             running: Arc::default(),
         };
-        home.apply_capacity(&home.settings);
         Ok(home)
     }
 
-    /// Goes by the capacity of staging in these settings from now on.
+    /// Gives space in staging as these settings say from now on.
     pub fn apply_capacity(&self, settings: &Settings) {
-        let capacity = match settings.staging.capacity {
-            0 => i64::MAX.unsigned_abs(),
-            capacity => capacity,
-        };
-        self.staging_capacity.store(capacity, Ordering::Relaxed);
+        *self.staging_limits.write().unwrap_or_else(PoisonError::into_inner) = StagingLimits::of(settings);
+    }
+
+    /// How space in staging is given.
+    pub(crate) fn staging_limits(&self) -> StagingLimits {
+        *self.staging_limits.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The whole of staging in bytes.
     pub(crate) fn staging_capacity(&self) -> u64 {
-        self.staging_capacity.load(Ordering::Relaxed)
+        self.staging_limits().capacity
     }
 
     /// The store of this name.

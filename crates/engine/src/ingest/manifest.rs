@@ -27,11 +27,9 @@ const CHUNK: usize = 256 << 10;
 /// ... and how often, before the download waits.
 const CHUNKS_AHEAD: usize = 4;
 /// How often it is asked whether to go on while a server is waited for.
-const ASKED_EVERY: Duration = Duration::from_millis(500);
+pub(super) const ASKED_EVERY: Duration = Duration::from_millis(500);
 /// Most bytes of a manifest.
 const LARGEST: u64 = 1 << 30;
-/// Files of a manifest whose sizes are asked for.
-const MOST_ASKED: usize = 100;
 /// Problems of a manifest that are kept.
 const MOST_PROBLEMS: usize = 1_000;
 
@@ -167,7 +165,7 @@ impl<'m> FileRows<'m> {
     }
 }
 
-fn unread(error: impl std::fmt::Display) -> StageError {
+pub(super) fn unread(error: impl std::fmt::Display) -> StageError {
     StageError::Transient(format!("could not read the manifest: {error}"))
 }
 
@@ -177,28 +175,6 @@ fn timestamp(text: &str) -> Option<jiff::Timestamp> {
         let date: jiff::civil::Date = text.parse().ok()?;
         Some(date.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp())
     })
-}
-
-/// Bytes that the files of a manifest have together, where that is known: by the rows, and by the servers for the first rows that do
-/// not state them.
-pub(crate) fn size(context: &StageContext<'_>, manifest: &mut File) -> Result<Option<u64>, StageError> {
-    let (mut bytes, mut asked) = (Some(0_u64), 0);
-    let mut rows = FileRows::new(manifest)?;
-    while let Some(row) = rows.next_row()? {
-        context.task.check()?;
-        let size = match row.size {
-            None if asked < MOST_ASKED && bytes.is_some() => {
-                asked += 1;
-                // A size that cannot be had now is no reason to wait.
-                context.home.downloads()?.probe(&row.url, &context.supervision()).ok().and_then(|probe| probe.size)
-            }
-            size => size,
-        };
-        bytes = bytes.zip(size).map(|(bytes, size)| bytes.saturating_add(size));
-    }
-    drop(rows);
-    manifest.seek(SeekFrom::Start(0)).map_err(unread)?;
-    Ok(bytes)
 }
 
 /// What a download hands over.

@@ -10,6 +10,7 @@ mod kept_copies;
 mod kind;
 mod lease;
 mod manifest;
+mod manifest_size;
 mod metadata;
 mod naming;
 mod paging;

@@ -15,7 +15,7 @@ use strongroom_registry::{Digests, Format, RegistryError};
 use strongroom_storage::{Body, Durability, Key, PutOptions, StorageError};
 
 use super::intake::unreadable;
-use super::stages::digest_of;
+use super::stages::{digest_of, more_than_quota, quota};
 use crate::crash_point;
 use crate::identification::{Identifying, StoredSource};
 use crate::interruptible::Interruptible;
@@ -357,7 +357,11 @@ impl<'a, 'c> Staging<'a, 'c> {
                  into a temporary file; raise staging.capacity or split the deposit"
             )));
         }
-        let wanted = self.bytes.saturating_add(self.bytes / 4).min(capacity);
+        let quota = quota(self.context)?.unwrap_or(capacity);
+        if self.bytes > quota {
+            return Err(StageError::fatal(more_than_quota(self.context, self.bytes, quota)));
+        }
+        let wanted = self.bytes.saturating_add(self.bytes / 4).min(capacity).min(quota);
         if self.context.write(move |tx, claim| interim::reserve(tx, claim, wanted, capacity))? {
             self.reserved = wanted;
             return Ok(());

@@ -120,6 +120,10 @@ sections! {
     STAGING Staging "staging" Plain "The space for open deposits." {
         capacity: u64 = Is("\"0\""), Kind::Size,
             "how much may be in staging at the same time; a deposit waits until it fits; 0: no limit";
+        first_after: Duration = Is("\"1h\""), Kind::Duration,
+            "small deposits that fit pass one that does not; when it has waited for so long, none passes it any more until it has its space";
+        free_for_unknown: u64 = Is("20"), Kind::Count(0),
+            "how much of the capacity, in percent, must be free before a deposit of unknown size begins";
     }
     RECEIVING Receiving "receiving" Plain "Scans of the stores in which depositors put bags." {
         scan_interval: Duration = Is("\"30s\""), Kind::Duration, "time between two scans of the stores";
@@ -162,6 +166,8 @@ sections! {
             "the hosts from which a deposit may be fetched by URL; \"*.example.edu\" names all below; empty: none";
         allow_private_addresses: bool = Is("false"), Kind::Flag,
             "whether those hosts may have addresses of the local network or this machine";
+        size_timeout: Duration = Is("\"5m\""), Kind::Duration,
+            "how long servers are asked for the sizes of files that a manifest does not state; then the deposit is one of unknown size; 0s: they are not asked";
     }
     IDENTIFIERS IdentifierSettings "identifiers" Plain "ARK identifiers of objects." {
         minter: MinterKind = Is("\"none\""), Kind::Choice(&["none", "noid", "ezid"]),

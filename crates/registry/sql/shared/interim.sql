@@ -26,13 +26,15 @@ SELECT value FROM interim_facts WHERE item_id = ?1 AND name = ?2
 -- name: space.reserve
 INSERT INTO reservations (item_id, bytes, created_at, staging_id) VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT (item_id) DO UPDATE SET bytes = ?2
--- What there is of an item in staging, and how much the others have.
+-- What there is of an item in staging, how much the others have, and who waits.
 -- name: space.look
 SELECT own.item_id, own.staging_id, own.is_discarded,
     EXISTS (SELECT 1 FROM interim_facts f WHERE f.item_id = ?1)
         OR EXISTS (SELECT 1 FROM interim_files f WHERE f.item_id = ?1) AS has_rows,
     (SELECT CAST(coalesce(sum(other.bytes), 0) AS BIGINT) FROM reservations other WHERE other.item_id <> ?1)
-    AS reserved_bytes
+    AS reserved_bytes,
+    EXISTS (SELECT 1 FROM staging_waits waits WHERE waits.item_id = ?1) AS waits,
+    EXISTS (SELECT 1 FROM staging_waits waits WHERE waits.item_id <> ?1) AS others_wait
 FROM (SELECT 1 AS one) AS one LEFT JOIN reservations own ON own.item_id = ?1
 -- name: space.of_item
 SELECT staging_id, is_discarded FROM reservations WHERE item_id = ?1
@@ -52,3 +54,34 @@ SELECT i.staging_quota,
     (SELECT CAST(coalesce(sum(r.bytes), 0) AS BIGINT) FROM reservations r JOIN work_items w ON w.id = r.item_id
         WHERE w.institution_id = i.id AND r.item_id <> ?1) AS reserved_bytes
 FROM work_items own JOIN institutions i ON i.id = own.institution_id WHERE own.id = ?1
+-- Where the clock was set back, it has waited from now on.
+-- name: space.wait
+INSERT INTO staging_waits (item_id, bytes, needed, since) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (item_id) DO UPDATE SET bytes = ?2, needed = ?3,
+    since = CASE WHEN staging_waits.since > ?4 THEN ?4 ELSE staging_waits.since END
+-- name: space.end_wait
+DELETE FROM staging_waits WHERE item_id = ?1 RETURNING since
+-- name: space.waits_before
+SELECT 1 AS found FROM staging_waits WHERE since < ?1 LIMIT 1
+-- The first of the items that wait since before a time and for longer than this one, and that could not begin if this one did: what
+-- is left of staging, or of the quota of its institution, would not be enough. Where the quota is not enough as it is, it keeps
+-- waiting only what is of the same institution.
+-- name: space.first_before
+WITH had AS (
+    SELECT o.institution_id, CAST(sum(r.bytes) AS BIGINT) AS bytes FROM reservations r JOIN work_items o ON o.id = r.item_id
+    WHERE r.item_id <> ?1 GROUP BY o.institution_id
+)
+SELECT waits.item_id FROM staging_waits waits JOIN work_items w ON w.id = waits.item_id
+    JOIN institutions i ON i.id = w.institution_id JOIN work_items own ON own.id = ?1
+    LEFT JOIN had ON had.institution_id = i.id
+WHERE waits.since <= ?2 AND waits.item_id <> ?1 AND w.status IN ('pending', 'started') AND w.wait_key = ?6
+    AND NOT EXISTS (SELECT 1 FROM staging_waits mine WHERE mine.item_id = ?1
+        AND (mine.since < waits.since OR mine.since = waits.since AND mine.item_id < waits.item_id))
+    AND waits.needed <= ?4 AND (i.staging_quota IS NULL OR waits.bytes <= i.staging_quota)
+    AND CASE
+        WHEN i.staging_quota IS NOT NULL AND waits.bytes > i.staging_quota - coalesce(had.bytes, 0)
+        THEN w.institution_id = own.institution_id
+        ELSE waits.needed > ?3 OR (w.institution_id = own.institution_id AND i.staging_quota IS NOT NULL
+            AND waits.bytes > i.staging_quota - coalesce(had.bytes, 0) - ?5)
+    END
+ORDER BY waits.since, waits.item_id LIMIT 1

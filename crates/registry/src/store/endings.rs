@@ -8,11 +8,12 @@ use strongroom_queue::{NewTask, Outcome, Settled, tasks};
 use super::advance::begin_to_end;
 use super::claims::settle;
 use super::items::{self, Item, Move};
-use super::waking::wake_younger;
+use super::space;
+use super::waking::{wake_all, wake_younger};
 use crate::model::claim::{Claim, ItemOutcome, StageEnd};
 use crate::{
-    ItemId, ItemStatus, RegistryError, Stage, Subject, VersionState, WaitReason, Workflows, batches, discarding,
-    interim, leases, versions, workflow,
+    ItemId, ItemStatus, RegistryError, Stage, Subject, VersionState, WaitKey, WaitReason, Workflows, batches,
+    discarding, interim, leases, versions, workflow,
 };
 
 /// How long an item rests whose version is being committed and whose worker cannot go on, in microseconds.
@@ -241,8 +242,8 @@ fn decide<'a>(
     Ok((Move { wait_until, ..change }, outcome))
 }
 
-/// What an item's coming to rest brings with it: its object leases go; where it ended, a newer deposit of the same object
-/// is woken and, when `sweep`, what it was preparing is marked as discarded, and the task is enqueued that clears what it
+/// What an item's coming to rest brings with it: its object leases go; where it was the first that waits for space in staging, the
+/// others that do are woken; where it ended, a newer deposit of the same object is woken and, when `sweep`, what it was preparing is marked as discarded, and the task is enqueued that clears what it
 /// left behind; its batch is derived anew. Nothing for a status that is no rest. The topics that have new work.
 pub(crate) fn on_item_inactive(
     tx: &mut dyn Transaction,
@@ -254,6 +255,9 @@ pub(crate) fn on_item_inactive(
         return Ok(Vec::new());
     }
     let mut topics = leases::release_owner(tx, item.id.0)?;
+    if item.wait_key == Some(WaitKey::staging()) && space::end_wait(tx, item.id)? {
+        topics.extend(wake_all(tx, &WaitKey::staging(), Some(item.id.0))?);
+    }
     if status.is_ended() {
         topics.extend(wake_younger(tx, item)?);
         if sweep {

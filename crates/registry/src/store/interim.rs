@@ -1,5 +1,5 @@
-//! What an open work item knows of its deposit, row by row; the ledger of staging space; the outbox. Interim rows go when
-//! the item ends.
+//! What an open work item knows of its deposit, row by row, and where its bytes lie in staging. Interim rows go when the item
+//! ends.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use strongroom_database::{Row, Statement, Time, Transaction, Value};
 use strongroom_digest::Digest;
 use uuid::Uuid;
 
-use crate::objects::{Object, optional_count};
+pub use super::space::{Demand, Provision, provision, reserve};
+use crate::objects::Object;
 use crate::versions::ROWS_AT_ONCE;
 use crate::work::{self, Claim};
 use crate::{ContentId, Decision, Digests, FileId, Format, ItemId, RegistryError};
@@ -230,7 +231,7 @@ pub fn staging_place(tx: &mut dyn Transaction, item: ItemId) -> Result<Option<St
     tx.query_one(Statement("space.of_item"), &[item.into()])?.as_ref().map(place_row).transpose()
 }
 
-fn place_row(row: &Row) -> Result<StagingPlace, RegistryError> {
+pub(super) fn place_row(row: &Row) -> Result<StagingPlace, RegistryError> {
     Ok(StagingPlace { id: row.optional_uuid("staging_id")?, is_discarded: row.bool("is_discarded")? })
 }
 
@@ -319,92 +320,6 @@ pub fn are_files(
 ) -> Result<Vec<bool>, RegistryError> {
     let rows = tx.query_many(Statement("interim.is_file"), &mut paths.map(|path| vec![item.into(), path.into()]))?;
     Ok(rows.iter().map(Option::is_some).collect())
-}
-
-/// Reserves staging space: whether there was room. `capacity` is the whole of staging, in bytes. An item that has none yet
-/// gets a place of its own in staging, which is never used again.
-pub fn reserve(tx: &mut dyn Transaction, claim: &Claim, bytes: u64, capacity: u64) -> Result<bool, RegistryError> {
-    work::check_fence(tx, claim)?;
-    let others = look_at_space(tx, claim.item)?.reserved_by_others;
-    make_room(tx, claim.item, bytes, (others, capacity))
-}
-
-/// Reserves space beside what others have of the capacity; whether there was room.
-fn make_room(
-    tx: &mut dyn Transaction,
-    item: ItemId,
-    bytes: u64,
-    (others, capacity): (u64, u64),
-) -> Result<bool, RegistryError> {
-    if others.saturating_add(bytes) > capacity {
-        return Ok(false);
-    }
-    if let Some(row) = tx.query_one(Statement("space.of_institution"), &[item.into()])?
-        && let Some(quota) = optional_count(&row, "staging_quota")?
-        && row.count("reserved_bytes")?.saturating_add(bytes) > quota
-    {
-        return Ok(false);
-    }
-    let now = tx.now()?;
-    let place = Uuid::now_v7();
-    tx.execute(Statement("space.reserve"), &[item.into(), bytes.into(), now.into(), place.into()])?;
-    Ok(true)
-}
-
-/// What there is of an item in staging, and how much the others have.
-struct Space {
-    place: Option<StagingPlace>,
-    /// Whether it has rows of staged files, or facts.
-    has_rows: bool,
-    /// Bytes.
-    reserved_by_others: u64,
-}
-
-fn look_at_space(tx: &mut dyn Transaction, item: ItemId) -> Result<Space, RegistryError> {
-    let row = tx.query_one(Statement("space.look"), &[item.into()])?;
-    let row = row.ok_or_else(|| RegistryError::NotFound { what: "staging of work item", id: item.to_string() })?;
-    Ok(Space {
-        place: row.optional_uuid("item_id")?.map(|_| place_row(&row)).transpose()?,
-        has_rows: row.bool("has_rows")?,
-        reserved_by_others: row.count("reserved_bytes")?,
-    })
-}
-
-/// What came of asking for a place in staging.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Provision {
-    /// The item has one.
-    Reserved,
-    /// There is no room.
-    NoRoom,
-    /// What the item had staged has still to be removed.
-    Uncleared,
-}
-
-/// As [`reserve`], for an item that begins: nothing of an earlier attempt may be left.
-pub fn provision(
-    tx: &mut dyn Transaction,
-    claim: &Claim,
-    bytes: u64,
-    capacity: u64,
-) -> Result<Provision, RegistryError> {
-    work::check_fence(tx, claim)?;
-    let Space { place, has_rows, reserved_by_others } = look_at_space(tx, claim.item)?;
-    match place {
-        Some(place) if place.is_discarded => return Ok(Provision::Uncleared),
-        Some(_) => {}
-        None if !has_rows => {}
-        None => {
-            tx.execute(Statement("interim.clear_facts"), &[claim.item.into()])?;
-            // Rows without a place are of a program that did not know places.
-            let values = [claim.item.into(), ROWS_AT_ONCE.into()];
-            if tx.execute(Statement("interim.clear_files"), &values)? == ROWS_AT_ONCE as u64 {
-                return Ok(Provision::Uncleared);
-            }
-        }
-    }
-    let has_room = make_room(tx, claim.item, bytes, (reserved_by_others, capacity))?;
-    Ok(if has_room { Provision::Reserved } else { Provision::NoRoom })
 }
 
 /// Whether staging space is reserved for an item, and what is staged there can be used.

@@ -38,6 +38,7 @@ pub mod restored;
 pub mod retention;
 pub mod schedules;
 pub mod search;
+mod space;
 mod stored;
 pub mod stores;
 pub mod tenants;

@@ -66,6 +66,7 @@ pub fn request(
         // What was found then says nothing of how the item ends next.
         tx.execute(Statement("items.problems_clear"), &[id.into()])?;
         tx.execute(Statement("items.set_staging_losses"), &[id.into(), 0_u64.into()])?;
+        super::space::end_wait(tx, id)?;
     }
     tasks::delete_key(tx, &id.to_string())?;
     let mut topics = Vec::new();

@@ -65,6 +65,7 @@ pub fn drop_items(
         tx.execute(Statement("retention.drop_item_parts"), &[item.into()])?;
         tx.execute(Statement("retention.drop_item_restored"), &[item.into()])?;
         tx.execute(Statement("retention.drop_item_result"), &[item.into()])?;
+        super::space::end_wait(tx, item)?;
         dropped += tx.execute(Statement("retention.drop_item"), &[item.into()])?;
         if let Some(batch) = row.optional_uuid("batch_id")?.map(BatchId) {
             tx.execute(Statement("retention.drop_batch"), &[batch.into()])?;

@@ -358,7 +358,8 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("sizes.receipts", "a count that a person asks for"),
     ("sizes.uploads", "a count that a person asks for"),
     ("sizes.work_items", "a count that a person asks for"),
-    ("space.look", "as few as items are staged at once"),
+    ("space.first_before", "as few as items are staged at once"),
+    ("space.look", "as few as items are staged at once, and whether any waits"),
     ("stores.list", "as few as the settings name"),
 ];
 

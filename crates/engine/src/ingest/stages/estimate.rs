@@ -8,7 +8,7 @@ use strongroom_registry::work;
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::intake::package_source;
 use crate::ingest::kind::DepositKind;
-use crate::ingest::manifest;
+use crate::ingest::{manifest, manifest_size};
 use crate::workflow::{Outcome, StageContext, StageError};
 
 /// Up to so many bytes, so much is added to the priority; ageing sees to it that large ones have their turn.
@@ -42,5 +42,5 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
 fn size_of_manifest(context: &StageContext<'_>, options: &DepositOptions) -> Result<Option<u64>, StageError> {
     let (mut list, _) = manifest::spool(context, &package_source(context)?, options)?;
     manifest::check(&mut list, Some(ManifestProfile::Object))?;
-    manifest::size(context, &mut list)
+    manifest_size::size(context, &mut list, context.home.settings.ingest.size_timeout)
 }

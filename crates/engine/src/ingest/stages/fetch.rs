@@ -14,6 +14,7 @@ use strongroom_registry::interim;
 use strongroom_registry::items::ItemProblem;
 use strongroom_registry::work;
 
+use super::provision::quota;
 use crate::crash_point;
 use crate::ingest::area::submission_row;
 use crate::ingest::deposit::DepositOptions;
@@ -304,7 +305,8 @@ fn start_over(context: &StageContext<'_>, payload: &PackageSource) -> Result<Out
 fn grow(context: &StageContext<'_>, at_least: u64) -> Result<Outcome, StageError> {
     restage(context)?;
     let etag = context.item.etag.clone().unwrap_or_default();
-    let size = at_least.saturating_mul(2).min(context.home.staging_capacity());
+    let most = quota(context)?.unwrap_or(u64::MAX).min(context.home.staging_capacity());
+    let size = at_least.saturating_mul(2).min(most);
     context.write(move |tx, claim| {
         work::set_source(tx, claim, &etag, Some(size), None)?;
         interim::release_space(tx, claim)

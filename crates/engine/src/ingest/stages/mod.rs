@@ -26,6 +26,7 @@ pub(super) use fetch::run as fetch;
 pub(super) use gather::run as gather;
 pub(super) use notify::run as notify;
 pub(super) use provision::run as provision;
+pub(super) use provision::{more_than_quota, quota};
 pub(super) use receive::run as receive;
 pub(super) use record::run as record;
 pub(super) use resolve::Resolved;
