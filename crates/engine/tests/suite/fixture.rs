@@ -7,7 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use strongroom_database::{Clock, Database, Location, Sqlite, Statement, Statements, SystemClock, Time};
+use strongroom_database::testing::Scratch;
+use strongroom_database::{
+    Clock, Database, Location, Postgres, PostgresSettings, Schema, Sqlite, Statement, Statements, SystemClock, Time,
+};
 use strongroom_digest::Algorithm;
 use strongroom_engine::backfill::RetireRequest;
 use strongroom_engine::ingest::{DepositRequest, PackageSource, deposit};
@@ -51,7 +54,29 @@ pub(crate) struct TestHome {
     pub(crate) home: Arc<Home>,
     pub(crate) clock: Arc<MovedClock>,
     folder: TempDir,
+    /// The schema of its registry, where that is in PostgreSQL. It goes last.
+    _schema: Option<Scratch>,
 }
+
+/// Which database a registry is in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Engine {
+    Sqlite,
+    Postgres,
+}
+
+/// Makes two tests of each case, a function that takes the [`Engine`]: `sqlite::CASE` and `postgres::CASE`.
+macro_rules! on_both_databases {
+    ($($case:ident)*) => {
+        mod sqlite {
+            $(#[test] fn $case() { super::$case(crate::fixture::Engine::Sqlite); })*
+        }
+        mod postgres {
+            $(#[test] fn $case() { super::$case(crate::fixture::Engine::Postgres); })*
+        }
+    };
+}
+pub(crate) use on_both_databases;
 
 impl Deref for TestHome {
     type Target = Arc<Home>;
@@ -77,7 +102,26 @@ pub(crate) fn home_with(settings: &str) -> TestHome {
     let registry = Registry::open_sqlite(&registry_file(&settings, folder.path()), clock.clone()).expect("a registry");
     add_institution(&registry);
     let home = Arc::new(Home::with_registry(folder.path(), settings, registry).expect("opens the home"));
-    TestHome { home, clock, folder }
+    TestHome { home, clock, folder, _schema: None }
+}
+
+/// The same with a registry in this database; none where its server is absent.
+pub(crate) fn home_on(engine: Engine, settings: &str) -> Option<TestHome> {
+    let Engine::Postgres = engine else { return Some(home_with(settings)) };
+    let schema = Scratch::new()?;
+    let folder = TempDir::new().expect("makes a folder");
+    installation::make_stores(folder.path());
+    let text = format!("[registry]\nurl = \"{}\"\n", schema.url()) + &installation::settings() + settings;
+    std::fs::write(folder.path().join("strongroom.toml"), &text).expect("writes the settings");
+    let settings = Settings::from_toml(&text).expect("settings");
+    let clock = Arc::new(MovedClock::default());
+    let of_server = PostgresSettings { clock: Some(clock.clone()), ..PostgresSettings::default() };
+    let Schema { statements, migrations } = strongroom_registry::schema("postgres");
+    let database = Postgres::open(&schema.url(), of_server, statements, &migrations).expect("opens the database");
+    let registry = Registry::within(Arc::new(database));
+    add_institution(&registry);
+    let home = Arc::new(Home::with_registry(folder.path(), settings, registry).expect("opens the home"));
+    Some(TestHome { home, clock, folder, _schema: Some(schema) })
 }
 
 fn open(folder: &Path, settings: Settings, clock: &Arc<MovedClock>) -> Home {
@@ -159,7 +203,7 @@ impl TestHome {
 
     /// The home with its registry replaced by a copy.
     pub(crate) fn restored(self, backup: &Path) -> Self {
-        let Self { home, clock, folder } = self;
+        let Self { home, clock, folder, _schema } = self;
         let settings = home.settings.clone();
         let path = registry_file(&settings, folder.path());
         // Threads of the workers may be a moment behind their last task.
@@ -173,7 +217,7 @@ impl TestHome {
             let _ = std::fs::remove_file(format!("{}{suffix}", path.display()));
         }
         std::fs::copy(backup, &path).expect("puts the copy in place");
-        Self { home: Arc::new(open(folder.path(), settings, &clock)), clock, folder }
+        Self { home: Arc::new(open(folder.path(), settings, &clock)), clock, folder, _schema }
     }
 
     /// Another home over the same stores, with a copy of the registry, opened to take up what the stores know.

@@ -18,8 +18,22 @@ use strongroom_ezid_double::{EzidDouble, Fault, PASSWORD, USER};
 use strongroom_registry::items::{self, Item, Request};
 use strongroom_registry::{ItemId, ItemStatus, Scope, WaitReason};
 
-use crate::fixture::{self, INSTITUTION, TestHome, home_with};
+use crate::fixture::{self, Engine, INSTITUTION, TestHome, home_on, on_both_databases};
 use crate::rebuild::all_objects;
+
+on_both_databases! {
+    a_new_object_has_an_ark_that_ezid_has_with_what_the_deposit_says
+    an_object_is_found_by_its_ark_in_every_form
+    without_a_minter_an_object_has_the_ark_that_its_deposit_names_or_none
+    the_minter_alone_gives_each_object_a_name_with_a_check_character
+    whatever_becomes_of_a_request_each_object_has_one_ark_and_ezid_no_other
+    a_deposit_waits_for_ezid_and_says_so
+    what_ezid_refuses_for_good_fails_the_deposit_and_is_repeated_with_the_same_name
+    two_deposits_of_one_new_object_at_once_make_one_ark_and_two_versions
+    a_deposit_that_was_given_up_leaves_its_ark_to_the_next_one_of_the_object
+    an_ark_of_a_new_object_can_be_replaced_by_the_one_that_a_deposit_names
+    an_ark_of_our_shoulder_that_a_deposit_names_is_registered_and_others_are_not
+}
 
 /// Where ARKs lead.
 const TARGET: &str = "https://archive.example.edu/objects";
@@ -33,14 +47,15 @@ fn settings(double: &EzidDouble) -> String {
     )
 }
 
-fn with_ezid() -> (EzidDouble, TestHome) {
+/// None where the server of the database is absent.
+fn with_ezid(engine: Engine) -> Option<(EzidDouble, TestHome)> {
     let double = EzidDouble::start().expect("a server");
-    let home = home_with(&settings(&double));
-    (double, home)
+    let home = home_on(engine, &settings(&double))?;
+    Some((double, home))
 }
 
-fn with_noid() -> TestHome {
-    home_with("[identifiers]\nminter = \"noid\"\nnaan = \"99999\"\nshoulder = \"fk4\"\n")
+fn with_noid(engine: Engine) -> Option<TestHome> {
+    home_on(engine, "[identifiers]\nminter = \"noid\"\nnaan = \"99999\"\nshoulder = \"fk4\"\n")
 }
 
 /// Submits a file as an object of this name; `change` says more of it.
@@ -95,9 +110,8 @@ fn at_console(home: &TestHome) -> OpContext {
     OpContext::new(home.home.clone(), Caller::at_console("tester"))
 }
 
-#[test]
-fn a_new_object_has_an_ark_that_ezid_has_with_what_the_deposit_says() {
-    let (double, home) = with_ezid();
+fn a_new_object_has_an_ark_that_ezid_has_with_what_the_deposit_says(engine: Engine) {
+    let Some((double, home)) = with_ezid(engine) else { return };
     let id = submit(&home, "letter.txt", "dear reader", |request| {
         request.description.creator = Some("Lovelace, Ada".into());
     });
@@ -124,9 +138,8 @@ fn a_new_object_has_an_ark_that_ezid_has_with_what_the_deposit_says() {
     assert!(read("metadata/v1/record.jsonl").contains(&ark));
 }
 
-#[test]
-fn an_object_is_found_by_its_ark_in_every_form() {
-    let home = with_noid();
+fn an_object_is_found_by_its_ark_in_every_form(engine: Engine) {
+    let Some(home) = with_noid(engine) else { return };
     home.ingest("letters", &[("a.txt", b"dear reader")]);
     home.ingest("diaries", &[("a.txt", b"dear diary")]);
     let ark = ark_of(&home, "letters");
@@ -147,9 +160,8 @@ fn an_object_is_found_by_its_ark_in_every_form() {
     assert_eq!(view["ark"], ark);
 }
 
-#[test]
-fn without_a_minter_an_object_has_the_ark_that_its_deposit_names_or_none() {
-    let home = fixture::home();
+fn without_a_minter_an_object_has_the_ark_that_its_deposit_names_or_none(engine: Engine) {
+    let Some(home) = home_on(engine, "") else { return };
     assert_eq!(home.ingest("letters", &[("a.txt", b"one")]).ark, None);
     let id = submit(&home, "b.txt", "two", |request| request.primary_id = Some("ark:/12345/x9-b".into()));
     succeeds(&home, id);
@@ -157,9 +169,8 @@ fn without_a_minter_an_object_has_the_ark_that_its_deposit_names_or_none() {
     assert_eq!(named.as_deref(), Some("ark:/12345/x9b"));
 }
 
-#[test]
-fn the_minter_alone_gives_each_object_a_name_with_a_check_character() {
-    let home = with_noid();
+fn the_minter_alone_gives_each_object_a_name_with_a_check_character(engine: Engine) {
+    let Some(home) = with_noid(engine) else { return };
     for name in ["a", "b", "c"] {
         home.ingest(name, &[("a.txt", name.as_bytes())]);
     }
@@ -171,9 +182,8 @@ fn the_minter_alone_gives_each_object_a_name_with_a_check_character() {
     assert_eq!(ark_of(&home, "a"), first, "a further version changes no ARK");
 }
 
-#[test]
-fn whatever_becomes_of_a_request_each_object_has_one_ark_and_ezid_no_other() {
-    let (double, home) = with_ezid();
+fn whatever_becomes_of_a_request_each_object_has_one_ark_and_ezid_no_other(engine: Engine) {
+    let Some((double, home)) = with_ezid(engine) else { return };
     let faults = [
         Fault::LoseReply,
         Fault::LoseRequest,
@@ -192,9 +202,8 @@ fn whatever_becomes_of_a_request_each_object_has_one_ark_and_ezid_no_other() {
     assert_eq!(double.identifiers().len(), faults.len());
 }
 
-#[test]
-fn a_deposit_waits_for_ezid_and_says_so() {
-    let (double, home) = with_ezid();
+fn a_deposit_waits_for_ezid_and_says_so(engine: Engine) {
+    let Some((double, home)) = with_ezid(engine) else { return };
     double.plan(&Fault::Answer(503, "error: down for maintenance".into()), 1_000);
     let (first, second) = (submit(&home, "a.txt", "one", |_| ()), submit(&home, "b.txt", "two", |_| ()));
     let runtime = build_runtime(&home, None).expect("a runtime").build();
@@ -215,9 +224,8 @@ fn a_deposit_waits_for_ezid_and_says_so() {
     assert_none_leaked(&double, &home);
 }
 
-#[test]
-fn what_ezid_refuses_for_good_fails_the_deposit_and_is_repeated_with_the_same_name() {
-    let (double, home) = with_ezid();
+fn what_ezid_refuses_for_good_fails_the_deposit_and_is_repeated_with_the_same_name(engine: Engine) {
+    let Some((double, home)) = with_ezid(engine) else { return };
     let cases = [
         (401, "error: unauthorized", "identifiers.ezid_password"),
         (403, "error: forbidden", "identifiers.shoulder"),
@@ -239,9 +247,8 @@ fn what_ezid_refuses_for_good_fails_the_deposit_and_is_repeated_with_the_same_na
     }
 }
 
-#[test]
-fn two_deposits_of_one_new_object_at_once_make_one_ark_and_two_versions() {
-    let (double, home) = with_ezid();
+fn two_deposits_of_one_new_object_at_once_make_one_ark_and_two_versions(engine: Engine) {
+    let Some((double, home)) = with_ezid(engine) else { return };
     double.plan(&Fault::LoseReply, 1);
     let of_one = |request: &mut DepositRequest| request.local_ids = vec!["box 7".into()];
     let (first, second) = (submit(&home, "a.txt", "one", of_one), submit(&home, "b.txt", "two", of_one));
@@ -251,9 +258,8 @@ fn two_deposits_of_one_new_object_at_once_make_one_ark_and_two_versions() {
     assert_none_leaked(&double, &home);
 }
 
-#[test]
-fn a_deposit_that_was_given_up_leaves_its_ark_to_the_next_one_of_the_object() {
-    let (double, home) = with_ezid();
+fn a_deposit_that_was_given_up_leaves_its_ark_to_the_next_one_of_the_object(engine: Engine) {
+    let Some((double, home)) = with_ezid(engine) else { return };
     let topics = fixture::topics_before(strongroom_registry::Stage::named("compare"));
     let id = submit(&home, "a.txt", "one", |_| ());
     let runtime = build_runtime(&home, Some(&topics)).expect("a runtime").build();
@@ -269,9 +275,8 @@ fn a_deposit_that_was_given_up_leaves_its_ark_to_the_next_one_of_the_object() {
     assert_none_leaked(&double, &home);
 }
 
-#[test]
-fn an_ark_of_a_new_object_can_be_replaced_by_the_one_that_a_deposit_names() {
-    let home = with_noid();
+fn an_ark_of_a_new_object_can_be_replaced_by_the_one_that_a_deposit_names(engine: Engine) {
+    let Some(home) = with_noid(engine) else { return };
     let topics = fixture::topics_before(strongroom_registry::Stage::named("compare"));
     let id = submit(&home, "a.txt", "one", |_| ());
     let runtime = build_runtime(&home, Some(&topics)).expect("a runtime").build();
@@ -287,9 +292,8 @@ fn an_ark_of_a_new_object_can_be_replaced_by_the_one_that_a_deposit_names() {
     assert_eq!(ark_of(&home, "a.txt"), "ark:/12345/x9b");
 }
 
-#[test]
-fn an_ark_of_our_shoulder_that_a_deposit_names_is_registered_and_others_are_not() {
-    let (double, home) = with_ezid();
+fn an_ark_of_our_shoulder_that_a_deposit_names_is_registered_and_others_are_not(engine: Engine) {
+    let Some((double, home)) = with_ezid(engine) else { return };
     let naming = |ark: &'static str| move |request: &mut DepositRequest| request.primary_id = Some(ark.into());
     succeeds(&home, submit(&home, "a.txt", "one", naming("ark:/99999/fk4own")));
     succeeds(&home, submit(&home, "b.txt", "two", naming("ark:/12345/x9b")));

@@ -9,4 +9,6 @@ mod misbehaving;
 mod modes;
 mod restoring;
 mod samples;
+mod sizes;
+mod space;
 mod world;

@@ -101,6 +101,25 @@ pub fn name(tx: &mut dyn Transaction, naming: &Naming<'_>) -> Result<Named, Regi
     Ok(Named::Object(object))
 }
 
+/// Gives the identifiers that belong to one name to another: the deposit that they came with is of that object.
+pub fn rename(
+    tx: &mut dyn Transaction,
+    institution: InstitutionId,
+    ids: &[(IdKind, String)],
+    (from, to): (&str, &str),
+) -> Result<(), RegistryError> {
+    let mut ids = ids.to_vec();
+    // Every transaction locks them in the same order.
+    ids.sort();
+    for (kind, value) in &ids {
+        if find(tx, institution, *kind, value)?.as_deref() == Some(from) {
+            let parameters = [institution.into(), kind.as_str().into(), value.into(), to.into()];
+            tx.execute(Statement("object_ids.set"), &parameters)?;
+        }
+    }
+    Ok(())
+}
+
 fn is_binding(tx: &mut dyn Transaction, naming: &Naming<'_>, value: &str, owner: &str) -> Result<bool, RegistryError> {
     let parameters = [naming.institution.into(), owner.into(), naming.item.into(), value.into()];
     match tx.query_one(Statement("object_ids.is_binding"), &parameters)? {

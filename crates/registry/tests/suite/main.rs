@@ -28,6 +28,7 @@ mod sqlite;
 mod states;
 mod transitions;
 mod versioning;
+mod waiting;
 mod world;
 
 /// A test for each case; `$make` is a function that gives a fresh [`Subject`](world::Subject), or none where the engine's
@@ -192,6 +193,17 @@ macro_rules! conformance_suite {
                 a_lease_is_its_owners_alone_and_ends_at_its_moment
                 totals_count_the_payload
                 who_waits_for_an_object_is_woken_when_it_is_let_go
+            }
+            waiting {
+                small_items_pass_a_large_one_until_it_has_waited_for_long
+                items_that_have_waited_for_long_get_space_in_the_order_of_their_waits
+                an_item_that_has_space_gets_more_while_another_is_first
+                an_item_of_unknown_size_is_passed_until_it_has_waited_for_long
+                an_item_that_can_never_begin_keeps_none_waiting
+                an_item_that_waits_for_the_quota_of_its_institution_keeps_no_other_institution_waiting
+                an_item_that_a_person_stops_or_sends_back_keeps_none_waiting_and_wakes_those_behind_it
+                an_item_that_is_released_waits_anew
+                a_wait_that_began_by_a_clock_that_was_ahead_is_counted_from_its_next_attempt
             }
             states {
                 a_version_is_swept_once_and_not_before_its_rows_are_gone

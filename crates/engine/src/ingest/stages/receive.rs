@@ -1,12 +1,16 @@
 //! receive: the payload is located and its etag noted. A newer deposit of an object waits for the older; the
 //! parts of one set do not wait for each other.
 
+use strongroom_registry::object_ids;
+use strongroom_registry::objects::{self, Object};
 use strongroom_registry::work;
-use strongroom_registry::{RegistryError, Scope, WaitReason, items, parts, tenants};
+use strongroom_registry::{ObjectState, RegistryError, Scope, WaitKey, WaitReason, items, parts, tenants};
 
 use crate::ingest::deposit::{DepositOptions, takes_no_deposits};
 use crate::ingest::intake::{check_is_bag, check_unreplaced, package_source};
 use crate::ingest::kind::DepositKind;
+use crate::ingest::naming::{self, Identifiers, name_of_package};
+use crate::ingest::workflow::RECEIVE;
 use crate::workflow::{Outcome, StageContext, StageError};
 
 /// How long a newer deposit sleeps unless the older wakes it by ending, in microseconds.
@@ -58,6 +62,10 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         let kind = payload.recognize(context)?;
         options.kind = Some(kind).filter(|kind| *kind != DepositKind::Bag);
         let text = serde_json::to_string(&options)?;
+        if let Some(identifier) = named_by_ids(context, &options, &text)? {
+            let note = format!("it is no bag: its object is named by its identifiers, {identifier}");
+            return Ok(Outcome::RestartFrom { stage: RECEIVE, note });
+        }
         context.with_end(move |tx, claim| work::set_options(tx, claim, &text).map(|()| Vec::new()));
     }
     if options.kind() == DepositKind::Bag {
@@ -69,4 +77,50 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let size = located.size;
     context.with_end(move |tx, claim| work::set_source(tx, claim, &etag, size, None).map(|()| Vec::new()));
     Ok(Outcome::done("the package was found"))
+}
+
+/// Names the object by the identifiers of the deposit, where it was named by a package that turned out to be no bag: bags name their
+/// objects themselves, and another object may only be called as the package is. The name, where it is another one; `text` are the options
+/// that are kept with it.
+fn named_by_ids(
+    context: &StageContext<'_>,
+    options: &DepositOptions,
+    text: &str,
+) -> Result<Option<String>, StageError> {
+    let item = context.item;
+    let identifiers = Identifiers { name: None, ark: options.ark.clone(), local_ids: options.local_ids.clone() };
+    let (kind, ids) = (options.kind(), identifiers.ids());
+    let by_package =
+        format!("{}/{}", item.institution_identifier, name_of_package(DepositKind::Auto, &item.name));
+    if kind == DepositKind::Bag || options.is_named || ids.is_empty() || item.object_identifier != by_package {
+        return Ok(None);
+    }
+    let of_package = name_of_package(kind, &item.name);
+    let by_ids = format!("{}/{}", item.institution_identifier, identifiers.object_name(kind, &of_package));
+    let (item, text) = (item.clone(), text.to_owned());
+    let named = context.write(move |tx, claim| {
+        let (institution, id) = (item.institution, item.id);
+        work::check_fence(tx, claim)?;
+        let known = objects::by_identifier(tx, Scope::Institution(institution), &by_package)?;
+        let has_one = |object: &Object| {
+            object.ark.is_some() && object.ark == identifiers.ark
+                || identifiers.local_ids.iter().any(|id| object.description.local_ids.contains(id))
+        };
+        if known.is_some_and(|object| object.state != ObjectState::New && has_one(&object)) {
+            return Ok(None);
+        }
+        let free = naming::free_identifier(tx, (institution, id), &ids, &by_ids)?;
+        if free == by_package {
+            return Ok(None);
+        }
+        object_ids::rename(tx, institution, &ids, (&by_package, &free))?;
+        work::set_options(tx, claim, &text)?;
+        work::set_object_identifier(tx, claim, &free, Some(WaitKey::turn(institution, &free)))?;
+        // What waited for its turn behind this one waits for nothing now.
+        Ok(Some((free, work::wake_younger(tx, &item)?)))
+    })?;
+    Ok(named.map(|(identifier, topics)| {
+        context.registry().wakeups().notify(topics.iter().map(String::as_str));
+        identifier
+    }))
 }

@@ -137,11 +137,14 @@ fn other_object(
 /// The package belongs to another object than its name says: the item is about that one from now on, and waits for its older deposits.
 fn belongs_to(context: &StageContext<'_>, other: String) -> Result<Outcome, StageError> {
     let note = format!("its identifiers are those of {other}: it is a deposit of that object");
-    let institution = context.item.institution;
-    context.write(move |tx, claim| {
-        let key = WaitKey::turn(institution, &other);
-        work::set_object_identifier(tx, claim, &other, Some(key))
+    let item = context.item.clone();
+    let topics = context.write(move |tx, claim| {
+        let key = WaitKey::turn(item.institution, &other);
+        work::set_object_identifier(tx, claim, &other, Some(key))?;
+        // What waited for its turn behind this one waits for nothing now.
+        work::wake_younger(tx, &item)
     })?;
+    context.registry().wakeups().notify(topics.iter().map(String::as_str));
     Ok(Outcome::RestartFrom { stage: RECEIVE, note })
 }
 

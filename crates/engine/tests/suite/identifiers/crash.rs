@@ -13,6 +13,12 @@ use strongroom_registry::items::ItemFilter;
 
 use super::*;
 
+on_both_databases! {
+    a_deposit_ends_with_one_ark_when_its_process_is_killed_at_any_point
+    a_lost_reply_and_a_kill_together_lose_no_name
+    an_update_whose_process_is_killed_is_sent_again
+}
+
 const HOME: &str = "STRONGROOM_CRASH_HOME";
 const SIGKILL: i32 = 9;
 
@@ -45,8 +51,7 @@ fn kill_at(home: &TestHome, point: &str) {
     home.clock.advance(Duration::from_mins(2));
 }
 
-#[test]
-fn a_deposit_ends_with_one_ark_when_its_process_is_killed_at_any_point() {
+fn a_deposit_ends_with_one_ark_when_its_process_is_killed_at_any_point(engine: Engine) {
     let points = [
         "ingest.resolve.begin",
         "ingest.resolve.chosen",
@@ -59,7 +64,7 @@ fn a_deposit_ends_with_one_ark_when_its_process_is_killed_at_any_point() {
         "ingest.record.end",
     ];
     for point in points {
-        let (double, home) = with_ezid();
+        let Some((double, home)) = with_ezid(engine) else { return };
         let id = submit(&home, "a.txt", "one", |_| ());
         kill_at(&home, point);
         succeeds(&home, id);
@@ -71,9 +76,8 @@ fn a_deposit_ends_with_one_ark_when_its_process_is_killed_at_any_point() {
     }
 }
 
-#[test]
-fn a_lost_reply_and_a_kill_together_lose_no_name() {
-    let (double, home) = with_ezid();
+fn a_lost_reply_and_a_kill_together_lose_no_name(engine: Engine) {
+    let Some((double, home)) = with_ezid(engine) else { return };
     let id = submit(&home, "a.txt", "one", |_| ());
     double.plan(&Fault::LoseReply, 1);
     kill_at(&home, "ingest.resolve.registered");
@@ -82,9 +86,8 @@ fn a_lost_reply_and_a_kill_together_lose_no_name() {
     assert_none_leaked(&double, &home);
 }
 
-#[test]
-fn an_update_whose_process_is_killed_is_sent_again() {
-    let (double, home) = with_ezid();
+fn an_update_whose_process_is_killed_is_sent_again(engine: Engine) {
+    let Some((double, home)) = with_ezid(engine) else { return };
     let id = submit(&home, "a.txt", "one", |_| ());
     succeeds(&home, id);
     kill_at(&home, "outbox.ezid.sent");

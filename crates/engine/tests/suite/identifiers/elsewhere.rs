@@ -9,21 +9,25 @@ use strongroom_engine::settings::Settings;
 use super::*;
 use crate::rebuild::{copy_stores, rebuilt};
 
+on_both_databases! {
+    a_registry_that_is_made_from_the_stores_has_the_arks
+    an_object_without_an_ark_gets_one_with_the_next_deposit_even_where_nothing_else_changes
+}
+
 /// A fresh home with the same settings, made from the stores of another.
-fn rebuilt_from(home: &TestHome, double: &EzidDouble) -> TestHome {
-    let fresh = home_with(&settings(double));
+fn rebuilt_from(engine: Engine, home: &TestHome, double: &EzidDouble) -> TestHome {
+    let fresh = home_on(engine, &settings(double)).expect("the server answered before");
     copy_stores(home, &fresh);
     rebuilt(&fresh, fixture::KEPT_IN[0]);
     rebuild::adopt(&fresh, &rebuild::AdoptRequest::default(), &mut |_| {}).expect("adopts");
     fresh
 }
 
-#[test]
-fn a_registry_that_is_made_from_the_stores_has_the_arks() {
-    let (double, home) = with_ezid();
+fn a_registry_that_is_made_from_the_stores_has_the_arks(engine: Engine) {
+    let Some((double, home)) = with_ezid(engine) else { return };
     succeeds(&home, submit(&home, "a.txt", "one", |_| ()));
     home.ingest("letters", &[("a.txt", b"dear reader")]);
-    let fresh = rebuilt_from(&home, &double);
+    let fresh = rebuilt_from(engine, &home, &double);
     for name in ["a.txt", "letters"] {
         assert_eq!(ark_of(&fresh, name), ark_of(&home, name));
         let shown = shown::show(&at_console(&fresh), &ark_of(&home, name)).expect("is found by its ARK");
@@ -46,9 +50,8 @@ fn a_registry_that_is_made_from_the_stores_has_the_arks() {
     assert_eq!((all_objects(&fresh).len(), fresh.object("a.txt").head), (2, 2), "it is a version of the same object");
 }
 
-#[test]
-fn an_object_without_an_ark_gets_one_with_the_next_deposit_even_where_nothing_else_changes() {
-    let home = fixture::home();
+fn an_object_without_an_ark_gets_one_with_the_next_deposit_even_where_nothing_else_changes(engine: Engine) {
+    let Some(home) = home_on(engine, "") else { return };
     home.ingest("letters", &[("a.txt", b"dear reader")]);
     assert_eq!(home.object("letters").ark, None);
     let double = EzidDouble::start().expect("a server");
@@ -66,6 +69,6 @@ fn an_object_without_an_ark_gets_one_with_the_next_deposit_even_where_nothing_el
         assert_eq!((object.head, object.ark.is_some()), (2, true), "once a version with the ARK, then none");
     }
     assert_none_leaked(&double, &home);
-    let fresh = rebuilt_from(&home, &double);
+    let fresh = rebuilt_from(engine, &home, &double);
     assert_eq!(ark_of(&fresh, "letters"), ark_of(&home, "letters"));
 }

@@ -5,6 +5,14 @@ use strongroom_engine::outbox::{Delivered, deliver};
 
 use super::*;
 
+on_both_databases! {
+    each_version_is_reported_to_ezid_and_only_the_latest_is_sent
+    an_update_keeps_the_status_that_people_gave_at_ezid
+    an_update_that_ezid_can_not_take_now_is_sent_later_under_growing_waits
+    an_update_that_ezid_refuses_for_good_is_left_to_people
+    an_update_whose_account_is_gone_from_the_settings_is_left_to_people
+}
+
 fn run(home: &TestHome) -> Delivered {
     deliver(home, &Shutdown::new()).expect("runs")
 }
@@ -15,9 +23,8 @@ fn renamed(home: &TestHome, text: &str, title: &str) {
     succeeds(home, id);
 }
 
-#[test]
-fn each_version_is_reported_to_ezid_and_only_the_latest_is_sent() {
-    let (double, home) = with_ezid();
+fn each_version_is_reported_to_ezid_and_only_the_latest_is_sent(engine: Engine) {
+    let Some((double, home)) = with_ezid(engine) else { return };
     succeeds(&home, submit(&home, "a.txt", "one", |_| ()));
     let ark = ark_of(&home, "a.txt");
     assert_eq!(run(&home), Delivered { delivered: 1, ..Delivered::default() });
@@ -32,9 +39,8 @@ fn each_version_is_reported_to_ezid_and_only_the_latest_is_sent() {
     assert_none_leaked(&double, &home);
 }
 
-#[test]
-fn an_update_keeps_the_status_that_people_gave_at_ezid() {
-    let (double, home) = with_ezid();
+fn an_update_keeps_the_status_that_people_gave_at_ezid(engine: Engine) {
+    let Some((double, home)) = with_ezid(engine) else { return };
     succeeds(&home, submit(&home, "a.txt", "one", |_| ()));
     let ark = ark_of(&home, "a.txt");
     let options = home.settings.identifiers.ezid().expect("an account");
@@ -47,9 +53,8 @@ fn an_update_keeps_the_status_that_people_gave_at_ezid() {
     assert_eq!(double.identifiers()[&ark].status(), "unavailable");
 }
 
-#[test]
-fn an_update_that_ezid_can_not_take_now_is_sent_later_under_growing_waits() {
-    let (double, home) = with_ezid();
+fn an_update_that_ezid_can_not_take_now_is_sent_later_under_growing_waits(engine: Engine) {
+    let Some((double, home)) = with_ezid(engine) else { return };
     succeeds(&home, submit(&home, "a.txt", "one", |_| ()));
     for fault in [Fault::Answer(503, "error: busy".into()), Fault::LoseReply, Fault::Garbage(b"<html>".to_vec())] {
         double.plan(&fault, 1);
@@ -61,9 +66,8 @@ fn an_update_that_ezid_can_not_take_now_is_sent_later_under_growing_waits() {
     assert_none_leaked(&double, &home);
 }
 
-#[test]
-fn an_update_that_ezid_refuses_for_good_is_left_to_people() {
-    let (double, home) = with_ezid();
+fn an_update_that_ezid_refuses_for_good_is_left_to_people(engine: Engine) {
+    let Some((double, home)) = with_ezid(engine) else { return };
     succeeds(&home, submit(&home, "a.txt", "one", |_| ()));
     let call = at_console(&home);
     for (status, text) in [(403, "error: forbidden"), (401, "error: unauthorized"), (400, "error: bad request - no")] {
@@ -81,9 +85,8 @@ fn an_update_that_ezid_refuses_for_good_is_left_to_people() {
     assert_none_leaked(&double, &home);
 }
 
-#[test]
-fn an_update_whose_account_is_gone_from_the_settings_is_left_to_people() {
-    let (_double, home) = with_ezid();
+fn an_update_whose_account_is_gone_from_the_settings_is_left_to_people(engine: Engine) {
+    let Some((_double, home)) = with_ezid(engine) else { return };
     succeeds(&home, submit(&home, "a.txt", "one", |_| ()));
     let text = std::fs::read_to_string(home.path().join("strongroom.toml")).expect("settings");
     let without = text.replace("minter = \"ezid\"", "minter = \"noid\"");

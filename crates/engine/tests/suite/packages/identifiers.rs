@@ -326,6 +326,48 @@ fn a_new_local_identifier_never_makes_a_version_of_an_object_that_is_only_called
 }
 
 #[test]
+fn a_container_at_a_url_is_of_the_object_of_its_local_identifier_and_of_no_other() {
+    let world = World::new();
+    let of = |name: &str, ids: &[&str]| DepositRequest { local_ids: local(ids), ..world.request(name) };
+    world.serve(&[
+        ("notes.zip", &zip(&[("a.txt", b"one")])),
+        ("more.zip", &zip(&[("b.txt", b"two")])),
+        ("letters.zip", &zip(&[("c.txt", b"three")])),
+        ("bag.tar", &std::fs::read(world.home.bag("bag", &[("d.txt", b"four")])).expect("reads")),
+    ]);
+    let letters = world.ingest(&world.request(world.write("letters", "only called so")));
+    let first = world.ingest(&of("/notes.zip", &["box 7"]));
+    assert_eq!(first.identifier, "test.edu/box 7", "as from a path");
+    let second = world.ingest(&of("/more.zip", &["box 7"]));
+    assert_eq!((second.id, second.head), (first.id, 2));
+    let third = world.ingest(&with_ids(&world, "c.txt", "three", &["box 7"]));
+    assert_eq!((third.id, third.head), (first.id, 3));
+    let other = world.ingest(&of("/letters.zip", &["box 8"]));
+    assert_ne!(other.id, letters.id);
+    assert_eq!((world.object("letters").head, other.description.local_ids.as_slice()), (1, local(&["box 8"]).as_slice()));
+    // A bag names its object itself.
+    let bag = world.ingest(&of("/bag.tar", &["box 9"]));
+    assert_eq!((bag.identifier.as_str(), bag.description.local_ids.as_slice()), ("test.edu/bag", local(&["box 9"]).as_slice()));
+    assert_eq!(world.ingest(&of("/notes.zip", &["box 8"])).id, other.id);
+    assert_eq!(world.objects().len(), 4);
+}
+
+#[test]
+fn a_deposit_that_came_before_a_container_at_a_url_was_recognized_is_of_the_same_object() {
+    let world = World::new();
+    world.serve(&[("letters.zip", &zip(&[("a.txt", b"one")]))]);
+    let called_so = world.ingest(&world.request(world.write("letters", "only called so")));
+    let container = DepositRequest { local_ids: local(&["box 8"]), ..world.request("/letters.zip") };
+    let first = world.submit(&container).expect("is submitted");
+    let second = world.submit(&with_ids(&world, "b.txt", "two", &["box 8"])).expect("is submitted");
+    let ended: Vec<_> = [first, second].into_iter().flat_map(|made| world.work(made.batch)).collect();
+    assert!(ended.iter().all(|item| item.status == ItemStatus::Succeeded), "{ended:#?}");
+    let of: Vec<_> = ended.iter().map(|item| item.object).collect();
+    assert!(of[0].is_some() && of[0] == of[1] && of[0] != Some(called_so.id), "{ended:#?}");
+    assert_eq!((world.object("letters").head, world.objects().len()), (1, 2));
+}
+
+#[test]
 fn a_rebuilt_registry_knows_the_identifiers() {
     let world = World::new();
     let path = world.write("notes.zip", zip(&[("mrt-erc.txt", ERC.as_bytes()), ("a.txt", b"one")]));

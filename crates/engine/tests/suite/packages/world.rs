@@ -18,7 +18,7 @@ use strongroom_registry::{BatchId, ItemId, ItemStatus, Scope};
 use strongroom_web_double::{Certificate, WebDouble};
 use tempfile::TempDir;
 
-use crate::fixture::{self, INSTITUTION, KEPT_IN, TestHome};
+use crate::fixture::{self, Engine, INSTITUTION, KEPT_IN, TestHome};
 
 /// One attempt of each stage: what fails is seen at once.
 pub(super) const ONE_ATTEMPT: &str = "[workers.default]\nmax_attempts = 1\n";
@@ -57,6 +57,11 @@ impl World {
     /// The same with a server of HTTPS.
     pub(super) fn with_tls(certificate: Certificate) -> Self {
         Self::on(fixture::home_with(ONE_ATTEMPT), WebDouble::start_tls(certificate))
+    }
+
+    /// The same with a registry in this database; none where its server is absent.
+    pub(super) fn in_database(engine: Engine, settings: &str) -> Option<Self> {
+        Some(Self::on(fixture::home_on(engine, settings)?, WebDouble::start()))
     }
 
     fn on(home: TestHome, web: WebDouble) -> Self {

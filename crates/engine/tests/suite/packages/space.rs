@@ -1,0 +1,196 @@
+//! Space in staging: who waits for some, who passes, and what is refused.
+
+use std::time::Duration;
+
+use strongroom_engine::ingest::{DepositKind, DepositRequest};
+use strongroom_queue::tasks;
+use strongroom_registry::items::{Item, Request};
+use strongroom_registry::{ItemId, ItemStatus, RegistryError, Scope, Stage, WaitReason, interim, tenants};
+use strongroom_web_double::Behaviour;
+
+use super::world::World;
+use crate::fixture::{self, Engine, INSTITUTION, on_both_databases};
+
+on_both_databases! {
+    a_large_deposit_is_passed_by_small_ones_until_it_has_waited_for_long
+    a_deposit_that_is_stopped_keeps_none_waiting
+    a_deposit_that_is_larger_than_staging_or_the_quota_is_refused_and_keeps_none_waiting
+    a_deposit_of_unknown_size_waits_while_too_little_is_free
+    a_deposit_that_grows_to_the_quota_waits_for_the_others_of_its_institution
+}
+
+const CAPACITY: &str = "[staging]\ncapacity = \"1000 kB\"\n";
+const KB: usize = 1_000;
+
+fn pause(world: &World, topic: &str, is_paused: bool) {
+    let topic = topic.to_owned();
+    let set = move |tx: &mut dyn strongroom_registry::Transaction| {
+        Ok::<_, RegistryError>(tasks::set_paused(tx, &topic, is_paused)?)
+    };
+    world.home.registry.write(set).expect("pauses or resumes");
+}
+
+/// Submits a file of so many bytes.
+fn submit(world: &World, name: &str, bytes: usize) -> ItemId {
+    let path = world.write(name, vec![7; bytes]);
+    let request = DepositRequest { kind: DepositKind::File, ..world.request(path) };
+    world.submit(&request).expect("is submitted").items[0]
+}
+
+fn waits(item: &Item) -> bool {
+    item.status == ItemStatus::Pending && item.wait_reason == Some(WaitReason::StagingSpace)
+}
+
+/// Works until the items have come to `fetch`, wait for space, or have ended.
+fn settle(world: &World, ids: &[ItemId]) {
+    let fetch = Stage::named("fetch");
+    world.work_until(&|| {
+        ids.iter().map(|id| world.item(*id)).all(|item| {
+            waits(&item) || item.status.is_ended() || item.stage == fetch && item.status == ItemStatus::Pending
+        })
+    });
+}
+
+/// Works until an item that was submitted now has come to `fetch`, or waits for space.
+fn comes_to(world: &World, name: &str, bytes: usize) -> Item {
+    let id = submit(world, name, bytes);
+    settle(world, &[id]);
+    world.item(id)
+}
+
+fn has_begun(item: &Item) -> bool {
+    fixture::has_reached(item, Stage::named("fetch"))
+}
+
+fn set_quota(world: &World, bytes: usize) {
+    let set = move |tx: &mut dyn strongroom_registry::Transaction| {
+        let known = tenants::institution(tx, Scope::System, INSTITUTION)?.expect("the institution");
+        tenants::set_institution(tx, known.id, &known.name, (true, Some(bytes as u64)))
+    };
+    world.home.registry.write(set).expect("sets the quota");
+}
+
+fn succeeds(world: &World, ids: &[ItemId]) {
+    world.work_until(&|| ids.iter().all(|id| world.item(*id).status.is_ended()));
+    for id in ids {
+        let item = world.item(*id);
+        assert_eq!(item.status, ItemStatus::Succeeded, "{:?} at {}", item.note, item.stage);
+    }
+}
+
+/// One that has 600 of 1,000 kB, and one that waits for 800.
+fn one_has_and_one_waits(world: &World) -> (ItemId, ItemId) {
+    pause(world, "ingest.fetch", true);
+    let has = comes_to(world, "has.bin", 600 * KB);
+    assert!(has_begun(&has), "{has:?}");
+    let large = comes_to(world, "large.bin", 800 * KB);
+    assert!(waits(&large), "{large:?}");
+    let has_space = |id| world.home.registry.read(|tx| interim::has_reservation(tx, id)).expect("reads");
+    assert_eq!((large.holder.as_ref(), has_space(large.id), has_space(has.id)), (None, false, true));
+    (has.id, large.id)
+}
+
+fn a_large_deposit_is_passed_by_small_ones_until_it_has_waited_for_long(engine: Engine) {
+    let Some(world) = World::in_database(engine, CAPACITY) else { return };
+    let (has, large) = one_has_and_one_waits(&world);
+    let early = comes_to(&world, "early.bin", 100 * KB);
+    assert!(has_begun(&early), "{early:?}");
+    world.home.clock.advance(Duration::from_hours(1));
+    let late = comes_to(&world, "late.bin", 100 * KB);
+    let note = late.note.clone().unwrap_or_default();
+    assert!(waits(&late) && note.contains(&format!("behind work item {large}")), "{note}");
+    pause(&world, "ingest.fetch", false);
+    succeeds(&world, &[has, early.id, large, late.id]);
+    let begun = |id| {
+        let history = world.home.registry.read(|tx| strongroom_registry::items::history(tx, Scope::System, id));
+        let fetched = history.expect("a history").into_iter().find(|line| line.stage == Stage::named("fetch"));
+        fetched.expect("it was fetched").time
+    };
+    assert!(begun(large) <= begun(late.id));
+}
+
+fn a_deposit_that_is_stopped_keeps_none_waiting(engine: Engine) {
+    for request in [Request::Hold, Request::Cancel] {
+        let Some(world) = World::in_database(engine, CAPACITY) else { return };
+        let (has, large) = one_has_and_one_waits(&world);
+        world.home.clock.advance(Duration::from_hours(1));
+        let late = comes_to(&world, "late.bin", 100 * KB);
+        assert!(waits(&late), "{late:?}");
+        world.ask(large, request);
+        // It is woken, and not found again by a later attempt.
+        world.work_until(&|| has_begun(&world.item(late.id)));
+        pause(&world, "ingest.fetch", false);
+        succeeds(&world, &[has, late.id]);
+        if request == Request::Hold {
+            world.ask(large, Request::Release);
+            succeeds(&world, &[large]);
+        }
+    }
+}
+
+fn a_deposit_that_is_larger_than_staging_or_the_quota_is_refused_and_keeps_none_waiting(engine: Engine) {
+    let Some(world) = World::in_database(engine, CAPACITY) else { return };
+    let fails = |name: &str, bytes: usize, words: [&str; 2]| {
+        let id = submit(&world, name, bytes);
+        world.work_until(&|| world.item(id).status.is_ended());
+        let item = world.item(id);
+        let note = item.note.clone().unwrap_or_default();
+        assert_eq!((item.status, item.stage), (ItemStatus::Failed, Stage::named("provision")), "{note}");
+        assert!(words.iter().all(|word| note.contains(word)), "{note}");
+    };
+    fails("larger.bin", 1_001 * KB, ["more than all of staging", "staging.capacity"]);
+    set_quota(&world, 500 * KB);
+    fails("beyond.bin", 501 * KB, ["may have in staging", "--staging-quota"]);
+    world.home.clock.advance(Duration::from_hours(1));
+    let small = submit(&world, "small.bin", 400 * KB);
+    succeeds(&world, &[small]);
+}
+
+fn a_deposit_of_unknown_size_waits_while_too_little_is_free(engine: Engine) {
+    let settings = format!("{CAPACITY}free_for_unknown = 50\n");
+    let Some(world) = World::in_database(engine, &settings) else { return };
+    pause(&world, "ingest.fetch", true);
+    let has = comes_to(&world, "has.bin", 501 * KB);
+    world.web.put("/unknown.bin", vec![7; KB]);
+    world.web.on("/unknown.bin", Behaviour::NoLength);
+    let unknown = world.submit(&world.request("/unknown.bin")).expect("is submitted").items[0];
+    settle(&world, &[unknown]);
+    let item = world.item(unknown);
+    let note = item.note.clone().unwrap_or_default();
+    assert!(waits(&item) && note.contains("until 500000 bytes of staging are free"), "{note}");
+    pause(&world, "ingest.fetch", false);
+    succeeds(&world, &[has.id, unknown]);
+    // With less than that it begins at once.
+    pause(&world, "ingest.fetch", true);
+    let has = comes_to(&world, "has less.bin", 500 * KB);
+    let unknown = world.submit(&world.request("/unknown.bin")).expect("is submitted").items[0];
+    settle(&world, &[unknown]);
+    assert!(has_begun(&world.item(unknown)));
+    pause(&world, "ingest.fetch", false);
+    succeeds(&world, &[has.id, unknown]);
+}
+
+fn a_deposit_that_grows_to_the_quota_waits_for_the_others_of_its_institution(engine: Engine) {
+    let Some(world) = World::in_database(engine, CAPACITY) else { return };
+    set_quota(&world, 500 * KB);
+    let file = |name: &str| {
+        world.web.put(&format!("/{name}"), vec![7; 450 * KB]);
+        world.web.on(&format!("/{name}"), Behaviour::NoLength);
+        world.submit(&world.request(format!("/{name}").as_str())).expect("is submitted").items[0]
+    };
+    // Alone it may have all that it needs.
+    succeeds(&world, &[file("alone.bin")]);
+    // The one that has some waits behind its fetch.
+    pause(&world, "ingest.validate", true);
+    let has = submit(&world, "has.bin", 100 * KB);
+    world.work_until(&|| {
+        let item = world.item(has);
+        item.stage == Stage::named("validate") && item.status == ItemStatus::Pending
+    });
+    let grows = file("grows.bin");
+    world.work_until(&|| waits(&world.item(grows)) || world.item(grows).status.is_ended());
+    let item = world.item(grows);
+    assert!(waits(&item), "{:?}", item.note);
+    pause(&world, "ingest.validate", false);
+    succeeds(&world, &[has, grows]);
+}

@@ -1,0 +1,242 @@
+//! Who waits for space in staging, and who may pass.
+
+use std::time::Duration;
+
+use strongroom_registry::interim::{self, Demand, Provision};
+use strongroom_registry::items::{NewItem, Request};
+use strongroom_registry::work::{self, Claim, StageEnd};
+use strongroom_registry::{InstitutionId, ItemId, Stage, WaitKey, WaitReason, tenants};
+
+use super::world::*;
+
+const HOUR: Duration = Duration::from_hours(1);
+const CAPACITY: u64 = 100;
+
+fn known(bytes: u64) -> Demand {
+    Demand { bytes, free: 0, capacity: CAPACITY, first_after: HOUR }
+}
+
+/// A deposit of unknown size, which begins while so many bytes are free.
+fn unknown(free: u64) -> Demand {
+    Demand { free, ..known(0) }
+}
+
+const RESERVED: Provision = Provision::Reserved { was_first: false };
+const NO_ROOM: Provision = Provision::NoRoom { behind: None };
+
+fn behind(first: ItemId) -> Provision {
+    Provision::NoRoom { behind: Some(first) }
+}
+
+/// A new item of an institution that has come to `provision`.
+fn new_of(world: &World<'_>, institution: InstitutionId, name: &str) -> ItemId {
+    let collection = (institution == world.ours).then_some(world.collection);
+    let id = world.make(&NewItem { institution, collection, ..world.new_item(name) });
+    world.drive(id, Stage::named("provision"));
+    id
+}
+
+fn new(world: &World<'_>, name: &str) -> ItemId {
+    new_of(world, world.ours, name)
+}
+
+/// Has an item ask for space: the stage goes on, or the item waits; the others wait as before.
+fn ask(world: &World<'_>, item: ItemId, demand: Demand) -> Provision {
+    let claim = claim_of(world, item);
+    let asking = claim.clone();
+    let provided = world.write(move |tx| interim::provision(tx, &asking, &demand));
+    let end = match provided {
+        Provision::Reserved { .. } => next(Stage::named("fetch")),
+        _ => StageEnd::Defer { until: world.now(), reason: WaitReason::StagingSpace, note: "no room".into() },
+    };
+    world.finish(&claim, &end);
+    provided
+}
+
+/// The space of an item becomes free.
+fn give_back(world: &World<'_>, item: ItemId) {
+    world.write(move |tx| {
+        let place = interim::discard_staging(tx, item)?;
+        interim::drop_staged_rows(tx, item, place)
+    });
+}
+
+fn set_quota(world: &World<'_>, institution: InstitutionId, quota: u64) {
+    world.write(move |tx| tenants::set_institution(tx, institution, "An institution", (true, Some(quota))));
+}
+
+/// An item that has 60 of 100 bytes, and one that waits for 80.
+fn one_has_and_one_waits(world: &World<'_>) -> (ItemId, ItemId) {
+    let has = new(world, "has");
+    assert_eq!(ask(world, has, known(60)), RESERVED);
+    let large = new(world, "large");
+    assert_eq!(ask(world, large, known(80)), NO_ROOM);
+    (has, large)
+}
+
+pub(crate) fn small_items_pass_a_large_one_until_it_has_waited_for_long(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (has, large) = one_has_and_one_waits(&world);
+    let early = new(&world, "early");
+    assert_eq!(ask(&world, early, known(10)), RESERVED);
+    subject.advance(HOUR - Duration::from_secs(1));
+    assert_eq!(ask(&world, large, known(80)), NO_ROOM);
+    let next_to_last = new(&world, "next to last");
+    assert_eq!(ask(&world, next_to_last, known(10)), RESERVED);
+    subject.advance(Duration::from_secs(1));
+    let late = new(&world, "late");
+    assert_eq!(ask(&world, late, known(10)), behind(large));
+    assert_eq!(ask(&world, late, unknown(5)), behind(large), "nor one of unknown size");
+    for gone in [has, early, next_to_last] {
+        give_back(&world, gone);
+        assert_eq!(ask(&world, late, known(30)), behind(large), "what becomes free is kept for it");
+    }
+    assert_eq!(ask(&world, late, known(20)), RESERVED, "what it does not need is free to others");
+    assert!(matches!(ask(&world, large, known(80)), Provision::Reserved { .. }));
+    assert_eq!(ask(&world, new(&world, "after"), known(1)), NO_ROOM, "there is no room, and it is behind none");
+}
+
+pub(crate) fn items_that_have_waited_for_long_get_space_in_the_order_of_their_waits(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (has, large) = one_has_and_one_waits(&world);
+    subject.advance(Duration::from_mins(1));
+    let second = new(&world, "second");
+    assert_eq!(ask(&world, second, known(50)), NO_ROOM);
+    let third = new(&world, "third");
+    assert_eq!(ask(&world, third, known(45)), NO_ROOM);
+    subject.advance(HOUR * 2);
+    give_back(&world, has);
+    assert_eq!(ask(&world, third, known(45)), behind(large));
+    assert_eq!(ask(&world, second, known(50)), behind(large));
+    assert_eq!(ask(&world, large, known(80)), Provision::Reserved { was_first: true }, "the others are to be woken");
+    give_back(&world, large);
+    assert_eq!(ask(&world, third, known(55)), behind(second));
+    assert_eq!(ask(&world, second, known(50)), Provision::Reserved { was_first: true });
+    assert_eq!(ask(&world, third, known(45)), RESERVED);
+}
+
+pub(crate) fn an_item_that_has_space_gets_more_while_another_is_first(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (_, large) = one_has_and_one_waits(&world);
+    subject.advance(HOUR);
+    assert_eq!(ask(&world, new(&world, "late"), known(1)), behind(large));
+    let (claim, _) = world.claim(Stage::named("fetch"));
+    let grows = claim.clone();
+    assert!(world.write(move |tx| interim::reserve(tx, &grows, 90, CAPACITY)));
+    assert_eq!(world.write(move |tx| interim::provision(tx, &claim, &known(95))), RESERVED, "a repeat of its stage too");
+}
+
+pub(crate) fn an_item_of_unknown_size_is_passed_until_it_has_waited_for_long(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let has = new(&world, "has");
+    assert_eq!(ask(&world, has, known(60)), RESERVED);
+    let waits = new(&world, "waits");
+    assert_eq!(ask(&world, waits, unknown(50)), NO_ROOM);
+    assert_eq!(ask(&world, new(&world, "early"), known(5)), RESERVED);
+    subject.advance(HOUR);
+    let late = new(&world, "late");
+    assert_eq!(ask(&world, late, known(5)), behind(waits));
+    give_back(&world, has);
+    assert_eq!(ask(&world, late, known(50)), behind(waits), "too little would be left");
+    assert_eq!(ask(&world, waits, unknown(50)), Provision::Reserved { was_first: true });
+    assert_eq!(ask(&world, late, known(50)), RESERVED);
+}
+
+pub(crate) fn an_item_that_can_never_begin_keeps_none_waiting(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let quota = 70;
+    set_quota(&world, world.theirs, quota);
+    let (too_large, beyond) = (new(&world, "too large"), new_of(&world, world.theirs, "beyond its quota"));
+    assert_eq!(ask(&world, too_large, known(CAPACITY + 1)), NO_ROOM);
+    assert_eq!(ask(&world, beyond, known(quota + 1)), NO_ROOM);
+    subject.advance(HOUR);
+    assert_eq!(ask(&world, new(&world, "ours"), known(10)), RESERVED);
+    assert_eq!(ask(&world, new_of(&world, world.theirs, "theirs"), known(10)), RESERVED);
+}
+
+pub(crate) fn an_item_that_waits_for_the_quota_of_its_institution_keeps_no_other_institution_waiting(
+    subject: &dyn Subject,
+) {
+    let world = World::new(subject);
+    set_quota(&world, world.theirs, 50);
+    let has = new_of(&world, world.theirs, "has");
+    assert_eq!(ask(&world, has, known(30)), RESERVED);
+    let waits = new_of(&world, world.theirs, "waits");
+    assert_eq!(ask(&world, waits, known(40)), NO_ROOM);
+    subject.advance(HOUR);
+    assert_eq!(ask(&world, new(&world, "ours"), known(30)), RESERVED);
+    let theirs = new_of(&world, world.theirs, "theirs");
+    assert_eq!(ask(&world, theirs, known(10)), behind(waits), "the quota is kept for it");
+    give_back(&world, has);
+    assert_eq!(ask(&world, theirs, known(20)), behind(waits));
+    assert_eq!(ask(&world, theirs, known(10)), RESERVED, "what it does not need of the quota");
+    // It needs 40 of the 60 that are left.
+    let ours = new(&world, "ours again");
+    assert_eq!(ask(&world, ours, known(30)), behind(waits));
+    assert!(matches!(ask(&world, waits, known(40)), Provision::Reserved { .. }));
+}
+
+pub(crate) fn an_item_that_a_person_stops_or_sends_back_keeps_none_waiting_and_wakes_those_behind_it(
+    subject: &dyn Subject,
+) {
+    let world = World::new(subject);
+    let has = new(&world, "has");
+    assert_eq!(ask(&world, has, known(60)), RESERVED);
+    for request in [Request::Hold, Request::Cancel, Request::Delete, Request::Requeue(Some(Stage::named("receive")))] {
+        let large = new(&world, &format!("large, {request:?}"));
+        assert_eq!(ask(&world, large, known(80)), NO_ROOM, "{request:?}");
+        subject.advance(HOUR);
+        let late = new(&world, &format!("late, {request:?}"));
+        assert_eq!(ask(&world, late, known(10)), behind(large), "{request:?}");
+        let claim = claim_of(&world, late);
+        let until = world.later(HOUR);
+        let waits = StageEnd::Defer { until, reason: WaitReason::StagingSpace, note: "behind the first".into() };
+        world.finish(&claim, &waits);
+        world.ask(large, request).expect("is done");
+        if matches!(request, Request::Requeue(_)) {
+            subject.advance(HOUR);
+        } else {
+            assert!(world.tasks(late).iter().all(|task| task.ready_at <= world.now()), "{request:?} wakes it");
+        }
+        assert_eq!(ask(&world, late, known(10)), RESERVED, "{request:?}");
+        give_back(&world, late);
+    }
+}
+
+/// The claim of one of the items that wait; the others wait as before.
+fn claim_of(world: &World<'_>, item: ItemId) -> Claim {
+    let mut found = None;
+    for assignment in world.lease(1, Stage::named("provision"), 99).assignments {
+        let (claim, _) = assignment.claimed.expect("an item");
+        if claim.item == item {
+            found = Some(claim);
+        } else {
+            world.finish(&claim, &StageEnd::Released { note: "not its turn".into() });
+        }
+    }
+    found.expect("it is at provision")
+}
+
+pub(crate) fn an_item_that_is_released_waits_anew(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (_, large) = one_has_and_one_waits(&world);
+    subject.advance(HOUR);
+    world.ask(large, Request::Hold).expect("is held");
+    world.ask(large, Request::Release).expect("is released");
+    assert_eq!(ask(&world, large, known(80)), NO_ROOM);
+    assert_eq!(ask(&world, new(&world, "small"), known(10)), RESERVED);
+    subject.advance(HOUR);
+    assert_eq!(ask(&world, new(&world, "late"), known(10)), behind(large));
+}
+
+pub(crate) fn a_wait_that_began_by_a_clock_that_was_ahead_is_counted_from_its_next_attempt(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (_, large) = one_has_and_one_waits(&world);
+    subject.set_back(HOUR * 24);
+    assert_eq!(ask(&world, new(&world, "small"), known(5)), RESERVED);
+    // Its task is due by the clock that was ahead.
+    world.write(|tx| work::wake_all(tx, &WaitKey::staging(), None));
+    assert_eq!(ask(&world, large, known(80)), NO_ROOM);
+    subject.advance(HOUR);
+    assert_eq!(ask(&world, new(&world, "late"), known(5)), behind(large));
+}
