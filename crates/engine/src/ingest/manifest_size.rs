@@ -88,7 +88,8 @@ impl Questions {
                     let next = asked.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok(url) = next else { return };
                     let watched = watched.clone();
-                    let check = move || if watched.upgrade().is_some() { Ok(()) } else { Err("it is not needed any more") };
+                    let check =
+                        move || if watched.upgrade().is_some() { Ok(()) } else { Err("it is not needed any more") };
                     let size = client.probe(&url, &Supervision::new(check)).ok().and_then(|probe| probe.size);
                     if answer.send(size).is_err() {
                         return;

@@ -359,7 +359,8 @@ impl<'a, 'c> Staging<'a, 'c> {
         }
         let quota = quota(self.context)?.unwrap_or(capacity);
         if self.bytes > quota {
-            return Err(StageError::fatal(more_than_quota(self.context, self.bytes, quota)));
+            let what = "unpacked, and counting the archive itself where it is put into a temporary file, it is";
+            return Err(StageError::fatal(more_than_quota(self.context, what, quota)));
         }
         let wanted = self.bytes.saturating_add(self.bytes / 4).min(capacity).min(quota);
         if self.context.write(move |tx, claim| interim::reserve(tx, claim, wanted, capacity))? {

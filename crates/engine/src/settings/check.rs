@@ -151,7 +151,8 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
     check_restoration_stores(settings, &owners)?;
     settings.identifiers.check().map_err(|(key, reason)| self::unfit(key.to_owned(), reason))?;
     if settings.staging.free_for_unknown > 100 {
-        let reason = format!("{} percent are more than all of staging; give 0 to 100", settings.staging.free_for_unknown);
+        let reason =
+            format!("{} percent are more than all of staging; give 0 to 100", settings.staging.free_for_unknown);
         return unfit("staging.free_for_unknown".to_owned(), reason);
     }
     let default = &settings.ingest.default_placement;

@@ -1,6 +1,7 @@
 //! Packages that are no bags, and bags beside them: files, folders, containers and manifests, from paths and from a web server.
 
 mod batches;
+mod cases;
 mod hostile;
 mod identifiers;
 mod kinds;

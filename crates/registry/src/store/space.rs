@@ -136,12 +136,7 @@ pub(crate) fn end_wait(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, R
 }
 
 /// Whether there is room, where there is some in staging as a whole: the institution may have a quota.
-fn has_room(
-    tx: &mut dyn Transaction,
-    item: ItemId,
-    bytes: u64,
-    is_in_capacity: bool,
-) -> Result<bool, RegistryError> {
+fn has_room(tx: &mut dyn Transaction, item: ItemId, bytes: u64, is_in_capacity: bool) -> Result<bool, RegistryError> {
     if !is_in_capacity {
         return Ok(false);
     }

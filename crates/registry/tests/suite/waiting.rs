@@ -123,7 +123,11 @@ pub(crate) fn an_item_that_has_space_gets_more_while_another_is_first(subject: &
     let (claim, _) = world.claim(Stage::named("fetch"));
     let grows = claim.clone();
     assert!(world.write(move |tx| interim::reserve(tx, &grows, 90, CAPACITY)));
-    assert_eq!(world.write(move |tx| interim::provision(tx, &claim, &known(95))), RESERVED, "a repeat of its stage too");
+    assert_eq!(
+        world.write(move |tx| interim::provision(tx, &claim, &known(95))),
+        RESERVED,
+        "a repeat of its stage too"
+    );
 }
 
 pub(crate) fn an_item_of_unknown_size_is_passed_until_it_has_waited_for_long(subject: &dyn Subject) {

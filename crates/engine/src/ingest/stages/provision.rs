@@ -40,7 +40,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         Provision::Uncleared => None,
     };
     if let Some(quota) = quota(context)?.filter(|quota| bytes > *quota) {
-        return Err(StageError::fatal(more_than_quota(context, bytes, quota)));
+        return Err(StageError::fatal(more_than_quota(context, &format!("{bytes} bytes are"), quota)));
     }
     let until = context.now()?.plus(WAIT_FOR_ROOM);
     Err(StageError::Waits { until, reason: WaitReason::StagingSpace, note: waits_for(&demand, behind) })
@@ -63,10 +63,10 @@ pub(crate) fn quota(context: &StageContext<'_>) -> Result<Option<u64>, StageErro
 }
 
 /// Why a deposit can never begin that is larger than the quota of its institution.
-pub(crate) fn more_than_quota(context: &StageContext<'_>, bytes: u64, quota: u64) -> String {
+pub(crate) fn more_than_quota(context: &StageContext<'_>, what: &str, quota: u64) -> String {
     let institution = &context.item.institution_identifier;
     format!(
-        "{bytes} bytes are more than {institution} may have in staging ({quota} bytes); next: strongroom institution set {institution} \
+        "{what} more than {institution} may have in staging ({quota} bytes); next: strongroom institution set {institution} \
          --staging-quota SIZE, or split the deposit"
     )
 }
@@ -77,7 +77,9 @@ fn waits_for(demand: &Demand, behind: Option<ItemId>) -> String {
         bytes => format!("waits for {bytes} bytes of space in staging"),
     };
     match behind {
-        Some(first) => format!("{wanted}, behind work item {first}, which has waited for longer than staging.first_after"),
+        Some(first) => {
+            format!("{wanted}, behind work item {first}, which has waited for longer than staging.first_after")
+        }
         None => wanted,
     }
 }

@@ -90,8 +90,7 @@ fn named_by_ids(
     let item = context.item;
     let identifiers = Identifiers { name: None, ark: options.ark.clone(), local_ids: options.local_ids.clone() };
     let (kind, ids) = (options.kind(), identifiers.ids());
-    let by_package =
-        format!("{}/{}", item.institution_identifier, name_of_package(DepositKind::Auto, &item.name));
+    let by_package = format!("{}/{}", item.institution_identifier, name_of_package(DepositKind::Auto, &item.name));
     if kind == DepositKind::Bag || options.is_named || ids.is_empty() || item.object_identifier != by_package {
         return Ok(None);
     }

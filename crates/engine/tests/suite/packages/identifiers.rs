@@ -344,10 +344,16 @@ fn a_container_at_a_url_is_of_the_object_of_its_local_identifier_and_of_no_other
     assert_eq!((third.id, third.head), (first.id, 3));
     let other = world.ingest(&of("/letters.zip", &["box 8"]));
     assert_ne!(other.id, letters.id);
-    assert_eq!((world.object("letters").head, other.description.local_ids.as_slice()), (1, local(&["box 8"]).as_slice()));
+    assert_eq!(
+        (world.object("letters").head, other.description.local_ids.as_slice()),
+        (1, local(&["box 8"]).as_slice())
+    );
     // A bag names its object itself.
     let bag = world.ingest(&of("/bag.tar", &["box 9"]));
-    assert_eq!((bag.identifier.as_str(), bag.description.local_ids.as_slice()), ("test.edu/bag", local(&["box 9"]).as_slice()));
+    assert_eq!(
+        (bag.identifier.as_str(), bag.description.local_ids.as_slice()),
+        ("test.edu/bag", local(&["box 9"]).as_slice())
+    );
     assert_eq!(world.ingest(&of("/notes.zip", &["box 8"])).id, other.id);
     assert_eq!(world.objects().len(), 4);
 }

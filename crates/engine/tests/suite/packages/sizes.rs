@@ -8,7 +8,7 @@ use strongroom_download::{Client, Policy};
 use strongroom_registry::ItemStatus;
 use strongroom_web_double::{Behaviour, WebDouble};
 
-use super::world::{ONE_ATTEMPT, OBJECT, World, contents, manifest};
+use super::world::{OBJECT, ONE_ATTEMPT, World, contents, manifest};
 use crate::fixture;
 
 /// What every file of the [`gate`] is.
