@@ -74,6 +74,7 @@ const RECORDS: [(&str, &str); 14] = [
          UNION ALL SELECT 'an interim file ' || path FROM interim_files
          UNION ALL SELECT 'an interim fact ' || name FROM interim_facts
          UNION ALL SELECT 'a reservation' FROM reservations
+         UNION ALL SELECT 'a wait for space' FROM staging_waits
          UNION ALL SELECT 'a cursor of ' || store FROM receiving_cursors
          UNION ALL SELECT 'a version ' || state FROM versions WHERE state <> 'published'",
     ),
