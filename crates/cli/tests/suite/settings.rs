@@ -70,6 +70,9 @@ fn a_value_that_does_not_fit_is_named_with_its_file_and_line() {
     place
         .run_with(&[("STRONGROOM_FIXITY__MAX_AGE", "0s")], ["config", "check"])
         .fails(2, &["environment variable STRONGROOM_FIXITY__MAX_AGE: fixity.max_age: it is less than a second"]);
+    place
+        .run_with(&[("STRONGROOM_STAGING__FREE_FOR_UNKNOWN", "101")], ["config", "check"])
+        .fails(2, &["staging.free_for_unknown: 101 percent are more than all of staging; give 0 to 100"]);
 }
 
 #[test]

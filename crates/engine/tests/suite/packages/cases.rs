@@ -147,8 +147,8 @@ fn a_manifest_whose_url_is_not_there_and_is_again(engine: Engine) {
 fn the_system_files_and_the_minted_ark(engine: Engine) {
     let double = EzidDouble::start().expect("a server");
     let settings = format!(
-        "[identifiers]\nminter = \"ezid\"\nnaan = \"99999\"\nshoulder = \"fk4\"\nezid_url = \"{}\"\n\
-         ezid_user = \"{USER}\"\nezid_password = \"{PASSWORD}\"\n",
+        "[identifiers]\nminter = \"ezid\"\nnaan = \"99999\"\nshoulder = \"fk4\"\ntarget = \"https://archive.example.edu/\"\n\
+         ezid_url = \"{}\"\nezid_user = \"{USER}\"\nezid_password = \"{PASSWORD}\"\n",
         double.url()
     );
     let Some(world) = World::in_database(engine, &settings) else { return };
