@@ -142,8 +142,8 @@ fn a_manifest_whose_url_is_not_there_and_is_again(engine: Engine) {
     assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
 }
 
-/// Case "after completion exactly 7 system files, `where-primary` = minted ark". Strongroom has three files for what Merritt keeps in
-/// seven: the description as ERC and as Dublin Core, and the record of the version. A manifest that was sent is beside them.
+/// Case "after completion exactly 7 system files, `where-primary` = minted ark". What Merritt keeps in seven files, Strongroom has in the
+/// description as ERC and the record of the version, and as Dublin Core where there is more to say. A manifest that was sent is beside them.
 fn the_system_files_and_the_minted_ark(engine: Engine) {
     let double = EzidDouble::start().expect("a server");
     let settings = format!(
@@ -155,10 +155,10 @@ fn the_system_files_and_the_minted_ark(engine: Engine) {
     world.serve(FILES);
     let object = world.ingest(&world.request(world.write("some.checkm", world.manifest_of(FILES))));
     let described = world.below(&object, 1, "metadata/v1/");
-    assert_eq!(described.keys().collect::<Vec<_>>(), ["dc.xml", "erc.txt", "record.jsonl"]);
+    assert_eq!(described.keys().collect::<Vec<_>>(), ["erc.txt", "record.jsonl"]);
     let submitted = world.below(&object, 1, "submission/v1/");
     assert_eq!(submitted.keys().collect::<Vec<_>>(), ["manifest.checkm"]);
-    assert_eq!(world.files(&object, 1, "").len(), FILES.len() + 4, "and nothing else");
+    assert_eq!(world.files(&object, 1, "").len(), FILES.len() + 3, "and nothing else");
     let ark = object.ark.expect("an ARK");
     assert_eq!(double.identifiers().into_keys().collect::<Vec<_>>(), [ark.clone()]);
     let erc = String::from_utf8(described["erc.txt"].clone()).expect("UTF-8");
