@@ -24,6 +24,7 @@ use crate::paging::pages;
 use crate::receiving::REMOVAL;
 use crate::runtime::{Handler, Shutdown, TaskContext, TaskEnd, retry_delay};
 use crate::workflow::StageError;
+use super::kept_downloads;
 use crate::{EngineError, Home, crash_point};
 
 /// How long after its sweep a discarded version is swept once more, in microseconds: a process that slept meanwhile has
@@ -80,6 +81,7 @@ fn sweep(home: &Home, id: ItemId) -> Result<(), StageError> {
         _ => {}
     }
     clear_staging(home, id, &authority)?;
+    kept_downloads::forget(home, id)?;
     let topics = home.registry.write(move |tx| {
         Authority::Ended(id).check(tx)?;
         let mut topics = leases::release_owner(tx, id.0)?;

@@ -162,6 +162,10 @@ sections! {
             "the hosts from which a deposit may be fetched by URL; \"*.example.edu\" names all below; empty: none";
         allow_private_addresses: bool = Is("false"), Kind::Flag,
             "whether those hosts may have addresses of the local network or this machine";
+        private_url_hosts: Vec<String> = Is("[]"), Kind::List,
+            "those of url_hosts that may have such addresses where not all may";
+        fetch_txt: bool = Is("false"), Kind::Flag,
+            "whether the files that the fetch.txt of a bag names are downloaded from those hosts; without it such a bag is incomplete";
     }
     IDENTIFIERS IdentifierSettings "identifiers" Plain "ARK identifiers of objects." {
         minter: MinterKind = Is("\"none\""), Kind::Choice(&["none", "noid", "ezid"]),

@@ -1,6 +1,8 @@
 //! Packages that are no bags, and bags beside them: files, folders, containers and manifests, from paths and from a web server.
 
 mod batches;
+mod changing;
+mod fetching;
 mod hostile;
 mod identifiers;
 mod kinds;
@@ -8,5 +10,7 @@ mod manifests;
 mod misbehaving;
 mod modes;
 mod restoring;
+#[cfg(feature = "failpoints")]
+mod resuming;
 mod samples;
 mod world;
