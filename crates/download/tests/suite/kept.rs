@@ -13,10 +13,10 @@ use tempfile::TempDir;
 use crate::{bytes, client, serving};
 
 /// Larger than what is kept without a record of it.
-const SIZE: u32 = 40 << 20;
+const SIZE: u32 = 20 << 20;
 /// Where a reader is abandoned. What is recorded by then is less.
-const READ: usize = 35 << 20;
-const RECORDED: u64 = 32 << 20;
+const READ: usize = 18 << 20;
+const RECORDED: u64 = 16 << 20;
 
 struct Place {
     folder: TempDir,
@@ -173,7 +173,7 @@ fn a_file_is_read_also_where_nothing_can_be_kept() {
 #[test]
 fn an_interrupted_reader_keeps_all_that_came() {
     let place = Place::new(&[]);
-    let stop = std::sync::atomic::AtomicU64::new(20 << 20);
+    let stop = std::sync::atomic::AtomicU64::new(10 << 20);
     let check = || match stop.fetch_update(std::sync::atomic::Ordering::Relaxed, std::sync::atomic::Ordering::Relaxed, |left| left.checked_sub(1 << 16)) {
         Ok(_) => Ok(()),
         Err(_) => Err("stopped"),

@@ -97,7 +97,8 @@ fn begins_as_zipped_bag(bytes: &[u8]) -> bool {
 pub(crate) struct Download {
     body: Box<dyn Read + Send>,
     size: Option<u64>,
-    received: u64,
+    /// Bytes that were read of what is kept on its way.
+    received: Option<u64>,
     failure: DownloadFailure,
 }
 
@@ -112,11 +113,11 @@ impl Download {
         let kept = kept_downloads::path(context.home, context.item.id, "package");
         let client = context.home.downloads()?;
         let body = client.open_kept(url, expected, context.supervision(), &kept).map_err(failure)?;
-        Ok(Self::of(body.size(), Box::new(body)))
+        Ok(Self { received: Some(0), ..Self::of(body.size(), Box::new(body)) })
     }
 
     fn of(size: Option<u64>, body: Box<dyn Read + Send>) -> Self {
-        Self { body, size, received: 0, failure: DownloadFailure::default() }
+        Self { body, size, received: None, failure: DownloadFailure::default() }
     }
 
     /// Bytes, where the server says how many.
@@ -128,9 +129,11 @@ impl Download {
 impl Read for Download {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.body.read(buffer).inspect(|length| {
-            let before = self.received;
-            self.received += *length as u64;
-            kept_downloads::received(before, self.received);
+            if let Some(before) = &mut self.received {
+                let received = *before + *length as u64;
+                kept_downloads::received(*before, received);
+                *before = received;
+            }
         });
         read.map_err(|error| match DownloadError::from_io(error) {
             Ok(error) => {

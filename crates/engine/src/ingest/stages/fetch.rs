@@ -64,6 +64,9 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
                 if let PackageSource::ReceivingKey(_) = payload {
                     check_unreplaced(&payload, context.item.etag.as_deref(), &payload.locate(context.home)?)?;
                 }
+                if has_changed(context, &payload, &located.etag) {
+                    return start_over(context, &payload);
+                }
                 return Err(failure);
             }
         };
@@ -210,6 +213,11 @@ fn problem_of(row: &FileRow, message: String) -> ItemProblem {
         line: Some(row.line),
         message,
     }
+}
+
+/// Whether a folder or file is there and is another one than before, so that what failed while it was read says nothing about it.
+fn has_changed(context: &StageContext<'_>, payload: &PackageSource, etag: &str) -> bool {
+    matches!(payload, PackageSource::LocalPath(_)) && payload.locate(context.home).is_ok_and(|now| now.etag != etag)
 }
 
 /// The source changed: what was staged is of another deposit.

@@ -55,7 +55,7 @@ pub(super) fn advice(context: &StageContext<'_>, report: &Report) -> String {
     let id = context.item.id;
     format!(
         "; files of fetch.txt are not downloaded; next: set ingest.fetch_txt = true, and their hosts in ingest.url_hosts, then: strongroom items \
-         requeue {id} --stage receive"
+         requeue {id}"
     )
 }
 

@@ -20,6 +20,7 @@ use crate::ingest::kind::DepositKind;
 use crate::ingest::lease::{expect, fact};
 use crate::ingest::paging::first_page;
 use crate::ingest::staged_bag::StagedBag;
+use crate::ingest::workflow::FETCH;
 use crate::profiles::{self, RecordedProfiles};
 use crate::workflow::{Outcome, StageContext, StageError};
 
@@ -57,6 +58,10 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let mut problems: Vec<ItemProblem> = report.problems.iter().map(item_problem).collect();
     problems.extend(warnings);
     if !matches!(report.verdict, Verdict::Valid | Verdict::ValidWithWarnings) {
+        if report.lacks_fetched_files() && fetch_list::is_left(context)? {
+            let note = "the files of fetch.txt are wanted now".to_owned();
+            return Ok(Outcome::RestartFrom { stage: FETCH, note });
+        }
         let note = summary(&report) + &fetch_list::advice(context, &report);
         return Err(StageError::Invalid { note, problems });
     }
