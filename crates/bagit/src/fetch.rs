@@ -78,7 +78,8 @@ pub fn read_list(
     let version = declaration.version.unwrap_or(Version::V0_97);
     let mut lines = Lines::new(list, declaration.charset().ok_or(io::ErrorKind::Unsupported)?)?;
     while let Some(line) = lines.next()? {
-        let Some(entry) = manifest::parse_fetch_line(&line.text, &mut |_, _| {}).filter(|_| line.fault.is_none()) else {
+        let Some(entry) = manifest::parse_fetch_line(&line.text, &mut |_, _| {}).filter(|_| line.fault.is_none())
+        else {
             continue;
         };
         let readings = path::readings(&entry.path, version.is_strict());

@@ -33,8 +33,8 @@ mod validate;
 mod write;
 
 pub use check::{
-    CheckLevel, CheckOptions, Evidence, FetchEntries, FetchEntry, FileFact, FileFacts, KnownProfiles, ProfileChoice, check,
-    check_with_entries,
+    CheckLevel, CheckOptions, Evidence, FetchEntries, FetchEntry, FileFact, FileFacts, KnownProfiles, ProfileChoice,
+    check, check_with_entries,
 };
 pub use codes::{CODES, Rule};
 pub use declaration::{Declaration, Version};

@@ -185,7 +185,8 @@ impl KeptBody<'_> {
             DownloadError::Digest { .. } | DownloadError::Length { .. } | DownloadError::TooLong { .. }
         );
         let error = if is_of_content && self.body.start() > 0 {
-            let detail = format!("with the {} bytes that were kept of it, it is not as expected: {error}", self.body.start());
+            let detail =
+                format!("with the {} bytes that were kept of it, it is not as expected: {error}", self.body.start());
             DownloadError::Changed { url: self.shown.clone(), detail }
         } else {
             error

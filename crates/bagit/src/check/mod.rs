@@ -163,7 +163,8 @@ impl FetchEntry {
 
     /// The problem that the file need not be fetched. One stands for all such files of a bag, and `others` is how many more there are.
     pub fn presence(&self, others: u64) -> Problem {
-        let more = if others == 0 { String::new() } else { format!(", as are {others} more files that fetch.txt names") };
+        let more =
+            if others == 0 { String::new() } else { format!(", as are {others} more files that fetch.txt names") };
         self.problem(codes::FETCH_PRESENT, format!("the file is in the bag, and is not fetched{more}"))
     }
 

@@ -2,8 +2,7 @@
 
 use proptest::prelude::*;
 use strongroom_checkm::{
-    CheckmError, Checksum, Column, ManifestProfile, ManifestWriter, Mode, NewRow, ReadOptions,
-    Reader,
+    CheckmError, Checksum, Column, ManifestProfile, ManifestWriter, Mode, NewRow, ReadOptions, Reader,
 };
 use strongroom_digest::{Algorithm, Digest};
 

@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 use clap::{Args, Subcommand, ValueEnum};
 use strongroom_bagit::{BagError, Source};
 use strongroom_checkm::{
-    CODES, CheckmError, Checksum, Column, Limits, ManifestProfile, ManifestWriter, Mode, NewRow,
-    Problem, ReadOptions, Report, Severity, ValidateOptions, Verdict, encode_url_path, validate,
+    CODES, CheckmError, Checksum, Column, Limits, ManifestProfile, ManifestWriter, Mode, NewRow, Problem, ReadOptions,
+    Report, Severity, ValidateOptions, Verdict, encode_url_path, validate,
 };
 use strongroom_digest::{Algorithm, hash_reader};
 use tempfile::NamedTempFile;

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use strongroom_digest::{Algorithm, DigestSet, hash_reader};
 use strongroom_download::{DownloadError, Expected, Supervision, forget};
-use strongroom_web_double::Behaviour::{self, IgnoresIfRange, NoETag, NoLength, NoRanges, NoValidator, WeakETag, WrongStart};
+use strongroom_web_double::Behaviour::{
+    self, IgnoresIfRange, NoETag, NoLength, NoRanges, NoValidator, WeakETag, WrongStart,
+};
 use strongroom_web_double::WebDouble;
 use tempfile::TempDir;
 
@@ -35,9 +37,8 @@ impl Place {
     fn begun() -> Self {
         let place = Self::new(&[]);
         let client = client(&place.web);
-        let mut body = client
-            .open_kept(&place.web.url("/f"), Expected::default(), Supervision::default(), &place.kept())
-            .unwrap();
+        let mut body =
+            client.open_kept(&place.web.url("/f"), Expected::default(), Supervision::default(), &place.kept()).unwrap();
         io::copy(&mut (&mut body).take(READ as u64), &mut io::sink()).unwrap();
         drop(body);
         assert!(place.names().len() == 2, "{:?}", place.names());
@@ -50,8 +51,7 @@ impl Place {
 
     fn read(&self, expected: &Expected) -> Outcome {
         let client = client(&self.web);
-        let mut body =
-            client.open_kept(&self.web.url("/f"), expected.clone(), Supervision::default(), &self.kept())?;
+        let mut body = client.open_kept(&self.web.url("/f"), expected.clone(), Supervision::default(), &self.kept())?;
         let mut found = Vec::new();
         body.read_to_end(&mut found).map_err(|error| DownloadError::from_io(error).unwrap())?;
         Ok((found, body.resumed()))
@@ -134,7 +134,9 @@ fn a_state_that_does_not_fit_the_bytes_or_the_url_is_not_used() {
     for (ending, change) in [
         ("download", (|bytes| bytes.truncate(1_000)) as fn(&mut Vec<u8>)),
         ("download-state", |bytes| bytes.truncate(10)),
-        ("download-state", |bytes| *bytes = String::from_utf8_lossy(bytes).replace("\"source\":\"", "\"source\":\"x").into()),
+        ("download-state", |bytes| {
+            *bytes = String::from_utf8_lossy(bytes).replace("\"source\":\"", "\"source\":\"x").into()
+        }),
     ] {
         let place = Place::begun();
         place.write(ending, change);
@@ -159,11 +161,13 @@ fn a_file_is_read_also_where_nothing_can_be_kept() {
     let place = Place::new(&[]);
     let client = client(&place.web);
     let missing = place.folder.path().join("missing/f");
-    let mut body =
-        client.open_kept(&place.web.url("/f"), Expected::default(), Supervision::default(), Path::new(&missing)).unwrap();
+    let mut body = client
+        .open_kept(&place.web.url("/f"), Expected::default(), Supervision::default(), Path::new(&missing))
+        .unwrap();
     assert_eq!(io::copy(&mut body, &mut io::sink()).unwrap(), u64::from(SIZE));
     // Another reader of the same file keeps it already.
-    let mut first = client.open_kept(&place.web.url("/f"), Expected::default(), Supervision::default(), &place.kept()).unwrap();
+    let mut first =
+        client.open_kept(&place.web.url("/f"), Expected::default(), Supervision::default(), &place.kept()).unwrap();
     io::copy(&mut (&mut first).take(READ as u64), &mut io::sink()).unwrap();
     assert_read(place.read(&Expected::default()), &bytes(SIZE), 0);
     drop(first);
@@ -174,10 +178,13 @@ fn a_file_is_read_also_where_nothing_can_be_kept() {
 fn an_interrupted_reader_keeps_all_that_came() {
     let place = Place::new(&[]);
     let stop = std::sync::atomic::AtomicU64::new(10 << 20);
-    let check = || match stop.fetch_update(std::sync::atomic::Ordering::Relaxed, std::sync::atomic::Ordering::Relaxed, |left| left.checked_sub(1 << 16)) {
-        Ok(_) => Ok(()),
-        Err(_) => Err("stopped"),
-    };
+    let check =
+        || match stop.fetch_update(std::sync::atomic::Ordering::Relaxed, std::sync::atomic::Ordering::Relaxed, |left| {
+            left.checked_sub(1 << 16)
+        }) {
+            Ok(_) => Ok(()),
+            Err(_) => Err("stopped"),
+        };
     let client = client(&place.web);
     let mut body =
         client.open_kept(&place.web.url("/f"), Expected::default(), Supervision::new(check), &place.kept()).unwrap();

@@ -280,7 +280,8 @@ impl Making<'_, '_, '_> {
         if left.is_empty() || !list.is_there() {
             return Ok(());
         }
-        let mut rows = list.rows().map_err(|error| StageError::Transient(format!("could not read fetch.txt: {error}")))?;
+        let mut rows =
+            list.rows().map_err(|error| StageError::Transient(format!("could not read fetch.txt: {error}")))?;
         self.by_download(left, &sizes, &mut || Ok(rows.pop()))
     }
 

@@ -247,7 +247,9 @@ impl Downloading {
             let check = move || if watched.upgrade().is_some() { Ok(()) } else { Err("it is not needed any more") };
             let supervision = Supervision::new(check);
             let opened = match to_keep {
-                Some(kept) => client.open_kept(&url, expected, supervision, &kept).map(|body| (body.size(), body.into())),
+                Some(kept) => {
+                    client.open_kept(&url, expected, supervision, &kept).map(|body| (body.size(), body.into()))
+                }
                 None => client.open(&url, expected, supervision).map(|body| (body.size(), body.into())),
             };
             download(&url, opened, &to);

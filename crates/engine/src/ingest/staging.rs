@@ -172,12 +172,7 @@ impl<'a, 'c> Staging<'a, 'c> {
     }
 
     /// Whether a file was staged before an interruption, and is still there. One that is counts.
-    pub(crate) fn is_staged(
-        &mut self,
-        path: &str,
-        size: Option<u64>,
-        stated: &DigestSet,
-    ) -> Result<bool, StageError> {
+    pub(crate) fn is_staged(&mut self, path: &str, size: Option<u64>, stated: &DigestSet) -> Result<bool, StageError> {
         if !self.resumes {
             return Ok(false);
         }
@@ -185,8 +180,8 @@ impl<'a, 'c> Staging<'a, 'c> {
         let Some(known) = known.filter(|known| size.is_none_or(|size| size == known.size)) else { return Ok(false) };
         // Those of other algorithms were compared when it was downloaded.
         let mut stated = stated.iter();
-        let is_right = stated
-            .all(|(algorithm, stated)| digest_of(&known.digests, algorithm).is_none_or(|found| found == stated));
+        let is_right =
+            stated.all(|(algorithm, stated)| digest_of(&known.digests, algorithm).is_none_or(|found| found == stated));
         let is_usable = is_right && Key::new(known.staging_key.as_str()).is_ok_and(|key| self.owns(&key));
         if !is_usable || !self.presence.of(self.context, &known)? {
             return Ok(false);
@@ -296,7 +291,8 @@ impl<'a, 'c> Staging<'a, 'c> {
         }
         let name = self.next_name.take().unwrap_or_else(|| self.number.to_string());
         let bytes = Interruptible::new(bytes, self.context.task);
-        let staged = if entry.size <= SMALL { self.pack(entry, &name, bytes)? } else { self.put_alone(entry, &name, bytes)? };
+        let staged =
+            if entry.size <= SMALL { self.pack(entry, &name, bytes)? } else { self.put_alone(entry, &name, bytes)? };
         let size = staged.size;
         let digests = recorded(&staged.digests)?;
         self.rows.push(InterimFile {

@@ -18,13 +18,13 @@ use strongroom_registry::{
 };
 use strongroom_storage::{Key, StorageError, Store};
 
+use super::kept_downloads;
 use crate::layout::version_number;
 use crate::logs::object_root;
 use crate::paging::pages;
 use crate::receiving::REMOVAL;
 use crate::runtime::{Handler, Shutdown, TaskContext, TaskEnd, retry_delay};
 use crate::workflow::StageError;
-use super::kept_downloads;
 use crate::{EngineError, Home, crash_point};
 
 /// How long after its sweep a discarded version is swept once more, in microseconds: a process that slept meanwhile has

@@ -146,10 +146,10 @@ fn files_that_come_and_go_while_a_folder_is_read_are_there_or_not_as_in_its_last
             let world = world(moment, 1, move |_| change(&changed));
             let item = worked(&world, &path);
             let mut expected = BTreeMap::new();
-            for (name, bytes) in state(0).into_iter().chain([
-                ("folder/d.bin".to_owned(), vec![9; LARGE]),
-                ("z.bin".to_owned(), state(0)["a.bin"].clone()),
-            ]) {
+            for (name, bytes) in state(0)
+                .into_iter()
+                .chain([("folder/d.bin".to_owned(), vec![9; LARGE]), ("z.bin".to_owned(), state(0)["a.bin"].clone())])
+            {
                 if path.join(&name).exists() {
                     expected.insert(name, bytes);
                 }

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strongroom_download::{Policy, Retries, Timeouts};
-use strongroom_engine::{Downloads, EngineError};
 use strongroom_engine::build_runtime;
 use strongroom_engine::ingest::{DepositRequest, Deposited, PackageSource, deposit};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::workflow::Workflows;
+use strongroom_engine::{Downloads, EngineError};
 use strongroom_registry::items::{self, Item, ItemFilter, ItemProblem, Request};
 use strongroom_registry::objects::{self, File, Object};
 use strongroom_registry::{BatchId, ItemId, ItemStatus, Scope};

@@ -64,7 +64,9 @@ fn an_upload_of_which_a_file_cannot_be_fetched_fails_and_stays() {
     web.mend("/b");
     let id = items[0].id;
     home.registry
-        .write(move |tx| items::request(tx, &Workflows::standard(), Scope::System, id, Request::Requeue(None), "a person"))
+        .write(move |tx| {
+            items::request(tx, &Workflows::standard(), Scope::System, id, Request::Requeue(None), "a person")
+        })
         .expect("is requeued");
     work(&home);
     assert_eq!(all_items(&home)[0].status, ItemStatus::Succeeded);
