@@ -95,10 +95,12 @@ codes! {
     ENTRY_NOT_A_FILE Error "entry.not_a_file" "a link, device, FIFO or socket, which is never opened or followed";
     ENTRY_UNREADABLE Error "entry.unreadable" "a file cannot be opened or read";
     FETCH_DUPLICATE Warning "fetch.duplicate" "fetch.txt names the same path more than once";
+    FETCH_FAILED Error "fetch.failed" "a file named in fetch.txt cannot be downloaded, or is another one than the bag states; of deposits only";
     FETCH_LENGTH Error "fetch.length" "the length in fetch.txt is neither digits nor a hyphen";
     FETCH_LENGTH_MISMATCH Warning "fetch.length_mismatch" "a file that is present has another length than fetch.txt states";
     FETCH_MALFORMED Error "fetch.malformed" "a line of fetch.txt is not a URL, a length and a path (RFC 8493 section 2.2.3)";
     FETCH_PENDING Error "fetch.pending" "a file named in fetch.txt has not been fetched yet";
+    FETCH_PRESENT Warning "fetch.present" "a file named in fetch.txt is in the bag, so that it is not downloaded; of deposits only";
     FETCH_TAG_FILE Error "fetch.tag_file" "fetch.txt names a tag file";
     FETCH_UNLISTED Error "fetch.unlisted" "a path of fetch.txt is not in every payload manifest (before 1.0: in none)";
     FETCH_URL Error "fetch.url" "the URL in fetch.txt is not absolute, or malformed";

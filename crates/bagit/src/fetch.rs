@@ -4,7 +4,7 @@
 //! client (see `strongroom-download`). Nothing is written here but new files below `data/`.
 
 use std::fs::{self, DirBuilder};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use strongroom_download::{Client, DownloadError, Expected, Supervision};
@@ -62,6 +62,33 @@ pub enum FetchOutcome {
     Present,
     /// It could not be fetched.
     Failed(FetchError),
+}
+
+/// Reads a `fetch.txt` beside the `bagit.txt` of its bag, and shows each line of which a file below `data/` can be made out, with the path
+/// of the file, decoded, as [`crate::BagFile::path`] has it.
+///
+/// # Errors
+/// One of them cannot be read, or the character encoding that `bagit.txt` names is not known.
+pub fn read_list(
+    declaration: &mut dyn Read,
+    list: Box<dyn Read + '_>,
+    show: &mut dyn FnMut(FetchLine, &str),
+) -> io::Result<()> {
+    let declaration = Declaration::parse(declaration, &mut |_| {})?;
+    let version = declaration.version.unwrap_or(Version::V0_97);
+    let mut lines = Lines::new(list, declaration.charset().ok_or(io::ErrorKind::Unsupported)?)?;
+    while let Some(line) = lines.next()? {
+        let Some(entry) = manifest::parse_fetch_line(&line.text, &mut |_, _| {}).filter(|_| line.fault.is_none())
+        else {
+            continue;
+        };
+        let readings = path::readings(&entry.path, version.is_strict());
+        let path = readings.first().map(ToString::to_string).unwrap_or_default();
+        if path.starts_with(PAYLOAD) && manifest::unsafe_listing(&entry.path).is_none() {
+            show(entry, &path);
+        }
+    }
+    Ok(())
 }
 
 /// Fetches every file of `fetch.txt` that is not there yet into the bag, a directory, and shows each line with its outcome.

@@ -32,7 +32,10 @@ mod text;
 mod validate;
 mod write;
 
-pub use check::{CheckLevel, CheckOptions, Evidence, FileFact, FileFacts, KnownProfiles, ProfileChoice, check};
+pub use check::{
+    CheckLevel, CheckOptions, Evidence, FetchEntries, FetchEntry, FileFact, FileFacts, KnownProfiles, ProfileChoice,
+    check, check_with_entries,
+};
 pub use codes::{CODES, Rule};
 pub use declaration::{Declaration, Version};
 pub use error::BagError;

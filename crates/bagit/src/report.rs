@@ -77,6 +77,24 @@ impl Report {
             .filter(move |tag| tag.file == file && tag.label.eq_ignore_ascii_case(label))
             .map(|tag| tag.value.as_str())
     }
+
+    /// Whether nothing is wrong but that files are missing which `fetch.txt` names, and what may follow from that.
+    pub fn lacks_only_fetched_files(&self) -> bool {
+        self.has_fetch && self.errors > 0 && self.errors_of(&UNFETCHED) == self.errors && self.lacks_fetched_files()
+    }
+
+    /// Whether files are missing which `fetch.txt` names.
+    pub fn lacks_fetched_files(&self) -> bool {
+        self.errors_of(&[codes::FETCH_PENDING.code]) > 0
+    }
+
+    /// Errors of these codes, listed or not.
+    fn errors_of(&self, codes: &[&str]) -> u64 {
+        let is_one = |severity: Severity, code: &str| severity == Severity::Error && codes.contains(&code);
+        let listed = self.problems.iter().filter(|problem| is_one(problem.severity, &problem.code)).count() as u64;
+        let unlisted = self.unlisted.iter().filter(|unlisted| is_one(unlisted.severity, &unlisted.code));
+        unlisted.fold(listed, |sum, unlisted| sum.saturating_add(unlisted.count))
+    }
 }
 
 /// Takes problems and keeps the first of each severity, up to a number and a number of bytes; the rest is counted.
@@ -113,6 +131,8 @@ pub(crate) struct Collected {
 
 /// Codes of errors that mean no more than that files are still missing.
 const MISSING: [&str; 2] = [codes::MANIFEST_FILE_MISSING.code, codes::FETCH_PENDING.code];
+/// Codes of errors that a bag may have until its files are fetched.
+const UNFETCHED: [&str; 2] = [codes::FETCH_PENDING.code, "profile.payload_file_required"];
 /// Codes of errors that mean that we cannot tell.
 const UNSUPPORTED: [&str; 5] = [
     codes::BAGIT_VERSION_UNSUPPORTED.code,

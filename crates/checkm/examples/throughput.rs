@@ -8,8 +8,7 @@ use std::io::{BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::time::Instant;
 
 use strongroom_checkm::{
-    Checksum, ChecksumAlgorithm, Column, ManifestProfile, ManifestWriter, NewRow, ReadOptions, Reader, ValidateOptions,
-    validate,
+    Checksum, Column, ManifestProfile, ManifestWriter, NewRow, ReadOptions, Reader, ValidateOptions, validate,
 };
 use strongroom_digest::{Algorithm, Digest};
 
@@ -21,8 +20,7 @@ fn main() -> Result<(), Failure> {
 
     let begun = Instant::now();
     let digest = Digest::from_bytes(&[0xA7; 32])?;
-    let checksum =
-        Checksum::new(ChecksumAlgorithm::Computed(Algorithm::Sha256), digest).ok_or("not a SHA-256 digest")?;
+    let checksum = Checksum::new(Algorithm::Sha256, digest).ok_or("not a SHA-256 digest")?;
     let mut writer = ManifestWriter::new(BufWriter::new(&mut file), ManifestProfile::Object, &[])?;
     for number in 0..rows {
         let name = format!("volume {}/page-{number:08}.tif", number / 1_000);

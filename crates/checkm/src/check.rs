@@ -5,7 +5,7 @@ use std::ops::Range;
 use strongroom_digest::Digest;
 use strongroom_listing::{too_long_reason, unsafe_reason};
 
-use crate::checksum::{Checksum, ChecksumAlgorithm};
+use crate::checksum::{Checksum, algorithm_named};
 use crate::codes::{self, Rule};
 use crate::column::Column;
 use crate::forms::{
@@ -179,7 +179,7 @@ impl<'a> Check<'a, '_> {
             }
             (false, false) => {}
         }
-        let Some(algorithm) = ChecksumAlgorithm::named(name) else {
+        let Some(algorithm) = algorithm_named(name) else {
             let message =
                 format!("the algorithm {} is not known; expected one such as md5, sha-256 or sha-512", quoted(name));
             self.tell_about(codes::DIGEST_ALGORITHM, Column::HashAlgorithm, name, message);

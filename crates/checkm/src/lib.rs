@@ -61,7 +61,7 @@ mod row;
 mod validate;
 mod writer;
 
-pub use checksum::{Checksum, ChecksumAlgorithm};
+pub use checksum::Checksum;
 pub use codes::{CODES, Rule};
 pub use column::Column;
 pub use error::CheckmError;

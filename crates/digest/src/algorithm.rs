@@ -32,10 +32,16 @@ pub enum Algorithm {
     Sha3_384,
     /// SHA3-512, FIPS 202.
     Sha3_512,
+    /// MD2, RFC 1319.
+    Md2,
+    /// CRC-32, as in ZIP (APPNOTE 4.4.7).
+    Crc32,
+    /// Adler-32, RFC 1950.
+    Adler32,
 }
 
 impl Algorithm {
-    /// Every algorithm we can compute.
+    /// Every algorithm that digests are made and named with.
     pub const ALL: [Self; 10] = [
         Self::Md5,
         Self::Sha1,
@@ -48,6 +54,10 @@ impl Algorithm {
         Self::Sha3_384,
         Self::Sha3_512,
     ];
+
+    /// Those that are computed only to compare with what a Checkm manifest states. They are too weak, or too old, for new digests, and
+    /// are not read from a name by [`str::parse`].
+    pub const COMPARED_ONLY: [Self; 3] = [Self::Md2, Self::Crc32, Self::Adler32];
 
     /// The four that are recorded for every content that is kept.
     pub const RECORDED: [Self; 4] = [Self::Md5, Self::Sha1, Self::Sha256, Self::Sha512];
@@ -65,13 +75,17 @@ impl Algorithm {
             Self::Sha3_256 => "sha3256",
             Self::Sha3_384 => "sha3384",
             Self::Sha3_512 => "sha3512",
+            Self::Md2 => "md2",
+            Self::Crc32 => "crc32",
+            Self::Adler32 => "adler32",
         }
     }
 
     /// Length of a digest in bytes.
     pub fn length(self) -> usize {
         match self {
-            Self::Md5 => 16,
+            Self::Crc32 | Self::Adler32 => 4,
+            Self::Md5 | Self::Md2 => 16,
             Self::Sha1 => 20,
             Self::Sha224 | Self::Sha3_224 => 28,
             Self::Sha256 | Self::Sha3_256 => 32,
@@ -90,7 +104,7 @@ impl fmt::Display for Algorithm {
 impl FromStr for Algorithm {
     type Err = DigestError;
 
-    /// Takes the name in any letter case, with or without hyphens (`SHA-256`).
+    /// Takes the name of one of [`Algorithm::ALL`] in any letter case, with or without hyphens (`SHA-256`).
     fn from_str(text: &str) -> Result<Self, DigestError> {
         let plain: String = text.chars().filter(|c| *c != '-').collect::<String>().to_ascii_lowercase();
         Self::ALL

@@ -51,6 +51,20 @@ fn digests_of_abc_are_the_published_ones() {
     assert_eq!(digests.len(), Algorithm::ALL.len());
 }
 
+/// RFC 1319 appendix A.5; the check value of CRC-32/ISO-HDLC; the example of Adler-32 in RFC 1950 as widely published.
+#[test]
+fn digests_that_are_only_compared_are_the_published_ones() {
+    let of = |bytes: &[u8], algorithm| hex(&at_once(bytes, &Algorithm::COMPARED_ONLY), algorithm);
+    assert_eq!(of(b"abc", Algorithm::Md2), "da853b0d3f88d99b30283a69e6ded6bb");
+    assert_eq!(of(b"123456789", Algorithm::Crc32), "cbf43926");
+    assert_eq!(of(b"Wikipedia", Algorithm::Adler32), "11e60398");
+    for algorithm in Algorithm::COMPARED_ONLY {
+        let digests = at_once(&[0; 300_000], &[algorithm, Algorithm::Md5]);
+        assert_eq!(digests.get(algorithm).map(|digest| digest.as_bytes().len()), Some(algorithm.length()));
+        assert!(algorithm.name().parse::<Algorithm>().is_err(), "{algorithm} is no algorithm for new digests");
+    }
+}
+
 /// As above: the empty message.
 #[test]
 fn digests_of_nothing_are_the_published_ones() {

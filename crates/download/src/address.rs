@@ -9,24 +9,37 @@ use ureq::config::Config;
 use ureq::http::Uri;
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::NextTimeout;
+use url::Url;
+
+use crate::location::is_among;
+use crate::policy::Policy;
 
 /// Resolves names to public addresses, and to others only where they are allowed.
 #[derive(Debug)]
 pub(crate) struct PublicResolver {
     inner: DefaultResolver,
     allow_private: bool,
+    private_hosts: Vec<String>,
 }
 
 impl PublicResolver {
-    pub(crate) fn new(allow_private: bool) -> Self {
-        Self { inner: DefaultResolver::default(), allow_private }
+    pub(crate) fn new(policy: &Policy) -> Self {
+        Self {
+            inner: DefaultResolver::default(),
+            allow_private: policy.allow_private_networks,
+            private_hosts: policy.private_hosts.clone(),
+        }
+    }
+
+    fn may_be_private(&self, uri: &Uri) -> bool {
+        self.allow_private || Url::parse(&uri.to_string()).is_ok_and(|url| is_among(&self.private_hosts, &url))
     }
 }
 
 impl Resolver for PublicResolver {
     fn resolve(&self, uri: &Uri, config: &Config, timeout: NextTimeout) -> Result<ResolvedSocketAddrs, ureq::Error> {
         let found = self.inner.resolve(uri, config, timeout)?;
-        if self.allow_private {
+        if self.may_be_private(uri) {
             return Ok(found);
         }
         let mut public = self.empty();

@@ -80,7 +80,7 @@ impl Client {
             .build();
         let connector =
             ().chain(TcpConnector::default()).chain(Metered::new(&policy.timeouts)).chain(RustlsConnector::default());
-        let agent = ureq::Agent::with_parts(config, connector, PublicResolver::new(policy.allow_private_networks));
+        let agent = ureq::Agent::with_parts(config, connector, PublicResolver::new(&policy));
         let permits = Permits::new(policy.connections_per_host);
         Ok(Self { inner: Arc::new(Inner { agent, policy, permits }) })
     }

@@ -3,6 +3,7 @@
 //!
 //! - [`Client::probe`] asks for the size and the version of a file.
 //! - [`Client::open`] returns a [`Body`], a reader that asks for the rest of the file when the connection breaks or stalls.
+//! - [`Client::open_kept`] returns such a reader that keeps what comes, so that another process can begin where this one ended.
 //! - [`Client::fetch`] downloads to a file. What came before an interruption is kept, and another process can resume there.
 //! - [`Client::fetch_all`] downloads many files at a time.
 //!
@@ -52,6 +53,7 @@ mod client;
 mod entity;
 mod error;
 mod fetch;
+mod kept;
 mod location;
 mod meter;
 mod opening;
@@ -67,6 +69,7 @@ pub use body::Body;
 pub use client::Client;
 pub use error::DownloadError;
 pub use fetch::{Fetched, FileRequest};
+pub use kept::{KeptBody, forget};
 pub use opening::Expected;
 pub use parallel::{Finished, Job, Parallel, Totals};
 pub use policy::{Policy, Retries, Timeouts};

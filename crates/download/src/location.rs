@@ -27,13 +27,20 @@ pub(crate) fn allowed(hosts: &[String], text: &str, base: Option<&Url>) -> Resul
     if !url.username().is_empty() || url.password().is_some() {
         return Err(refused("it contains a user name or password"));
     }
-    let Some(host) = url.host_str() else { return Err(refused("it names no host")) };
-    let host = host.trim_end_matches('.').to_ascii_lowercase();
-    if !hosts.iter().any(|pattern| is_host_allowed(&pattern.to_ascii_lowercase(), &host, &url)) {
+    if url.host_str().is_none() {
+        return Err(refused("it names no host"));
+    }
+    if !is_among(hosts, &url) {
         return Err(refused("its host is not among the allowed hosts"));
     }
     url.set_fragment(None);
     Ok(url)
+}
+
+/// Whether a pattern of a list names the host and port of a URL.
+pub(crate) fn is_among(patterns: &[String], url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase();
+    patterns.iter().any(|pattern| is_host_allowed(&pattern.to_ascii_lowercase(), &host, url))
 }
 
 /// Whether a pattern of the policy names the host and port; a pattern without a port means the port of the scheme.

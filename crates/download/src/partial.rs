@@ -16,7 +16,9 @@ use crate::error::DownloadError;
 use crate::opening::Resume;
 
 /// Bytes after which they are synchronized with the disk and counted in the state.
-const SYNC_EVERY: u64 = 64 << 20;
+pub(crate) const SYNC_EVERY: u64 = 16 << 20;
+/// Of which part of its file system a download leaves at least one free.
+const LEAST_FREE: u64 = 20;
 
 /// An unfinished download. It is locked against other processes.
 #[derive(Debug)]
@@ -61,6 +63,22 @@ impl Partial {
         Ok(partial)
     }
 
+    /// Whether an earlier download has left something beside the target.
+    pub(crate) fn is_there(target: &Path) -> bool {
+        beside(target, "download-state").is_ok_and(|state| state.exists())
+    }
+
+    /// As [`Partial::resume`], but at least one byte is left to ask for, also where all bytes are there.
+    pub(crate) fn resume_before_end(&self) -> Option<Resume> {
+        let Resume { position, validator } = self.resume()?;
+        Some(Resume { position: position - 1, validator }).filter(|resume| resume.position > 0)
+    }
+
+    /// Whether enough of the file system is free. It is looked up whenever bytes were synchronized.
+    pub(crate) fn leaves_room(&self) -> bool {
+        self.synced != self.written || has_room(&self.target, 0)
+    }
+
     /// Where the download can be resumed.
     pub(crate) fn resume(&self) -> Option<Resume> {
         let validator = self.validator.clone().filter(|_| self.written > 0)?;
@@ -77,12 +95,14 @@ impl Partial {
         self.file.read_at(buffer, offset).map_err(|error| failed("read", &self.path, error))
     }
 
-    /// Prepares for bytes from an offset on, which is the end of what is there, or the start of the file.
+    /// Prepares for bytes from an offset on, which is within what is there.
     pub(crate) fn begin(&mut self, start: u64, validator: Option<&Validator>) -> Result<(), DownloadError> {
         if start == 0 {
             self.clear()?;
         }
         self.validator = validator.cloned();
+        self.written = start;
+        self.synced = self.synced.min(start);
         self.file.seek(SeekFrom::Start(start)).map(drop).map_err(|error| failed("write", &self.path, error))
     }
 
@@ -149,6 +169,26 @@ impl Partial {
             _ => Ok(()),
         }
     }
+}
+
+/// Removes what is beside a target, where there is any.
+pub(crate) fn remove(target: &Path) -> Result<(), DownloadError> {
+    for ending in ["download-state", "download"] {
+        let path = beside(target, ending)?;
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed("remove", &path, error)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether the file system beside a target has so many bytes, and enough besides. Where that cannot be known, it has not.
+pub(crate) fn has_room(target: &Path, bytes: u64) -> bool {
+    rustix::fs::statvfs(directory(target)).is_ok_and(|space| {
+        let free = space.f_bavail.saturating_mul(space.f_frsize);
+        free.saturating_sub(bytes) >= space.f_blocks.saturating_mul(space.f_frsize) / LEAST_FREE
+    })
 }
 
 /// Opens the file and locks it. Another process may rename or remove it between the two, and it must not be written to then.

@@ -10,6 +10,8 @@ pub struct Policy {
     pub hosts: Vec<String>,
     /// Whether hosts in private networks, and this machine itself, may be asked.
     pub allow_private_networks: bool,
+    /// Those of the hosts that may be in private networks where not all may, written as in [`Policy::hosts`].
+    pub private_hosts: Vec<String>,
     /// Certificates of authorities that are trusted besides those of the system, each text as PEM.
     pub root_certificates: Vec<String>,
     /// Most bytes of one download.
@@ -27,6 +29,7 @@ impl Default for Policy {
         Self {
             hosts: Vec::new(),
             allow_private_networks: false,
+            private_hosts: Vec::new(),
             root_certificates: Vec::new(),
             max_bytes: 5 << 40,
             connections_per_host: 4,

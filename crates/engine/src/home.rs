@@ -15,6 +15,7 @@ use strongroom_storage::{Key, Store};
 use crate::EngineError;
 use crate::access::{Admission, Availability, StoreAccess, StoreState, by_name};
 use crate::arks::Ezid;
+use crate::downloads::Downloads;
 use crate::identification::Identifiers;
 use crate::journal::{self, JournalEntry};
 use crate::places;
@@ -58,8 +59,8 @@ pub struct Home {
     pub(crate) marks: Marks,
     /// The tasks that run in this process.
     pub(crate) running: Arc<RunningTasks>,
-    /// What downloads packages, made when one is first needed.
-    downloads: OnceLock<strongroom_download::Client>,
+    /// What downloads packages.
+    pub downloads: Downloads,
     /// What registers ARKs, made when it is first needed.
     ezid: OnceLock<Option<Ezid>>,
 }
@@ -142,18 +143,7 @@ impl Home {
 
     /// What downloads packages, from the hosts that the settings allow.
     pub(crate) fn downloads(&self) -> Result<&strongroom_download::Client, EngineError> {
-        if let Some(client) = self.downloads.get() {
-            return Ok(client);
-        }
-        let ingest = &self.settings.ingest;
-        let policy = strongroom_download::Policy {
-            hosts: ingest.url_hosts.clone(),
-            allow_private_networks: ingest.allow_private_addresses,
-            ..strongroom_download::Policy::default()
-        };
-        let client = strongroom_download::Client::new(policy)
-            .map_err(|error| EngineError::Settings(format!("downloads are not possible: {error}")))?;
-        Ok(self.downloads.get_or_init(|| client))
+        self.downloads.client()
     }
 
     /// What registers ARKs; none where the settings name no account at EZID.
@@ -163,12 +153,6 @@ impl Home {
             let _ = self.ezid.set(Ezid::of(&self.settings.identifiers)?);
         }
         Ok(self.ezid.get().and_then(Option::as_ref))
-    }
-
-    /// Downloads packages by this client from now on, whose policy is not that of the settings. False where packages were downloaded
-    /// before: then nothing changes.
-    pub fn download_with(&self, client: strongroom_download::Client) -> bool {
-        self.downloads.set(client).is_ok()
     }
 
     /// The registered workflows.
@@ -318,6 +302,7 @@ impl Home {
         let identifiers = Identifiers::default();
         let marks = Marks::default();
         let directory = directory.to_owned();
+        let downloads = Downloads::of(&settings.ingest);
         let workflows = Arc::new(Workflows::standard());
         let staging_limits = StagingLimits::of(&settings);
         let home = Self {
@@ -334,7 +319,7 @@ impl Home {
             checked_roots: Mutex::default(),
             compared_at: Mutex::new(None),
             marks,
-            downloads: OnceLock::new(),
+            downloads,
             ezid: OnceLock::new(),
             running: Arc::default(),
         };

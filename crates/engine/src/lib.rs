@@ -8,6 +8,7 @@ pub mod backfill;
 pub mod background;
 mod content_name;
 mod crash;
+mod downloads;
 mod error;
 pub mod event;
 pub mod export;
@@ -46,6 +47,7 @@ pub use access::{Availability, StoreAccess, StoreState};
 #[cfg(feature = "failpoints")]
 pub use crash::arm_crash_points;
 pub(crate) use crash::{altered, crash_point};
+pub use downloads::Downloads;
 pub use error::{EngineError, chain, without_system_codes};
 pub use home::{Home, NamedStore, Roles};
 pub use strongroom_registry::counted;

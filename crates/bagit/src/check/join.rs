@@ -10,7 +10,7 @@ use strongroom_listing::Sorted;
 
 use super::record::{FETCH, Listing, unpack_fact};
 use super::survey::Survey;
-use super::{Check, CheckLevel, FileFact, source_file};
+use super::{Check, CheckLevel, FetchEntry, FileFact, source_file};
 use crate::codes::{self, Rule};
 use crate::declaration::Version;
 use crate::error::BagError;
@@ -199,7 +199,7 @@ impl Join<'_, '_> {
         missing.dedup();
         for target in missing {
             if let Target::Missing(path) = target {
-                self.missing(path, &|source| of(target, source));
+                self.missing(path, &|source| of(target, source))?;
             }
         }
         Ok(())
@@ -302,6 +302,7 @@ impl Join<'_, '_> {
                 let message = format!("fetch.txt states {length} bytes, and the file has {}", file.size);
                 self.say(codes::FETCH_LENGTH_MISMATCH, message, fetch);
             }
+            self.show_entry(&file.path, true, fetch, listing)?;
         }
         if file.path.starts_with(PAYLOAD) {
             self.payload_coverage(file, listing);
@@ -404,7 +405,7 @@ impl Join<'_, '_> {
     }
 
     /// Applies the rules about a file that is listed and not there.
-    fn missing<'l>(&mut self, path: &str, listing: &dyn Fn(u8) -> Option<&'l Listing>) {
+    fn missing<'l>(&mut self, path: &str, listing: &dyn Fn(u8) -> Option<&'l Listing>) -> Result<(), BagError> {
         let is_payload = (0..self.manifests.len() as u8)
             .any(|number| self.kind(number) == Some(ManifestKind::Payload) && listing(number).is_some());
         if is_payload {
@@ -413,7 +414,7 @@ impl Join<'_, '_> {
         if let Some(fetch) = listing(FETCH) {
             self.fetch_coverage(fetch, listing);
             self.say(codes::FETCH_PENDING, "the file has not been fetched yet", fetch);
-            return;
+            return self.show_entry(path, false, fetch, listing);
         }
         for listing in (0..self.manifests.len() as u8).filter_map(listing) {
             let message = if path == listing.path {
@@ -423,5 +424,26 @@ impl Join<'_, '_> {
             };
             self.say(codes::MANIFEST_FILE_MISSING, message, listing);
         }
+        Ok(())
+    }
+
+    /// Shows a file that `fetch.txt` names, with the digests that the payload manifests state of it.
+    fn show_entry<'l>(
+        &self,
+        path: &str,
+        is_present: bool,
+        fetch: &Listing,
+        listing: &dyn Fn(u8) -> Option<&'l Listing>,
+    ) -> Result<(), BagError> {
+        let digest = |number: u8| Some((self.manifests.get(usize::from(number))?.algorithm?, listing(number)?.digest?));
+        let entry = FetchEntry {
+            path: path.to_owned(),
+            line: fetch.line,
+            url: fetch.url.clone().unwrap_or_default(),
+            length: fetch.length,
+            digests: self.numbers(ManifestKind::Payload).filter_map(digest).collect(),
+            is_present,
+        };
+        (self.check.entries.borrow_mut())(entry)
     }
 }

@@ -117,7 +117,7 @@ fn read_manifest(
             }
             _ => {}
         }
-        push(sorter, &Listing { source: number, line, digest: parsed.digest, length: None, path: listed })
+        push(sorter, &Listing { source: number, line, digest: parsed.digest, length: None, url: None, path: listed })
     })
 }
 
@@ -143,7 +143,8 @@ fn read_fetch(check: &Check<'_>, charset: Charset, version: Version, sorter: &mu
             about(codes::FETCH_TAG_FILE, "only payload files may be fetched".to_owned());
             return Ok(());
         }
-        push(sorter, &Listing { source: FETCH_SOURCE, line, digest: None, length: parsed.length, path: listed })
+        let (length, url) = (parsed.length, Some(parsed.url));
+        push(sorter, &Listing { source: FETCH_SOURCE, line, digest: None, length, url, path: listed })
     })
 }
 

@@ -14,12 +14,12 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use strongroom_digest::{Algorithm, Digest, Progress};
+use strongroom_digest::{Algorithm, Digest, DigestSet, Progress};
 
 use crate::codes;
 use crate::declaration::{self, Declaration, Version, shorten};
 use crate::error::BagError;
-use crate::manifest::{ManifestKind, ManifestName, PAYLOAD};
+use crate::manifest::{FETCH, ManifestKind, ManifestName, PAYLOAD};
 use crate::problem::{Problem, Severity, Verdict};
 use crate::profile::{BagFacts, Profile, TagFact};
 use crate::report::{Collector, ProfileReason, Report};
@@ -135,7 +135,57 @@ pub struct CheckOptions {
 /// Checks a bag by what a scan has seen. Trouble with the evidence is an error; all that is wrong with the bag is in the
 /// report.
 pub fn check(evidence: &dyn Evidence, scan: &Scan, options: &CheckOptions) -> Result<Report, BagError> {
+    check_with_entries(evidence, scan, options, &mut |_| Ok(()))
+}
+
+/// A file that `fetch.txt` names (RFC 8493 section 2.2.3): below `data/`, by a safe path, each once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchEntry {
+    /// The path of the file, decoded, as [`crate::BagFile::path`] has it.
+    pub path: String,
+    /// The line of `fetch.txt`, from 1.
+    pub line: u64,
+    /// Where the file is.
+    pub url: String,
+    /// Its length in bytes, where stated.
+    pub length: Option<u64>,
+    /// What the payload manifests state of it.
+    pub digests: DigestSet,
+    /// Whether the bag has the file already.
+    pub is_present: bool,
+}
+
+impl FetchEntry {
+    /// The problem that the file could not be had, for this reason.
+    pub fn failure(&self, reason: impl Into<String>) -> Problem {
+        self.problem(codes::FETCH_FAILED, reason)
+    }
+
+    /// The problem that the file need not be fetched. One stands for all such files of a bag, and `others` is how many more there are.
+    pub fn presence(&self, others: u64) -> Problem {
+        let more =
+            if others == 0 { String::new() } else { format!(", as are {others} more files that fetch.txt names") };
+        self.problem(codes::FETCH_PRESENT, format!("the file is in the bag, and is not fetched{more}"))
+    }
+
+    fn problem(&self, rule: codes::Rule, message: impl Into<String>) -> Problem {
+        rule.problem(message).in_file(FETCH).at_line(self.line).about(self.path.as_str())
+    }
+}
+
+/// What is shown each file that `fetch.txt` names.
+pub type FetchEntries<'e> = &'e mut dyn FnMut(FetchEntry) -> Result<(), BagError>;
+
+/// As [`check`], and shows each file that `fetch.txt` names, in the order of their paths. Where the report
+/// [lacks only fetched files](Report::lacks_only_fetched_files), they are what makes the bag complete.
+pub fn check_with_entries(
+    evidence: &dyn Evidence,
+    scan: &Scan,
+    options: &CheckOptions,
+    entries: FetchEntries<'_>,
+) -> Result<Report, BagError> {
     let check = Check {
+        entries: RefCell::new(entries),
         evidence,
         scan,
         options,
@@ -163,6 +213,7 @@ struct Check<'c> {
     problems: RefCell<Collector>,
     tags: Vec<Tag>,
     tag_bytes: usize,
+    entries: RefCell<FetchEntries<'c>>,
 }
 
 impl Check<'_> {

@@ -69,6 +69,8 @@ pub(crate) struct Listing {
     pub(crate) digest: Option<Digest>,
     /// The length, in `fetch.txt`.
     pub(crate) length: Option<u64>,
+    /// The URL, in `fetch.txt`.
+    pub(crate) url: Option<String>,
     /// The path as listed.
     pub(crate) path: String,
 }
@@ -90,6 +92,10 @@ impl Listing {
         if let Some(length) = self.length {
             packed.extend_from_slice(&length.to_le_bytes());
         }
+        // A line is far shorter than 4 GiB.
+        let url = self.url.as_deref().unwrap_or_default();
+        packed.extend_from_slice(&u32::try_from(url.len()).unwrap_or_default().to_le_bytes());
+        packed.extend_from_slice(url.as_bytes());
         if self.path != key {
             packed.extend_from_slice(self.path.as_bytes());
         }
@@ -107,8 +113,11 @@ impl Listing {
         };
         let [has_length] = take(packed)?;
         let length = if has_length == 1 { Some(u64::from_le_bytes(take(packed)?)) } else { None };
+        let url_length = u32::from_le_bytes(take(packed)?);
+        let url = String::from_utf8(take_slice(packed, usize::try_from(url_length).ok()?)?.to_vec()).ok()?;
+        let url = Some(url).filter(|url| !url.is_empty());
         let path = if packed.is_empty() { key } else { packed };
-        Some(Self { source, line, digest, length, path: String::from_utf8(path.to_vec()).ok()? })
+        Some(Self { source, line, digest, length, url, path: String::from_utf8(path.to_vec()).ok()? })
     }
 }
 
@@ -122,8 +131,8 @@ mod tests {
         let fact = FileFact { path: "data/x".to_owned(), size: 7, digests: vec![(Algorithm::Md5, md5)] };
         assert_eq!(unpack_fact(b"data/x", &pack_fact(7, 9, fact.digests.clone(), "")), Some((fact.clone(), 9)));
         assert_eq!(unpack_fact(b"key", &pack_fact(7, 9, fact.digests.clone(), "data/x")), Some((fact, 9)));
-        for (digest, length) in [(Some(md5), None), (None, Some(12))] {
-            let listing = Listing { source: 3, line: 300, digest, length, path: "data/%25".to_owned() };
+        for (digest, length, url) in [(Some(md5), None, None), (None, Some(12), Some("http://h/a".to_owned()))] {
+            let listing = Listing { source: 3, line: 300, digest, length, url, path: "data/%25".to_owned() };
             assert_eq!(Listing::unpack(b"data/%", &listing.pack("data/%")), Some(listing.clone()));
             assert_eq!(Listing::unpack(b"data/%25", &listing.pack("data/%25")), Some(listing));
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use strongroom_bagit::fetch::{FetchError, FetchOutcome, complete};
+use strongroom_bagit::fetch::{FetchError, FetchOutcome, complete, read_list};
 use strongroom_bagit::{CheckOptions, Verdict, validate};
 use strongroom_download::{Client, DownloadError, Policy};
 use strongroom_web_double::{Behaviour, WebDouble};
@@ -106,4 +106,33 @@ fn a_broken_connection_does_not_fail_a_file() {
     let (_keep, bag) = holey(&format!("{} 5 data/a.txt\n", web.url("/a")));
     assert_eq!(outcomes(&bag, local(&web)), (true, vec!["data/a.txt fetched 5".to_owned()]));
     assert_eq!(std::fs::read(bag.join("data/a.txt")).unwrap(), b"alpha");
+}
+
+#[test]
+fn only_a_bag_that_lacks_nothing_else_lacks_only_fetched_files() {
+    let fetch = "http://h/a - data/a.txt\n";
+    let bag = Bag::plain().without("data/a.txt").with("fetch.txt", fetch).sealed();
+    let report = bag.judge();
+    assert!(report.lacks_fetched_files() && report.lacks_only_fetched_files(), "{:?}", report.problems);
+    let other = bag.without("data/sub/b.txt").judge();
+    assert!(other.lacks_fetched_files() && !other.lacks_only_fetched_files(), "{:?}", other.problems);
+    let whole = Bag::plain().with("fetch.txt", fetch).sealed().judge();
+    assert!(!whole.lacks_fetched_files() && !whole.lacks_only_fetched_files(), "{:?}", whole.problems);
+}
+
+#[test]
+fn a_list_is_read_with_the_paths_that_files_of_the_bag_have() {
+    let list = "http://h/a 5 data/a%25b.txt\n\nno line\nhttp://h/x - ../evil\nhttp://h/y - bag-info.txt\nhttp://h/b\t-\t./data/c d\n";
+    for (version, first) in [("1.0", "data/a%b.txt"), ("0.97", "data/a%25b.txt")] {
+        let declaration = format!("BagIt-Version: {version}\nTag-File-Character-Encoding: UTF-8\n");
+        let mut found = Vec::new();
+        read_list(&mut declaration.as_bytes(), Box::new(list.as_bytes()), &mut |line, path| {
+            found.push((line.url, line.length, path.to_owned()));
+        })
+        .unwrap();
+        let expected = [("http://h/a", Some(5), first), ("http://h/b", None, "data/c d")];
+        assert_eq!(found, expected.map(|(url, length, path)| (url.to_owned(), length, path.to_owned())), "{version}");
+    }
+    let unknown = "BagIt-Version: 1.0\nTag-File-Character-Encoding: x-none\n";
+    assert!(read_list(&mut unknown.as_bytes(), Box::new(list.as_bytes()), &mut |_, _| {}).is_err());
 }

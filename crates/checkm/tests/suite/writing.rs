@@ -2,8 +2,7 @@
 
 use proptest::prelude::*;
 use strongroom_checkm::{
-    CheckmError, Checksum, ChecksumAlgorithm, Column, ManifestProfile, ManifestWriter, Mode, NewRow, ReadOptions,
-    Reader,
+    CheckmError, Checksum, Column, ManifestProfile, ManifestWriter, Mode, NewRow, ReadOptions, Reader,
 };
 use strongroom_digest::{Algorithm, Digest};
 
@@ -11,7 +10,7 @@ use crate::manifests::judge;
 
 const A: &str = "https://example.org/a.zip";
 
-fn checksum(algorithm: ChecksumAlgorithm) -> Checksum {
+fn checksum(algorithm: Algorithm) -> Checksum {
     Checksum::new(algorithm, Digest::from_bytes(&vec![0xA7; algorithm.length()]).unwrap()).unwrap()
 }
 
@@ -23,7 +22,7 @@ fn a_manifest_of_every_profile_is_read_back() {
         let url = if profile == ManifestProfile::Batch { "https://example.org/a.checkm" } else { A };
         writer.row(&NewRow::new(url)).unwrap();
         let name = if profile == ManifestProfile::Batch { " b|c.checkm" } else { " b|c.zip" };
-        let mut row = NewRow::new(A).size(0).checksum(checksum(ChecksumAlgorithm::Adler32));
+        let mut row = NewRow::new(A).size(0).checksum(checksum(Algorithm::Adler32));
         row = row.text(Column::FileName, name).text(Column::FileLastModified, "2009-09-01");
         if profile.is_batch() {
             row = row.text(Column::Rights, "a; b|").text(Column::Subject, "c; d").text(Column::Subject, " e ");
@@ -36,7 +35,7 @@ fn a_manifest_of_every_profile_is_read_back() {
         reader.next_row(&mut |_| {}).unwrap().unwrap();
         let row = reader.next_row(&mut |_| {}).unwrap().unwrap();
         assert_eq!((row.file_name(), row.size(), row.modified()), (name, Some(0), Some("2009-09-01")));
-        assert_eq!(row.checksum(), Some(checksum(ChecksumAlgorithm::Adler32)));
+        assert_eq!(row.checksum(), Some(checksum(Algorithm::Adler32)));
         if profile.is_batch() {
             assert_eq!(row.text(Column::Rights).as_deref(), Some("a; b|"));
             assert_eq!(row.values(Column::Subject), ["c; d", " e "]);
@@ -104,11 +103,11 @@ proptest! {
     ) {
         let algorithm = algorithm.map(|at| {
             [
-                ChecksumAlgorithm::Crc32,
-                ChecksumAlgorithm::Md2,
-                ChecksumAlgorithm::Computed(Algorithm::Md5),
-                ChecksumAlgorithm::Computed(Algorithm::Sha256),
-                ChecksumAlgorithm::Computed(Algorithm::Sha512),
+                Algorithm::Crc32,
+                Algorithm::Md2,
+                Algorithm::Md5,
+                Algorithm::Sha256,
+                Algorithm::Sha512,
             ][at]
         });
         let url = format!("https://example.org/{path}");

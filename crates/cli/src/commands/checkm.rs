@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 use clap::{Args, Subcommand, ValueEnum};
 use strongroom_bagit::{BagError, Source};
 use strongroom_checkm::{
-    CODES, CheckmError, Checksum, ChecksumAlgorithm, Column, Limits, ManifestProfile, ManifestWriter, Mode, NewRow,
-    Problem, ReadOptions, Report, Severity, ValidateOptions, Verdict, encode_url_path, validate,
+    CODES, CheckmError, Checksum, Column, Limits, ManifestProfile, ManifestWriter, Mode, NewRow, Problem, ReadOptions,
+    Report, Severity, ValidateOptions, Verdict, encode_url_path, validate,
 };
 use strongroom_digest::{Algorithm, hash_reader};
 use tempfile::NamedTempFile;
@@ -317,9 +317,7 @@ fn write_row(
     let url = format!("{}{separator}{}", command.url, encode_url_path(path));
     let mut row = NewRow::new(&url).size(bytes).text(Column::FileName, path);
     let digest = digests.get(command.algorithm);
-    if let Some(checksum) =
-        digest.and_then(|digest| Checksum::new(ChecksumAlgorithm::Computed(command.algorithm), digest))
-    {
+    if let Some(checksum) = digest.and_then(|digest| Checksum::new(command.algorithm, digest)) {
         row = row.checksum(checksum);
     }
     writer.row(&row).map_err(|error| Failure::from(error).next("correct --url, or rename the file"))

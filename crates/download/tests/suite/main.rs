@@ -2,6 +2,7 @@
 
 mod cuts;
 mod files;
+mod kept;
 mod parallel;
 mod policy;
 mod probe;

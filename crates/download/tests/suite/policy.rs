@@ -1,5 +1,8 @@
 //! What may be asked for: hosts, addresses, redirects and certificates.
 
+use std::io::ErrorKind;
+use std::net::TcpListener;
+
 use strongroom_download::{Client, DownloadError, Expected, Policy, Supervision};
 use strongroom_web_double::{Behaviour, Certificate, WebDouble};
 
@@ -65,11 +68,83 @@ fn redirects_are_followed_up_to_five_and_judged() {
     assert!(!error.to_string().contains("user:secret"), "{error}");
 }
 
+/// A listener of a private address, which is never connected to.
+fn unused(address: &str) -> TcpListener {
+    let listener = TcpListener::bind(address).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    listener
+}
+
 #[test]
-fn a_redirect_to_a_private_address_is_refused_like_the_address_itself() {
+fn a_redirect_from_an_allowed_private_host_to_another_private_address_is_refused_without_a_connection() {
     let web = WebDouble::start();
-    web.on("/f", Behaviour::RedirectTo("http://169.254.169.254/latest/meta-data".into()));
-    assert_eq!(outcome(policy(&web), &web.url("/f")), "refused");
+    let others = [unused("127.0.0.2:0"), unused("[::1]:0")];
+    let [other, other_v6] = [&others[0], &others[1]].map(|listener| listener.local_addr().unwrap());
+    let targets = [
+        // Addresses, as they are and as URLs can write them.
+        other.to_string(),
+        other_v6.to_string(),
+        "10.1.2.3".to_owned(),
+        "169.254.169.254".to_owned(),
+        "[fd00:ec2::254]".to_owned(),
+        "[::ffff:10.1.2.3]".to_owned(),
+        format!("[::ffff:127.0.0.2]:{}", other.port()),
+        format!("[::ffff:7f00:2]:{}", other.port()),
+        format!("0x7f000002:{}", other.port()),
+        format!("127.2:{}", other.port()),
+        // A name that resolves to private addresses, those of the server that redirects among them.
+        format!("localhost:{}", other_v6.port()),
+        format!("localhost:{}", web.authority().rsplit_once(':').unwrap().1),
+    ];
+    for target in targets {
+        let url = format!("http://{target}/secret");
+        let named = url::Url::parse(&url).unwrap();
+        let port = named.port().map(|port| format!(":{port}")).unwrap_or_default();
+        let authority = format!("{}{port}", named.host_str().unwrap());
+        web.mend("/f");
+        web.on("/f", Behaviour::RedirectTo(url));
+        // Its host is allowed; its address is not.
+        let policy = Policy {
+            hosts: vec![web.authority(), authority],
+            allow_private_networks: false,
+            private_hosts: vec![web.authority()],
+            ..policy(&web)
+        };
+        let client = Client::new(policy).unwrap();
+        let opened = read(&client, &web.url("/f"), &Expected::default()).unwrap_err();
+        let probed = client.probe(&web.url("/f"), &Supervision::default()).unwrap_err();
+        for error in [opened, probed] {
+            let DownloadError::Refused { reason, .. } = &error else { panic!("{target}: {error:?}") };
+            assert_eq!(reason, "its host has no address in a public network", "{target}");
+            assert!(!error.is_transient());
+        }
+    }
+    for listener in others {
+        let connection = listener.accept();
+        assert!(connection.as_ref().is_err_and(|error| error.kind() == ErrorKind::WouldBlock), "{connection:?}");
+    }
+    assert!(web.requests().iter().all(|request| request.path == "/f"), "{:?}", web.requests());
+}
+
+#[test]
+fn a_private_host_is_allowed_by_name_and_port_and_only_where_it_is_among_the_hosts() {
+    let web = serving(b"alpha", &[]);
+    let port = web.authority().rsplit_once(':').unwrap().1.to_owned();
+    let with = |private: &str| Policy {
+        allow_private_networks: false,
+        private_hosts: vec![private.to_owned()],
+        ..policy(&web)
+    };
+    for (private, expected) in [
+        (web.authority(), "read 5"),
+        ("127.0.0.1".to_owned(), "refused"),
+        ("127.0.0.1:1".to_owned(), "refused"),
+        (format!("localhost:{port}"), "refused"),
+        (String::new(), "refused"),
+    ] {
+        assert_eq!(outcome(with(&private), &web.url("/f")), expected, "{private}");
+    }
+    assert_eq!(outcome(Policy { hosts: Vec::new(), ..with(&web.authority()) }, &web.url("/f")), "refused");
 }
 
 #[test]

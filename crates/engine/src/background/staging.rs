@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::BackgroundTask;
-use crate::ingest::{sweep_assemblies, sweep_staging};
+use crate::ingest::{sweep_assemblies, sweep_downloads, sweep_staging};
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home};
 
@@ -17,5 +17,6 @@ pub(super) const TASK: BackgroundTask = BackgroundTask { name: NAME, every: |_| 
 fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     let removed = sweep_staging(home, stop)?;
     sweep_assemblies(home, stop)?;
+    let removed = removed + sweep_downloads(home)?;
     Ok(format!("{removed} leftovers removed from staging"))
 }

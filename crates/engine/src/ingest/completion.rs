@@ -6,7 +6,8 @@ use std::collections::HashSet;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
-use strongroom_digest::{Algorithm, Digest, hash_reader};
+use strongroom_bagit::fetch::read_list;
+use strongroom_digest::{Algorithm, Digest, DigestSet, hash_reader};
 use strongroom_ocfl::{OcflError, VersionAssembly};
 use strongroom_registry::copies::{self, PendingCopy};
 use strongroom_registry::interim;
@@ -17,7 +18,7 @@ use strongroom_storage::{StorageError, Store};
 use super::deposit::DepositOptions;
 use super::intake::{PackageSource, bag_trouble, package_source};
 use super::kind::DepositKind;
-use super::manifest;
+use super::manifest::{self, FileRow, FileRows, NextRow};
 use super::stages::verify::{name_of, prove_rest};
 use super::stages::write::{assembly, class_of, record_again, staged_record};
 use super::staging;
@@ -28,6 +29,9 @@ use crate::workflow::{StageContext, StageError};
 
 /// Contents looked up at once, and most of those missing that are reported at once.
 const CONTENTS_AT_ONCE: usize = 1_000;
+
+/// Most bytes of a `fetch.txt` that are read again.
+const LONGEST_LIST: u64 = 1 << 30;
 
 /// The first contents of a version that a store does not show under the version's identifier with their size; none where
 /// it shows them all.
@@ -241,11 +245,23 @@ impl Making<'_, '_, '_> {
         }
         let package = payload.open(self.context, &options)?;
         let mut failure = None;
+        let mut list = FetchList::default();
         let scanned = package.scan(&mut |_| Ok(()), &mut |entry, bytes| {
-            if !sizes.contains(&entry.size) || failure.is_some() {
+            if failure.is_some() {
                 return Ok(());
             }
-            self.put_if_lost(left, bytes).or_else(|error| match error {
+            let kept = if options.kind() == DepositKind::Bag { list.keeps(&entry.path) } else { None };
+            if !sizes.contains(&entry.size) && kept.is_none() {
+                return Ok(());
+            }
+            let put = match kept {
+                Some(kept) => {
+                    bytes.take(LONGEST_LIST).read_to_end(kept)?;
+                    self.put_if_lost(left, &mut kept.as_slice())
+                }
+                None => self.put_if_lost(left, bytes),
+            };
+            put.or_else(|error| match error {
                 Trouble::Reading(error) => Err(error),
                 Trouble::Store(error) => {
                     failure = Some(error);
@@ -258,9 +274,15 @@ impl Making<'_, '_, '_> {
         }
         self.context.task.check_lease()?;
         match scanned {
-            Ok(scanned) => scanned.map(drop).map_err(|error| only_for_now(bag_trouble(error))),
-            Err(error) => Err(only_for_now(error)),
+            Ok(scanned) => scanned.map(drop).map_err(|error| only_for_now(bag_trouble(error)))?,
+            Err(error) => return Err(only_for_now(error)),
         }
+        if left.is_empty() || !list.is_there() {
+            return Ok(());
+        }
+        let mut rows =
+            list.rows().map_err(|error| StageError::Transient(format!("could not read fetch.txt: {error}")))?;
+        self.by_download(left, &sizes, &mut || Ok(rows.pop()))
     }
 
     /// Downloads the files of a manifest that have one of these sizes once more.
@@ -272,10 +294,22 @@ impl Making<'_, '_, '_> {
     ) -> Result<(), StageError> {
         let options = DepositOptions::of(self.context.item)?;
         let (mut list, _) = manifest::spool(self.context, payload, &options).map_err(only_for_now)?;
+        let mut rows = FileRows::new(&mut list)?;
+        self.by_download(left, sizes, &mut || rows.next_row())
+    }
+
+    /// Downloads those files of a list once more that have one of these sizes.
+    fn by_download(
+        &self,
+        left: &mut Vec<PendingCopy>,
+        sizes: &HashSet<u64>,
+        next_row: NextRow<'_>,
+    ) -> Result<(), StageError> {
         let item = self.context.item.id;
         manifest::download_all(
             self.context,
-            &mut list,
+            next_row,
+            None,
             &mut |row| {
                 let known = self.context.registry().read(|tx| interim::file(tx, item, &row.path))?;
                 Ok(known.is_some_and(|file| sizes.contains(&file.size)))
@@ -308,6 +342,38 @@ impl Making<'_, '_, '_> {
             left.push(content);
         }
         Ok(())
+    }
+}
+
+/// The tag files of a bag that say which files were fetched for it.
+#[derive(Default)]
+struct FetchList {
+    declaration: Vec<u8>,
+    list: Vec<u8>,
+}
+
+impl FetchList {
+    /// Where a file of the bag is kept, if it is one of the two.
+    fn keeps(&mut self, path: &str) -> Option<&mut Vec<u8>> {
+        match path {
+            "bagit.txt" => Some(&mut self.declaration),
+            "fetch.txt" => Some(&mut self.list),
+            _ => None,
+        }
+    }
+
+    fn is_there(&self) -> bool {
+        !self.list.is_empty()
+    }
+
+    fn rows(&self) -> io::Result<Vec<FileRow>> {
+        let mut rows = Vec::new();
+        read_list(&mut self.declaration.as_slice(), Box::new(self.list.as_slice()), &mut |entry, path| {
+            let (url, path) = (entry.url, path.to_owned());
+            let line = rows.len() as u64 + 1;
+            rows.push(FileRow { line, url, path, size: entry.length, digests: DigestSet::default(), modified: None });
+        })?;
+        Ok(rows)
     }
 }
 

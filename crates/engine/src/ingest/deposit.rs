@@ -140,9 +140,6 @@ pub(crate) struct DepositOptions {
     /// The name of a single file in the object, where it is not that of its source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) file_name: Option<String>,
-    /// The algorithm of a digest that is stated, and not computed here.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) unchecked_digest: Option<String>,
     /// The bytes that a package has that is a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) size: Option<u64>,
@@ -161,10 +158,7 @@ impl DepositOptions {
 
     /// Keeps the digest that a manifest states of the package.
     pub(crate) fn state_checksum(&mut self, checksum: Checksum) {
-        match checksum.algorithm().computed() {
-            Some(algorithm) => self.digest = Some((algorithm, checksum.value().to_hex())),
-            None => self.unchecked_digest = Some(checksum.algorithm().to_string()),
-        }
+        self.digest = Some((checksum.algorithm(), checksum.value().to_hex()));
     }
 
     /// What becomes of the files that the object has already.

@@ -3,19 +3,21 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use strongroom_checkm::{
-    Checksum, Column, Limits, ManifestProfile, Mode, Problem, ReadOptions, Reader, Severity, ValidateOptions, validate,
+    Column, Limits, ManifestProfile, Mode, Problem, ReadOptions, Reader, Severity, ValidateOptions, validate,
 };
-use strongroom_digest::{Algorithm, MultiHasher};
-use strongroom_download::{Client, DownloadError, Expected, Supervision};
+use strongroom_digest::{Algorithm, DigestSet, MultiHasher};
+use strongroom_download::{Body, DownloadError, Expected, KeptBody, Supervision};
 use strongroom_registry::items::ItemProblem;
 
 use super::deposit::DepositOptions;
 use super::intake::{Download, PackageSource, download_failure, unreadable};
+use super::kept_downloads;
 use super::stages::package::problem;
 use crate::runtime::TaskContext;
 use crate::workflow::{StageContext, StageError};
@@ -28,12 +30,14 @@ const CHUNK: usize = 256 << 10;
 const CHUNKS_AHEAD: usize = 4;
 /// How often it is asked whether to go on while a server is waited for.
 pub(super) const ASKED_EVERY: Duration = Duration::from_millis(500);
+/// Files up to this size are not kept on their way.
+const SMALL: u64 = 1 << 20;
 /// Most bytes of a manifest.
 const LARGEST: u64 = 1 << 30;
 /// Problems of a manifest that are kept.
 const MOST_PROBLEMS: usize = 1_000;
 
-/// A row of a manifest of files.
+/// A file that a list names: a row of a manifest of files, or a line of the `fetch.txt` of a bag.
 #[derive(Debug, Clone)]
 pub(crate) struct FileRow {
     /// The line, from 1.
@@ -42,7 +46,8 @@ pub(crate) struct FileRow {
     /// The path of the file in the object.
     pub(crate) path: String,
     pub(crate) size: Option<u64>,
-    pub(crate) checksum: Option<Checksum>,
+    /// What is stated of its bytes.
+    pub(crate) digests: DigestSet,
     pub(crate) modified: Option<jiff::Timestamp>,
 }
 
@@ -159,7 +164,7 @@ impl<'m> FileRows<'m> {
             url: row.url().to_owned(),
             path: row.file_name().to_owned(),
             size: row.size(),
-            checksum: row.checksum(),
+            digests: row.checksum().map(|stated| (stated.algorithm(), stated.value())).into_iter().collect(),
             modified: row.text(Column::FileLastModified).and_then(|text| timestamp(&text)),
         }))
     }
@@ -195,21 +200,35 @@ pub(crate) struct Downloading {
     has_ended: bool,
     failure: Option<StageError>,
     task: TaskContext,
+    /// Beside which path it is kept on its way.
+    kept: Option<PathBuf>,
     /// Dropped with the rest: then the thread stops.
     _is_wanted: Arc<()>,
 }
 
 impl Downloading {
     /// Begins a download in a thread of its own, which ends soon after this is dropped.
-    fn begin(context: &StageContext<'_>, row: FileRow) -> Result<Self, StageError> {
+    fn begin(context: &StageContext<'_>, row: FileRow, named: Option<&str>) -> Result<Self, StageError> {
         let client = context.home.downloads()?.clone();
+        // Where its size is stated and small, it is not kept anyway.
+        let is_kept = row.size.is_none_or(|size| size > SMALL);
+        let name = named.filter(|_| is_kept).map(|named| format!("{named}-{}", row.line));
+        let kept = name.map(|name| kept_downloads::path(context.home, context.item.id, &name));
+        let to_keep = kept.clone();
         let (to, parts) = sync_channel(CHUNKS_AHEAD);
         let is_wanted = Arc::new(());
         let watched = Arc::downgrade(&is_wanted);
         let (url, expected) = (row.url.clone(), expected_of(&row));
         std::thread::spawn(move || {
             let check = move || if watched.upgrade().is_some() { Ok(()) } else { Err("it is not needed any more") };
-            download(&client, &url, expected, Supervision::new(check), &to);
+            let supervision = Supervision::new(check);
+            let opened = match to_keep {
+                Some(kept) => {
+                    client.open_kept(&url, expected, supervision, &kept).map(|body| (body.size(), body.into()))
+                }
+                None => client.open(&url, expected, supervision).map(|body| (body.size(), body.into())),
+            };
+            download(&url, opened, &to);
         });
         Ok(Self {
             row,
@@ -219,6 +238,7 @@ impl Downloading {
             has_ended: false,
             failure: None,
             task: context.task.clone(),
+            kept,
             _is_wanted: is_wanted,
         })
     }
@@ -242,6 +262,14 @@ impl Downloading {
             if let Err(reason) = self.task.check() {
                 return Ok(Part::Failed(reason.into()));
             }
+        }
+    }
+
+    /// The file is where it is needed: removes what is kept of it.
+    pub(crate) fn forget(&self) {
+        if let Some(kept) = &self.kept {
+            // What is left of it is removed with the item.
+            let _ = strongroom_download::forget(kept);
         }
     }
 
@@ -276,27 +304,58 @@ impl Read for Downloading {
     }
 }
 
-/// What the manifest states of a file, as far as this program computes it.
+/// What the list states of a file.
 fn expected_of(row: &FileRow) -> Expected {
-    let digest = row.checksum.and_then(|stated| Some((stated.algorithm().computed()?, stated.value())));
-    Expected { size: row.size, digests: digest.into_iter().collect(), version: None }
+    Expected { size: row.size, digests: row.digests.clone(), version: None }
 }
 
-fn download(client: &Client, url: &str, expected: Expected, supervision: Supervision<'_>, to: &SyncSender<Part>) {
-    let mut body = match client.open(url, expected, supervision) {
-        Ok(body) => body,
+/// The bytes of a file, kept on their way or not.
+enum Bytes<'b> {
+    Kept(KeptBody<'b>),
+    Passing(Body<'b>),
+}
+
+impl<'b> From<KeptBody<'b>> for Bytes<'b> {
+    fn from(body: KeptBody<'b>) -> Self {
+        Self::Kept(body)
+    }
+}
+
+impl<'b> From<Body<'b>> for Bytes<'b> {
+    fn from(body: Body<'b>) -> Self {
+        Self::Passing(body)
+    }
+}
+
+impl Read for Bytes<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Kept(body) => body.read(buffer),
+            Self::Passing(body) => body.read(buffer),
+        }
+    }
+}
+
+fn download(url: &str, opened: Result<(Option<u64>, Bytes<'_>), DownloadError>, to: &SyncSender<Part>) {
+    let (size, mut body) = match opened {
+        Ok(opened) => opened,
         Err(error) => return drop(to.send(Part::Failed(download_failure(error)))),
     };
     // It is not needed any more where it cannot be sent.
-    if to.send(Part::Opened(body.size())).is_err() {
+    if to.send(Part::Opened(size)).is_err() {
         return;
     }
+    let mut received = 0;
     loop {
         let mut bytes = Vec::with_capacity(CHUNK);
         let read = (&mut body).take(CHUNK as u64).read_to_end(&mut bytes);
         let part = match read {
             Ok(0) => Part::End,
-            Ok(_) => Part::Bytes(bytes),
+            Ok(length) => {
+                kept_downloads::received(received, received + length as u64);
+                received += length as u64;
+                Part::Bytes(bytes)
+            }
             Err(error) => Part::Failed(match DownloadError::from_io(error) {
                 Ok(error) => download_failure(error),
                 Err(error) => StageError::Transient(format!("could not read {url}: {error}")),
@@ -309,22 +368,26 @@ fn download(client: &Client, url: &str, expected: Expected, supervision: Supervi
     }
 }
 
-/// Downloads the files of a manifest, several at a time, and shows them in the order of their rows. Each download is ahead by at most
-/// 1 MiB of what was shown. `wanted` says whether a row is to be downloaded.
+/// What gives the rows of a list, one after the other.
+pub(crate) type NextRow<'r> = &'r mut dyn FnMut() -> Result<Option<FileRow>, StageError>;
+
+/// Downloads the files of a list, several at a time, and shows them in the order of their rows. Each download is ahead by at most
+/// 1 MiB of what was shown. Large files are kept on their way by what is `named` and their line. `wanted` says whether a row is to be
+/// downloaded.
 pub(crate) fn download_all(
     context: &StageContext<'_>,
-    manifest: &mut File,
+    next_row: NextRow<'_>,
+    named: Option<&str>,
     wanted: &mut dyn FnMut(&FileRow) -> Result<bool, StageError>,
     show: &mut dyn FnMut(Downloading) -> Result<(), StageError>,
 ) -> Result<(), StageError> {
-    let mut rows = FileRows::new(manifest)?;
     let mut under_way: VecDeque<Downloading> = VecDeque::new();
     loop {
         while under_way.len() < AT_ONCE {
             context.task.check()?;
-            let Some(row) = rows.next_row()? else { break };
+            let Some(row) = next_row()? else { break };
             if wanted(&row)? {
-                under_way.push_back(Downloading::begin(context, row)?);
+                under_way.push_back(Downloading::begin(context, row, named)?);
             }
         }
         match under_way.pop_front() {

@@ -7,7 +7,6 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use strongroom_bagit::{BagFile, Serialization};
-use strongroom_checkm::Checksum;
 use strongroom_digest::{Algorithm, DigestSet, HashingReader, hash_reader};
 use strongroom_pronom::Observation;
 use strongroom_registry::interim::{self, InterimFile, StagingPlace, Totals};
@@ -99,6 +98,8 @@ pub(crate) struct Staging<'a, 'c> {
     prefix: String,
     /// Of the file taken last, from 1.
     number: u64,
+    /// What the key of the next file ends with, where that is not its number.
+    next_name: Option<String>,
     resumes: bool,
     presence: Presence,
     identifying: Identifying,
@@ -135,6 +136,7 @@ impl<'a, 'c> Staging<'a, 'c> {
             prefix,
             is_archive: form != Serialization::Directory,
             number: 0,
+            next_name: None,
             resumes: begun.totals.files > 0,
             presence: Presence::default(),
             identifying: identifying(context)?,
@@ -170,20 +172,16 @@ impl<'a, 'c> Staging<'a, 'c> {
     }
 
     /// Whether a file was staged before an interruption, and is still there. One that is counts.
-    pub(crate) fn is_staged(
-        &mut self,
-        path: &str,
-        size: Option<u64>,
-        checksum: Option<Checksum>,
-    ) -> Result<bool, StageError> {
+    pub(crate) fn is_staged(&mut self, path: &str, size: Option<u64>, stated: &DigestSet) -> Result<bool, StageError> {
         if !self.resumes {
             return Ok(false);
         }
         let known = self.context.registry().read(|tx| interim::file(tx, self.context.item.id, path))?;
         let Some(known) = known.filter(|known| size.is_none_or(|size| size == known.size)) else { return Ok(false) };
-        let stated =
-            checksum.and_then(|stated| Some((digest_of(&known.digests, stated.algorithm().computed()?)?, stated)));
-        let is_right = stated.is_none_or(|(found, stated)| found == stated.value());
+        // Those of other algorithms were compared when it was downloaded.
+        let mut stated = stated.iter();
+        let is_right =
+            stated.all(|(algorithm, stated)| digest_of(&known.digests, algorithm).is_none_or(|found| found == stated));
         let is_usable = is_right && Key::new(known.staging_key.as_str()).is_ok_and(|key| self.owns(&key));
         if !is_usable || !self.presence.of(self.context, &known)? {
             return Ok(false);
@@ -191,6 +189,32 @@ impl<'a, 'c> Staging<'a, 'c> {
         self.number += 1;
         self.bytes = self.bytes.saturating_add(known.size);
         Ok(true)
+    }
+
+    /// Names the key of the next file by its place in a list, so that another attempt, which stages fewer files before it, does not
+    /// write over what was recorded.
+    pub(crate) fn name_next(&mut self, name: String) {
+        self.next_name = Some(name);
+    }
+
+    /// Records what was taken until now.
+    pub(crate) fn flush(&mut self) -> Result<(), StageError> {
+        self.record()
+    }
+
+    /// Reserves space for so many bytes more. False, with what is needed in all, where there is none right now.
+    pub(crate) fn expect(&mut self, more: u64) -> Result<Result<(), u64>, StageError> {
+        let wanted = self.bytes.saturating_add(more);
+        if wanted <= self.reserved {
+            return Ok(Ok(()));
+        }
+        let bytes = std::mem::replace(&mut self.bytes, wanted);
+        let made = self.reserve_more();
+        self.bytes = bytes;
+        match made {
+            Err(_) if self.growth_refused => Ok(Err(wanted)),
+            made => made.map(Ok),
+        }
     }
 
     /// Reserves space for bytes that lie in a temporary file until their number is known.
@@ -265,8 +289,10 @@ impl<'a, 'c> Staging<'a, 'c> {
         if self.resumes && self.is_recorded(entry)? {
             return Ok(());
         }
+        let name = self.next_name.take().unwrap_or_else(|| self.number.to_string());
         let bytes = Interruptible::new(bytes, self.context.task);
-        let staged = if entry.size <= SMALL { self.pack(entry, bytes)? } else { self.put_alone(entry, bytes)? };
+        let staged =
+            if entry.size <= SMALL { self.pack(entry, &name, bytes)? } else { self.put_alone(entry, &name, bytes)? };
         let size = staged.size;
         let digests = recorded(&staged.digests)?;
         self.rows.push(InterimFile {
@@ -290,10 +316,10 @@ impl<'a, 'c> Staging<'a, 'c> {
         Ok(())
     }
 
-    fn pack(&mut self, entry: &BagFile, bytes: impl Read) -> Result<StagedFile, StageError> {
+    fn pack(&mut self, entry: &BagFile, name: &str, bytes: impl Read) -> Result<StagedFile, StageError> {
         if self.pack.is_empty() && self.rows.iter().all(|row| row.staging_key != self.pack_key) {
             // Named by its first file: a pack that was recorded before an interruption is never written over.
-            self.pack_key = format!("{}/pack-{}", self.prefix, self.number);
+            self.pack_key = format!("{}/pack-{name}", self.prefix);
         }
         let start = self.pack.len();
         bytes.take(SMALL + 1).read_to_end(&mut self.pack).map_err(|error| self.interruption(entry, &error))?;
@@ -308,8 +334,8 @@ impl<'a, 'c> Staging<'a, 'c> {
         Ok(StagedFile { key: self.pack_key.clone(), offset: start as u64, size, digests, format })
     }
 
-    fn put_alone(&self, entry: &BagFile, bytes: impl Read) -> Result<StagedFile, StageError> {
-        let key = Key::new(format!("{}/file-{}", self.prefix, self.number))?;
+    fn put_alone(&self, entry: &BagFile, name: &str, bytes: impl Read) -> Result<StagedFile, StageError> {
+        let key = Key::new(format!("{}/file-{name}", self.prefix))?;
         let mut passing = Observed {
             bytes: HashingReader::new(bytes, &Algorithm::RECORDED),
             observation: self.identifying.observe(&entry.path),

@@ -18,6 +18,7 @@ use strongroom_registry::{
 };
 use strongroom_storage::{Key, StorageError, Store};
 
+use super::kept_downloads;
 use crate::layout::version_number;
 use crate::logs::object_root;
 use crate::paging::pages;
@@ -80,6 +81,7 @@ fn sweep(home: &Home, id: ItemId) -> Result<(), StageError> {
         _ => {}
     }
     clear_staging(home, id, &authority)?;
+    kept_downloads::forget(home, id)?;
     let topics = home.registry.write(move |tx| {
         Authority::Ended(id).check(tx)?;
         let mut topics = leases::release_owner(tx, id.0)?;

@@ -168,6 +168,10 @@ sections! {
             "whether those hosts may have addresses of the local network or this machine";
         size_timeout: Duration = Is("\"5m\""), Kind::Duration,
             "how long servers are asked for the sizes of files that a manifest does not state; then the deposit is one of unknown size; 0s: they are not asked";
+        private_url_hosts: Vec<String> = Is("[]"), Kind::List,
+            "those of url_hosts that may have such addresses where not all may";
+        fetch_txt: bool = Is("false"), Kind::Flag,
+            "whether the files that the fetch.txt of a bag names are downloaded from those hosts; without it such a bag is incomplete";
     }
     IDENTIFIERS IdentifierSettings "identifiers" Plain "ARK identifiers of objects." {
         minter: MinterKind = Is("\"none\""), Kind::Choice(&["none", "noid", "ezid"]),

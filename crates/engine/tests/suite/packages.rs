@@ -2,6 +2,8 @@
 
 mod batches;
 mod cases;
+mod changing;
+mod fetching;
 mod hostile;
 mod identifiers;
 mod kinds;
@@ -9,6 +11,8 @@ mod manifests;
 mod misbehaving;
 mod modes;
 mod restoring;
+#[cfg(feature = "failpoints")]
+mod resuming;
 mod samples;
 mod sizes;
 mod space;

@@ -1,6 +1,7 @@
 //! Receiving: what depositors put into the stores is taken in once it no longer changes, once, and removed when it is kept.
 
 mod collections;
+mod fetching;
 mod keeping;
 mod lifetimes;
 mod listing;

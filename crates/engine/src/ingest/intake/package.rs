@@ -200,10 +200,18 @@ fn tree_state(path: &Path) -> Result<(u128, u64), StageError> {
     let (mut state, mut size) = (0_u128, 0_u64);
     let mut waiting = vec![path.to_owned()];
     while let Some(directory) = waiting.pop() {
-        for entry in fs::read_dir(&directory).map_err(|error| unreadable(&directory, &error))? {
+        let entries = match fs::read_dir(&directory) {
+            // It was there when the folder above it was listed, so that the state is another one than before.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && directory != path => continue,
+            entries => entries.map_err(|error| unreadable(&directory, &error))?,
+        };
+        for entry in entries {
             let entry = entry.map_err(|error| unreadable(&directory, &error))?;
             let place = entry.path();
-            let metadata = fs::symlink_metadata(&place).map_err(|error| unreadable(&place, &error))?;
+            let metadata = match fs::symlink_metadata(&place) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                metadata => metadata.map_err(|error| unreadable(&place, &error))?,
+            };
             let mut hasher = MultiHasher::new(&[Algorithm::Sha256]);
             hasher.update(place.as_os_str().as_encoded_bytes());
             hasher.update(format!(";{}", etag_of(&metadata)).as_bytes());

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use strongroom_bagit::{BagError, ManifestName, Serialization, SingleFile, Source};
 use strongroom_digest::DigestSet;
-use strongroom_download::{Body, DownloadError, Expected, Supervision};
+use strongroom_download::{DownloadError, Expected, Supervision};
 use url::Url;
 
 use super::Located;
@@ -13,6 +13,7 @@ use super::package::{OpenPackage, url_file_name};
 use crate::Home;
 use crate::error::chain;
 use crate::ingest::deposit::DepositOptions;
+use crate::ingest::kept_downloads;
 use crate::ingest::kind::{DepositKind, holds_bag, is_container_name};
 use crate::workflow::{StageContext, StageError};
 
@@ -37,7 +38,7 @@ pub(super) fn open(context: &StageContext<'_>, url: &Url, options: &DepositOptio
     };
     let digest = options.digest.as_ref().and_then(|(algorithm, hex)| Some((*algorithm, hex.parse().ok()?)));
     let expected = Expected { size: options.size, digests: digest.into_iter().collect::<DigestSet>(), version: None };
-    let download = Download::open(context, url.as_str(), expected)?;
+    let download = Download::open_kept(context, url.as_str(), expected)?;
     let failure = download.failure.clone();
     let source = if kind == DepositKind::File {
         let name = options.file_name.clone().unwrap_or(name).into_bytes();
@@ -94,25 +95,47 @@ fn begins_as_zipped_bag(bytes: &[u8]) -> bool {
 
 /// A download that keeps why it failed: what reads an archive does not pass on errors as they are.
 pub(crate) struct Download {
-    body: Body<'static>,
+    body: Box<dyn Read + Send>,
+    size: Option<u64>,
+    /// Bytes that were read of what is kept on its way.
+    received: Option<u64>,
     failure: DownloadFailure,
 }
 
 impl Download {
     pub(crate) fn open(context: &StageContext<'_>, url: &str, expected: Expected) -> Result<Self, StageError> {
         let body = context.home.downloads()?.open(url, expected, context.supervision()).map_err(failure)?;
-        Ok(Self { body, failure: DownloadFailure::default() })
+        Ok(Self::of(body.size(), Box::new(body)))
+    }
+
+    /// The package of the item, which is kept on its way.
+    fn open_kept(context: &StageContext<'_>, url: &str, expected: Expected) -> Result<Self, StageError> {
+        let kept = kept_downloads::path(context.home, context.item.id, "package");
+        let client = context.home.downloads()?;
+        let body = client.open_kept(url, expected, context.supervision(), &kept).map_err(failure)?;
+        Ok(Self { received: Some(0), ..Self::of(body.size(), Box::new(body)) })
+    }
+
+    fn of(size: Option<u64>, body: Box<dyn Read + Send>) -> Self {
+        Self { body, size, received: None, failure: DownloadFailure::default() }
     }
 
     /// Bytes, where the server says how many.
     pub(crate) fn size(&self) -> Option<u64> {
-        self.body.size()
+        self.size
     }
 }
 
 impl Read for Download {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.body.read(buffer).map_err(|error| match DownloadError::from_io(error) {
+        let read = self.body.read(buffer).inspect(|length| {
+            if let Some(before) = &mut self.received {
+                let received = *before + *length as u64;
+                kept_downloads::received(*before, received);
+                *before = received;
+            }
+        });
+        read.map_err(|error| match DownloadError::from_io(error) {
             Ok(error) => {
                 let shown = error.to_string();
                 self.failure.put(error);
@@ -142,7 +165,7 @@ impl DownloadFailure {
 pub(crate) fn failure(error: DownloadError) -> StageError {
     match error {
         DownloadError::Refused { .. } => StageError::fatal(format!(
-            "{error}; ingest.url_hosts in the settings allows hosts, ingest.allow_private_addresses those of private networks"
+            "{error}; ingest.url_hosts in the settings allows hosts, ingest.private_url_hosts or ingest.allow_private_addresses those of private networks"
         )),
         other if other.is_transient() => StageError::Transient(chain(&other)),
         other => StageError::fatal(chain(&other)),

@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom};
 
 use strongroom_bagit::{BagError, BagFile, Scan, Serialization};
 use strongroom_checkm::ManifestProfile;
@@ -15,12 +15,15 @@ use strongroom_registry::items::ItemProblem;
 use strongroom_registry::work;
 
 use super::provision::quota;
+use super::fetch_list;
+use super::listed::{Listed, stage_listed};
 use crate::crash_point;
 use crate::ingest::area::submission_row;
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::intake::{PackageSource, bag_trouble, check_unreplaced, package_source};
+use crate::ingest::kept_downloads;
 use crate::ingest::kind::DepositKind;
-use crate::ingest::manifest::{self, Downloading, FileRow};
+use crate::ingest::manifest::{self, FileRow, FileRows};
 use crate::ingest::staging::{Begun, Staged, Staging, Stopped, interruption};
 use crate::ingest::workflow::{PROVISION, restage};
 use crate::interruptible::Interruptible;
@@ -47,7 +50,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     }
     let begun = Begun::read(context)?;
     let mut totals = begun.totals;
-    if !begun.is_fetched {
+    if !begun.is_fetched || fetch_list::is_left(context)? {
         check_declared_digest(context, &payload, &options)?;
         let (scan, rows) = match take(context, &payload, &options, begun) {
             Ok(Taken::Whole(scan, staged)) => {
@@ -62,6 +65,9 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
                 if let PackageSource::ReceivingKey(_) = payload {
                     check_unreplaced(&payload, context.item.etag.as_deref(), &payload.locate(context.home)?)?;
                 }
+                if has_changed(context, &payload, &located.etag) {
+                    return start_over(context, &payload);
+                }
                 return Err(failure);
             }
         };
@@ -71,6 +77,8 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         if located_after.etag != located.etag {
             return start_over(context, &payload);
         }
+        // What cannot be removed now is removed with the item.
+        let _ = kept_downloads::forget(context.home, context.item.id);
         let text = serde_json::to_string(&scan)?;
         context.with_end(move |tx, claim| {
             if !rows.is_empty() {
@@ -89,12 +97,9 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
 
 /// The name of a manifest in a submission.
 const MANIFEST_NAME: &str = "manifest.checkm";
-/// Files of a manifest of which it is told why they cannot be had.
-const MOST_PROBLEMS: usize = 1_000;
-
 /// The fact that has the SHA-256 of the manifest that is fetched.
 const MANIFEST: &str = "manifest_sha256";
-/// The fact that has what is odd about a manifest.
+/// The fact that has what is odd about a manifest, or a `fetch.txt`.
 pub(super) const WARNINGS: &str = "manifest_warnings";
 
 /// How far reading the payload came.
@@ -117,8 +122,10 @@ fn take(
         return take_manifest(context, payload, options, begun);
     }
     let package = payload.open(context, options)?;
+    let mut has_list = false;
     let staging = RefCell::new(Staging::begin(context, package.source.serialization(), begun)?);
     let scanned = package.scan(&mut |bytes| staging.borrow_mut().spool(bytes), &mut |entry, bytes| {
+        has_list |= entry.path == fetch_list::NAME;
         staging.borrow_mut().take(entry, bytes)
     });
     let mut staging = staging.into_inner();
@@ -133,12 +140,19 @@ fn take(
     if let Some(failure) = failure {
         return Err(failure);
     }
-    let scan = match scanned {
+    let mut scan = match scanned {
         Err(BagError::Visit(error)) => return Err(StageError::Transient(error.to_string())),
         scanned => scanned.map_err(bag_trouble)?,
     };
     staging.release_spool()?;
-    Ok(Taken::Whole(scan, staging.end()?))
+    let staging = RefCell::new(staging);
+    if has_list
+        && options.kind() == DepositKind::Bag
+        && let Some(bytes) = fetch_list::complete(context, &staging, &mut scan)?
+    {
+        return Ok(Taken::NoRoom(bytes));
+    }
+    Ok(Taken::Whole(scan, staging.into_inner().end()?))
 }
 
 /// Takes the files that a manifest names into staging, and the manifest itself. Every file that cannot be had for good is told of.
@@ -154,59 +168,24 @@ fn take_manifest(
         Some(_) => {}
         None => context.set_fact(MANIFEST, &digest)?,
     }
-    let mut warnings = manifest::check(&mut list, Some(ManifestProfile::Object))?;
+    let warnings = manifest::check(&mut list, Some(ManifestProfile::Object))?;
     let staging = RefCell::new(Staging::begin(context, Serialization::Directory, begun)?);
-    let (mut problems, mut unchecked): (Vec<ItemProblem>, Vec<ItemProblem>) = Default::default();
-    let (mut files, mut bytes) = (0, 0);
     stage_list(&staging, &mut list)?;
-    let outcome = manifest::download_all(
-        context,
-        &mut list,
-        &mut |row| {
-            files += 1;
-            if let Some(stated) = row.checksum.filter(|stated| stated.algorithm().computed().is_none()) {
-                let text = format!("its {} is not compared: the algorithm is not computed here", stated.algorithm());
-                unchecked.push(ItemProblem {
-                    severity: "warning".into(),
-                    code: "package.digest_not_checked".into(),
-                    ..problem_of(row, text)
-                });
-                unchecked.truncate(MOST_PROBLEMS);
-            }
-            Ok(!staging.borrow_mut().is_staged(&row.path, row.size, row.checksum)?)
-        },
-        &mut |mut download| match stage_download(context, &mut staging.borrow_mut(), &mut download) {
-            Ok(size) => {
-                bytes += size;
-                Ok(())
-            }
-            Err(StageError::Fatal { note, .. }) if problems.len() < MOST_PROBLEMS => {
-                problems.push(problem_of(&download.row, note));
-                Ok(())
-            }
-            Err(other) => Err(other),
-        },
-    );
-    let mut staging = staging.into_inner();
-    match staging.stopped() {
-        Some(Stopped::NoRoom(bytes)) => return Ok(Taken::NoRoom(bytes)),
-        Some(Stopped::Failed(failure)) => return Err(failure),
-        None => outcome?,
+    let mut rows = FileRows::new(&mut list)?;
+    let listed = match stage_listed(context, &staging, &mut || rows.next_row(), "row")? {
+        Listed::Staged(listed) => listed,
+        Listed::NoRoom(bytes) => return Ok(Taken::NoRoom(bytes)),
+    };
+    if let Some((_, first)) = listed.failures.first() {
+        let files = counted(listed.failures.len() as u64, "file", "files");
+        let note = format!("{files} of the manifest cannot be fetched; first: {first}");
+        let problems = listed.failures.iter().map(|(row, reason)| problem_of(row, reason.clone()));
+        return Err(StageError::Fatal { note, problems: problems.chain(warnings).collect() });
     }
-    if let Some(first) = problems.first() {
-        let note = format!(
-            "{} of the manifest cannot be fetched; first: {}",
-            counted(problems.len() as u64, "file", "files"),
-            first.message
-        );
-        problems.extend(warnings);
-        return Err(StageError::Fatal { note, problems });
-    }
-    warnings.append(&mut unchecked);
     if !warnings.is_empty() {
         context.set_fact(WARNINGS, &warnings)?;
     }
-    Ok(Taken::Whole(Scan::of_loose_files(files, bytes), staging.end()?))
+    Ok(Taken::Whole(Scan::of_loose_files(listed.files, listed.bytes), staging.into_inner().end()?))
 }
 
 /// Stages the manifest itself: it describes the submission.
@@ -225,59 +204,6 @@ fn stage_list(staging: &RefCell<Staging<'_, '_>>, list: &mut File) -> Result<(),
     list.seek(SeekFrom::Start(0)).map(drop).map_err(unreadable)
 }
 
-/// Stages a file of a manifest while it is downloaded, and compares it with what the manifest states; its bytes.
-fn stage_download(
-    context: &StageContext<'_>,
-    staging: &mut Staging<'_, '_>,
-    download: &mut Downloading,
-) -> Result<u64, StageError> {
-    let size = download.open()?.or(download.row.size);
-    let (path, modified) = (download.row.path.clone(), download.row.modified);
-    let (size, taken) = if let Some(size) = size {
-        (size, staging.take(&BagFile::new(path, size, modified), download))
-    } else {
-        let mut spooled = spool_unknown(context, staging, download)?;
-        let size = spooled.metadata().map_err(|error| unspooled(&error))?.len();
-        (size, staging.take(&BagFile::new(path, size, modified), &mut spooled))
-    };
-    let Err(error) = taken else { return Ok(size) };
-    match (download.failure(), staging.stopped()) {
-        (_, Some(Stopped::NoRoom(bytes))) => Err(StageError::Transient(format!("no room for more than {bytes} bytes"))),
-        (_, Some(Stopped::Failed(failure @ StageError::Interrupted(_))))
-        | (Some(failure), _)
-        | (None, Some(Stopped::Failed(failure))) => Err(failure),
-        (None, None) => Err(StageError::Transient(error.to_string())),
-    }
-}
-
-/// Puts a file of unknown size into a temporary file.
-fn spool_unknown(
-    context: &StageContext<'_>,
-    staging: &mut Staging<'_, '_>,
-    download: &mut Downloading,
-) -> Result<File, StageError> {
-    let mut file = tempfile::tempfile().map_err(|error| unspooled(&error))?;
-    let mut buffer = vec![0; 256 << 10];
-    let mut bytes = 0_u64;
-    loop {
-        context.task.check()?;
-        let length = match download.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(length) => length,
-            Err(error) => return Err(download.failure().unwrap_or_else(|| unspooled(&error))),
-        };
-        bytes += length as u64;
-        staging.make_room(bytes)?;
-        file.write_all(buffer.get(..length).unwrap_or_default()).map_err(|error| unspooled(&error))?;
-    }
-    file.seek(SeekFrom::Start(0)).map_err(|error| unspooled(&error))?;
-    Ok(file)
-}
-
-fn unspooled(error: &io::Error) -> StageError {
-    StageError::Transient(format!("could not write a temporary file: {error}"))
-}
-
 /// What is told of a row whose file cannot be had.
 fn problem_of(row: &FileRow, message: String) -> ItemProblem {
     ItemProblem {
@@ -288,6 +214,11 @@ fn problem_of(row: &FileRow, message: String) -> ItemProblem {
         line: Some(row.line),
         message,
     }
+}
+
+/// Whether a folder or file is there and is another one than before, so that what failed while it was read says nothing about it.
+fn has_changed(context: &StageContext<'_>, payload: &PackageSource, etag: &str) -> bool {
+    matches!(payload, PackageSource::LocalPath(_)) && payload.locate(context.home).is_ok_and(|now| now.etag != etag)
 }
 
 /// The source changed: what was staged is of another deposit.

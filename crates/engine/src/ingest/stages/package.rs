@@ -26,10 +26,6 @@ pub(super) fn validate(context: &StageContext<'_>, scan: &Scan, given: &DepositO
     let mut problems: Vec<ItemProblem> = scan.problems.iter().map(item_problem).collect();
     let mut warnings: Vec<ItemProblem> = context.fact(WARNINGS)?.unwrap_or_default();
     problems.append(&mut warnings);
-    if let Some(algorithm) = &given.unchecked_digest {
-        let text = format!("its {algorithm} is not compared: the algorithm is not computed here");
-        problems.push(problem("warning", "package.digest_not_checked", None, text));
-    }
     for cut in problems.iter_mut().filter(|problem| problem.code == NO_END_MARK) {
         // Nothing else says that a container is complete.
         "error".clone_into(&mut cut.severity);

@@ -1,27 +1,26 @@
 //! validate: the bag against every rule, from what the one pass has seen. Every problem at once; a bag that is not valid
 //! ends here, and stays where it is. Tag files are read from staging and compared with their digests.
 
-use std::io::Read;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use strongroom_bagit::{
-    BagError, CheckOptions, Evidence, FileFact, FileFacts, Problem, Profile, ProfileChoice, ProfileReason, Report,
-    Scan, Severity, Verdict, check,
+    CheckOptions, Problem, Profile, ProfileChoice, ProfileReason, Report, Scan, Severity, Verdict, check,
 };
 use strongroom_digest::Algorithm;
-use strongroom_registry::interim::{self, InterimFile};
+use strongroom_registry::interim;
 use strongroom_registry::items::ItemProblem;
 use strongroom_registry::tenants::{self, Collection};
 use strongroom_registry::{Description, Layout, Part, RegistryError, parts, work};
 
-use super::fetch::digest_of;
-use super::package;
+use super::fetch::WARNINGS;
+use super::{fetch_list, package};
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::kind::DepositKind;
-use crate::ingest::lease::expect;
-use crate::ingest::paging::{ROWS_AT_ONCE, files_behind, first_page};
-use crate::ingest::staged::Readings;
+use crate::ingest::lease::{expect, fact};
+use crate::ingest::paging::first_page;
+use crate::ingest::staged_bag::StagedBag;
+use crate::ingest::workflow::FETCH;
 use crate::profiles::{self, RecordedProfiles};
 use crate::workflow::{Outcome, StageContext, StageError};
 
@@ -43,21 +42,28 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         Ok::<_, RegistryError>((interim::facts(tx, item.id)?, rules, part, first_page(tx, item.id)?))
     })?;
     let scan: Scan = expect(&facts, "fetched")?;
+    let warnings: Vec<ItemProblem> = fact(&facts, WARNINGS)?.unwrap_or_default();
     let given = DepositOptions::of(item)?;
     if given.kind() != DepositKind::Bag {
         return package::validate(context, &scan, &given);
     }
-    let evidence = StagedBag { context, readings: Readings::default(), first };
+    let evidence = StagedBag::whole(context, first);
     let profiles = Arc::new(RecordedProfiles::of(context.registry()));
     let options = options(context, rules, &profiles)?;
     let checked = check(&evidence, &scan, &options);
     // What staging lost since `fetch` is no fault of the bag.
-    evidence.readings.settle(context)?;
+    evidence.settle()?;
     context.task.check()?;
     let report = checked?;
-    let problems: Vec<ItemProblem> = report.problems.iter().map(item_problem).collect();
+    let mut problems: Vec<ItemProblem> = report.problems.iter().map(item_problem).collect();
+    problems.extend(warnings);
     if !matches!(report.verdict, Verdict::Valid | Verdict::ValidWithWarnings) {
-        return Err(StageError::Invalid { note: summary(&report), problems });
+        if report.lacks_fetched_files() && fetch_list::is_left(context)? {
+            let note = "the files of fetch.txt are wanted now".to_owned();
+            return Ok(Outcome::RestartFrom { stage: FETCH, note });
+        }
+        let note = summary(&report) + &fetch_list::advice(context, &report);
+        return Err(StageError::Invalid { note, problems });
     }
     let note = summary(&report);
     let description = description(context, &report, (&scan, part), &profiles)?;
@@ -105,7 +111,7 @@ fn profile_applied(report: &Report) -> String {
 
 /// How the bag is checked: as `bag validate` does it, but for what the collection and the settings choose, and with the
 /// profiles of the registry.
-fn options(
+pub(super) fn options(
     context: &StageContext<'_>,
     rules: Option<Collection>,
     profiles: &Arc<RecordedProfiles>,
@@ -242,43 +248,4 @@ pub(crate) fn item_problem(problem: &Problem) -> ItemProblem {
         line: problem.line,
         message: problem.message.clone(),
     }
-}
-
-/// A staged bag as evidence: facts from the interim rows, bytes from staging.
-struct StagedBag<'a, 'c> {
-    context: &'a StageContext<'c>,
-    readings: Readings,
-    /// The first page of the bag's files, by path.
-    first: Vec<InterimFile>,
-}
-
-impl Evidence for StagedBag<'_, '_> {
-    fn files(&self) -> Result<FileFacts<'_>, BagError> {
-        Ok(Box::new(files_behind(self.context, Some(self.first.clone())).flat_map(|page| match page {
-            Ok(rows) => rows.into_iter().map(|row| Ok(fact(row))).collect(),
-            Err(error) => vec![Err(BagError::Evidence(error.to_string().into()))],
-        })))
-    }
-
-    fn open(&self, path: &str) -> Result<Box<dyn Read + Send + '_>, BagError> {
-        let missing = || BagError::Evidence(format!("{path} was not staged").into());
-        let file = match self.first.iter().find(|file| file.path == path) {
-            Some(file) => file.clone(),
-            // All were read at once.
-            None if self.first.len() < ROWS_AT_ONCE => return Err(missing()),
-            None => {
-                let found = self.context.registry().read(|tx| interim::file(tx, self.context.item.id, path));
-                found.map_err(|error| BagError::Evidence(error.into()))?.ok_or_else(missing)?
-            }
-        };
-        self.readings.open(self.context, (&file).into()).map_err(|error| BagError::Evidence(error.into()))
-    }
-}
-
-fn fact(row: InterimFile) -> FileFact {
-    let digests = Algorithm::RECORDED
-        .into_iter()
-        .filter_map(|algorithm| Some((algorithm, digest_of(&row.digests, algorithm)?)))
-        .collect();
-    FileFact { path: row.path, size: row.size, digests }
 }

@@ -229,7 +229,7 @@ fn names_as_long_as_file_systems_take_them_are_kept_and_longer_ones_are_refused(
 }
 
 #[test]
-fn a_folder_that_changes_while_it_is_read_is_read_again_or_fails_and_is_never_kept_as_a_mixture() {
+fn a_folder_that_changes_between_receive_and_fetch_is_read_as_it_is_then() {
     let world = World::with("[workers.default]\nmax_attempts = 3\n");
     let large = vec![1; 300_000];
     let folder = world.folder("photos", &[("a.bin", &large), ("b.bin", &large)]);

@@ -1,5 +1,6 @@
 //! Manifests of files: what they state is compared, recorded and kept, and what is wrong with them is told as a whole.
 
+use strongroom_digest::Algorithm;
 use strongroom_engine::ingest::{DepositKind, DepositRequest};
 use strongroom_registry::ItemStatus;
 use strongroom_registry::items::Item;
@@ -16,9 +17,11 @@ fn failed<'i>(world: &World, items: &'i [Item]) -> &'i Item {
 }
 
 #[test]
-fn digests_of_every_algorithm_are_compared_or_told_of_also_in_capital_letters() {
-    use strongroom_digest::Algorithm;
+fn digests_of_every_algorithm_are_compared_also_in_capital_letters() {
     for (name, algorithm) in [
+        ("Adler-32", Algorithm::Adler32),
+        ("crc32", Algorithm::Crc32),
+        ("MD2", Algorithm::Md2),
         ("md5", Algorithm::Md5),
         ("SHA-1", Algorithm::Sha1),
         ("sha256", Algorithm::Sha256),
@@ -38,20 +41,6 @@ fn digests_of_every_algorithm_are_compared_or_told_of_also_in_capital_letters() 
         let object = world.ingest(&world.request(world.write("right.checkm", manifest(OBJECT, &rows(b"alpha")))));
         assert_eq!(world.deposited(&object, 1), contents(&FILES[..1]), "{name}");
     }
-}
-
-#[test]
-fn a_digest_that_is_not_computed_is_a_warning() {
-    let world = World::new();
-    world.serve(FILES);
-    let rows = [format!("{} | adler32 | 0600021a | | | a.txt |", world.web.url("/a.txt"))];
-    let items = world.deposit(&world.request(world.write("one.checkm", manifest(OBJECT, &rows))));
-    assert_eq!(items[0].status, ItemStatus::Succeeded, "{:?}", items[0].note);
-    let problems = world.problems(items[0].id);
-    assert!(
-        problems.iter().any(|problem| problem.code == "package.digest_not_checked" && problem.severity == "warning"),
-        "{problems:?}"
-    );
 }
 
 #[test]
@@ -199,12 +188,16 @@ fn a_digest_or_size_that_is_stated_for_a_manifest_is_compared() {
 }
 
 #[test]
-fn a_digest_that_is_not_computed_is_a_warning_also_in_a_list_of_files() {
-    let world = World::new();
-    world.serve(FILES);
-    let rows = [format!("{} | crc32 | 00000000 | | | a.txt | | | | |", world.web.url("/a.txt"))];
-    let items = world.deposit(&world.request(world.write("list.checkm", manifest(SINGLE_FILES, &rows))));
-    let item = items.last().expect("an item");
-    assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
-    assert_eq!(world.codes(item.id), ["package.digest_not_checked"]);
+fn a_digest_of_a_list_of_files_is_compared_by_every_algorithm() {
+    for (name, algorithm) in [("crc32", Algorithm::Crc32), ("Adler-32", Algorithm::Adler32)] {
+        let right = digest(b"alpha", algorithm);
+        for (stated, expected) in [(right.as_str(), ItemStatus::Succeeded), ("00000000", ItemStatus::Failed)] {
+            let world = World::new();
+            world.serve(FILES);
+            let rows = [format!("{} | {name} | {stated} | | | a.txt | | | | |", world.web.url("/a.txt"))];
+            let items = world.deposit(&world.request(world.write("list.checkm", manifest(SINGLE_FILES, &rows))));
+            let item = items.last().expect("an item");
+            assert_eq!(item.status, expected, "{name} {stated}: {:?}", item.note);
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Servers that misbehave: what becomes of the work item, what it says, and that nothing of a failed one stays in staging.
 
-use strongroom_download::{Client, Policy};
+use strongroom_download::Policy;
 use strongroom_engine::ingest::{DepositKind, DepositRequest};
 use strongroom_registry::ItemStatus;
 use strongroom_registry::items::{Item, Request};
@@ -225,10 +225,10 @@ fn a_host_that_is_not_allowed_fails_its_item_and_nothing_is_asked_of_it() {
     for way in WAYS {
         for is_private in [false, true] {
             let home = fixture::home_with(super::world::ONE_ATTEMPT);
-            let world = World::of(home, WebDouble::start());
+            let mut world = World::of(home, WebDouble::start());
             let hosts = if is_private { vec![world.web.authority()] } else { Vec::new() };
             let policy = Policy { hosts, allow_private_networks: false, ..world.policy() };
-            assert!(world.home.home.download_with(Client::new(policy).expect("a client")));
+            world.download_within(policy);
             let item = deposited(&world, way, &[]);
             assert_eq!(item.status, ItemStatus::Failed, "{way:?}");
             let note = item.note.clone().unwrap_or_default();

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use strongroom_download::{Client, Policy, Retries, Timeouts};
-use strongroom_engine::EngineError;
+use strongroom_download::{Policy, Retries, Timeouts};
 use strongroom_engine::build_runtime;
 use strongroom_engine::ingest::{DepositRequest, Deposited, PackageSource, deposit};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::workflow::Workflows;
+use strongroom_engine::{Downloads, EngineError};
 use strongroom_registry::items::{self, Item, ItemFilter, ItemProblem, Request};
 use strongroom_registry::objects::{self, File, Object};
 use strongroom_registry::{BatchId, ItemId, ItemStatus, Scope};
@@ -65,9 +66,9 @@ impl World {
     }
 
     fn on(home: TestHome, web: WebDouble) -> Self {
-        let world = Self::of(home, web);
+        let mut world = Self::of(home, web);
         let policy = world.policy();
-        world.download_by(policy);
+        world.download_within(policy);
         world
     }
 
@@ -76,8 +77,10 @@ impl World {
         quick_policy(&self.web)
     }
 
-    fn download_by(&self, policy: Policy) {
-        assert!(self.home.home.download_with(Client::new(policy).expect("a client")), "nothing was downloaded before");
+    /// Downloads within these bounds from now on. The home is not shared yet.
+    pub(super) fn download_within(&mut self, policy: Policy) {
+        let home = Arc::get_mut(&mut self.home.home).expect("the home is not shared");
+        home.downloads = Downloads::within(policy);
     }
 
     /// A file or folder of the folder of packages.

@@ -1,0 +1,129 @@
+//! Taking the files that a list names into staging: several are downloaded at a time, one after the other is staged, and what was
+//! staged before an interruption is not downloaded again.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+
+use strongroom_bagit::BagFile;
+
+use crate::ingest::manifest::{Downloading, FileRow, NextRow, download_all};
+use crate::ingest::staging::{Staging, Stopped};
+use crate::workflow::{StageContext, StageError};
+
+/// Files of a list of which it is told why they cannot be had.
+const MOST_FAILURES: usize = 1_000;
+
+/// How far staging the files of a list came.
+pub(super) enum Listed {
+    Staged(StagedList),
+    /// There is no room for more than so many bytes right now.
+    NoRoom(u64),
+}
+
+/// What became of the files of a list.
+#[derive(Default)]
+pub(super) struct StagedList {
+    /// Files that the list names.
+    pub(super) files: u64,
+    /// Bytes that were downloaded now.
+    pub(super) bytes: u64,
+    /// The first of those that cannot be had for good, and why.
+    pub(super) failures: Vec<(FileRow, String)>,
+}
+
+/// Takes the files that a list names into staging. What stands before the line of a file in its key is `named`.
+pub(super) fn stage_listed(
+    context: &StageContext<'_>,
+    staging: &RefCell<Staging<'_, '_>>,
+    next_row: NextRow<'_>,
+    named: &str,
+) -> Result<Listed, StageError> {
+    let mut staged = StagedList::default();
+    let mut files = 0;
+    let outcome = download_all(
+        context,
+        next_row,
+        Some(named),
+        &mut |row| {
+            files += 1;
+            Ok(!staging.borrow_mut().is_staged(&row.path, row.size, &row.digests)?)
+        },
+        &mut |mut download| {
+            let mut staging = staging.borrow_mut();
+            staging.name_next(format!("{named}-{}", download.row.line));
+            match stage_download(context, &mut staging, &mut download) {
+                Ok(size) => {
+                    download.forget();
+                    staged.bytes += size;
+                    Ok(())
+                }
+                Err(StageError::Fatal { note, .. }) if staged.failures.len() < MOST_FAILURES => {
+                    staged.failures.push((download.row, note));
+                    Ok(())
+                }
+                Err(other) => Err(other),
+            }
+        },
+    );
+    match staging.borrow_mut().stopped() {
+        Some(Stopped::NoRoom(bytes)) => return Ok(Listed::NoRoom(bytes)),
+        Some(Stopped::Failed(failure)) => return Err(failure),
+        None => outcome?,
+    }
+    staged.files = files;
+    Ok(Listed::Staged(staged))
+}
+
+/// Stages a file while it is downloaded, and compares it with what the list states; its bytes.
+fn stage_download(
+    context: &StageContext<'_>,
+    staging: &mut Staging<'_, '_>,
+    download: &mut Downloading,
+) -> Result<u64, StageError> {
+    let size = download.open()?.or(download.row.size);
+    let (path, modified) = (download.row.path.clone(), download.row.modified);
+    let (size, taken) = if let Some(size) = size {
+        (size, staging.take(&BagFile::new(path, size, modified), download))
+    } else {
+        let mut spooled = spool_unknown(context, staging, download)?;
+        let size = spooled.metadata().map_err(|error| unspooled(&error))?.len();
+        (size, staging.take(&BagFile::new(path, size, modified), &mut spooled))
+    };
+    let Err(error) = taken else { return Ok(size) };
+    match (download.failure(), staging.stopped()) {
+        (_, Some(Stopped::NoRoom(bytes))) => Err(StageError::Transient(format!("no room for more than {bytes} bytes"))),
+        (_, Some(Stopped::Failed(failure @ StageError::Interrupted(_))))
+        | (Some(failure), _)
+        | (None, Some(Stopped::Failed(failure))) => Err(failure),
+        (None, None) => Err(StageError::Transient(error.to_string())),
+    }
+}
+
+/// Puts a file of unknown size into a temporary file.
+fn spool_unknown(
+    context: &StageContext<'_>,
+    staging: &mut Staging<'_, '_>,
+    download: &mut Downloading,
+) -> Result<File, StageError> {
+    let mut file = tempfile::tempfile().map_err(|error| unspooled(&error))?;
+    let mut buffer = vec![0; 256 << 10];
+    let mut bytes = 0_u64;
+    loop {
+        context.task.check()?;
+        let length = match download.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(length) => length,
+            Err(error) => return Err(download.failure().unwrap_or_else(|| unspooled(&error))),
+        };
+        bytes += length as u64;
+        staging.make_room(bytes)?;
+        file.write_all(buffer.get(..length).unwrap_or_default()).map_err(|error| unspooled(&error))?;
+    }
+    file.seek(SeekFrom::Start(0)).map_err(|error| unspooled(&error))?;
+    Ok(file)
+}
+
+fn unspooled(error: &io::Error) -> StageError {
+    StageError::Transient(format!("could not write a temporary file: {error}"))
+}
