@@ -142,3 +142,35 @@ FROM batches b JOIN institutions i ON i.id = b.institution_id LEFT JOIN collecti
 WHERE b.id < $1 AND ($2::uuid IS NULL OR b.institution_id = $2) AND ($3::text IS NULL OR b.state = $3)
     AND ($4::bigint IS NULL OR b.created_at >= $4) AND (b.state <> 'deleted' OR $3 = 'deleted')
 ORDER BY b.id DESC LIMIT $5
+-- The first lines of the histories of new items.
+-- name: items.history_begin
+INSERT INTO item_history (item_id, number, time, stage, status, note, actor, fence)
+SELECT item_id, 1, time, stage, status, note, actor, 0
+FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[])
+    AS new (item_id, time, stage, status, note, actor)
+-- Of each object that may become a new one, whether its institution has one of this identifier, or an open item that makes one.
+-- name: object_ids.are_names_taken
+SELECT new.place,
+    EXISTS (SELECT 1 FROM objects o
+        WHERE o.institution_id = new.institution_id AND o.identifier = new.identifier AND o.state <> 'new')
+    OR EXISTS (SELECT 1 FROM work_items w
+        WHERE w.institution_id = new.institution_id AND w.object_identifier = new.identifier
+            AND w.status IN ('pending', 'started', 'held') AND w.id <> new.item_id) AS is_taken
+FROM unnest($1::uuid[], $2::text[], $3::uuid[]) WITH ORDINALITY AS new (institution_id, identifier, item_id, place)
+-- name: object_ids.find_each
+SELECT wanted.place, o.object_identifier
+FROM unnest($1::uuid[], $2::text[], $3::text[]) WITH ORDINALITY AS wanted (institution_id, kind, value, place)
+JOIN object_ids o ON o.institution_id = wanted.institution_id AND o.kind = wanted.kind AND o.value = wanted.value
+-- Inserts rows, or locks those there are until the transaction ends; which object each belongs to.
+-- name: object_ids.claim_each
+WITH new AS (
+    SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::bigint[]) WITH ORDINALITY
+        AS new (institution_id, kind, value, object_identifier, created_at, place)
+), claimed AS (
+    INSERT INTO object_ids (institution_id, kind, value, object_identifier, created_at)
+    SELECT institution_id, kind, value, object_identifier, created_at FROM new ORDER BY kind, value
+    ON CONFLICT (institution_id, kind, value) DO UPDATE SET value = object_ids.value
+    RETURNING institution_id, kind, value, object_identifier
+)
+SELECT new.place, claimed.object_identifier
+FROM claimed JOIN new ON new.institution_id = claimed.institution_id AND new.kind = claimed.kind AND new.value = claimed.value

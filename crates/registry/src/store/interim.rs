@@ -325,23 +325,19 @@ pub fn are_files(
 /// gets a place of its own in staging, which is never used again.
 pub fn reserve(tx: &mut dyn Transaction, claim: &Claim, bytes: u64, capacity: u64) -> Result<bool, RegistryError> {
     work::check_fence(tx, claim)?;
-    let others = look_at_space(tx, claim.item)?.reserved_by_others;
-    make_room(tx, claim.item, bytes, (others, capacity))
+    let space = look_at_space(tx, claim.item)?;
+    make_room(tx, claim.item, bytes, (&space, capacity))
 }
 
-/// Reserves space beside what others have of the capacity; whether there was room.
+/// Reserves space beside what others have of the capacity, and of the quota of the institution; whether there was room.
 fn make_room(
     tx: &mut dyn Transaction,
     item: ItemId,
     bytes: u64,
-    (others, capacity): (u64, u64),
+    (space, capacity): (&Space, u64),
 ) -> Result<bool, RegistryError> {
-    if others.saturating_add(bytes) > capacity {
-        return Ok(false);
-    }
-    if let Some(row) = tx.query_one(Statement("space.of_institution"), &[item.into()])?
-        && let Some(quota) = optional_count(&row, "staging_quota")?
-        && row.count("reserved_bytes")?.saturating_add(bytes) > quota
+    if space.reserved_by_others.saturating_add(bytes) > capacity
+        || space.quota.is_some_and(|quota| space.reserved_by_institution.saturating_add(bytes) > quota)
     {
         return Ok(false);
     }
@@ -358,6 +354,10 @@ struct Space {
     has_rows: bool,
     /// Bytes.
     reserved_by_others: u64,
+    /// Most bytes that the institution of the item may have in staging.
+    quota: Option<u64>,
+    /// Bytes of the other items of the institution, where it has a quota.
+    reserved_by_institution: u64,
 }
 
 fn look_at_space(tx: &mut dyn Transaction, item: ItemId) -> Result<Space, RegistryError> {
@@ -367,6 +367,8 @@ fn look_at_space(tx: &mut dyn Transaction, item: ItemId) -> Result<Space, Regist
         place: row.optional_uuid("item_id")?.map(|_| place_row(&row)).transpose()?,
         has_rows: row.bool("has_rows")?,
         reserved_by_others: row.count("reserved_bytes")?,
+        quota: optional_count(&row, "staging_quota")?,
+        reserved_by_institution: row.count("reserved_by_institution")?,
     })
 }
 
@@ -389,11 +391,11 @@ pub fn provision(
     capacity: u64,
 ) -> Result<Provision, RegistryError> {
     work::check_fence(tx, claim)?;
-    let Space { place, has_rows, reserved_by_others } = look_at_space(tx, claim.item)?;
-    match place {
+    let space = look_at_space(tx, claim.item)?;
+    match &space.place {
         Some(place) if place.is_discarded => return Ok(Provision::Uncleared),
         Some(_) => {}
-        None if !has_rows => {}
+        None if !space.has_rows => {}
         None => {
             tx.execute(Statement("interim.clear_facts"), &[claim.item.into()])?;
             // Rows without a place are of a program that did not know places.
@@ -403,7 +405,7 @@ pub fn provision(
             }
         }
     }
-    let has_room = make_room(tx, claim.item, bytes, (reserved_by_others, capacity))?;
+    let has_room = make_room(tx, claim.item, bytes, (&space, capacity))?;
     Ok(if has_room { Provision::Reserved } else { Provision::NoRoom })
 }
 

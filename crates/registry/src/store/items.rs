@@ -16,93 +16,126 @@ use crate::{
     RegistryError, Scope, Stage, Subject, WaitKey, WaitReason, Workflows, journal,
 };
 
-/// Tasks of new items that are enqueued together.
+/// New items whose tasks are enqueued together.
 const TASKS_AT_ONCE: usize = 1_000;
 
 /// Makes an item and the task of its first stage. The task's topic, for waking workers after the commit.
 pub fn create(tx: &mut dyn Transaction, workflows: &dyn Workflows, new: &NewItem) -> Result<String, RegistryError> {
-    let mut names = BTreeMap::new();
-    let (topic, is_to_begin) = insert(tx, workflows, new, &mut names)?;
-    if is_to_begin {
-        enqueue(tx, new.id, &topic, new.priority, new.institution)?;
-    }
+    let mut making = NewItems::new(workflows);
+    let topic = making.add(tx, new)?;
+    making.finish(tx)?;
     Ok(topic)
 }
 
-/// The same for several items, whose tasks are enqueued together. The topics of their tasks, each once.
+/// The same for several items. The topics of their tasks, each once.
 pub fn create_all(
     tx: &mut dyn Transaction,
     workflows: &dyn Workflows,
     new: &mut dyn Iterator<Item = NewItem>,
 ) -> Result<Vec<String>, RegistryError> {
-    let (mut names, mut topics, mut made) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
+    let mut making = NewItems::new(workflows);
     for new in new {
-        let (topic, is_to_begin) = insert(tx, workflows, &new, &mut names)?;
-        if is_to_begin {
-            made.push(task_of(new.id, &topic, new.priority, new.institution));
-        }
-        topics.insert(topic);
-        if made.len() >= TASKS_AT_ONCE {
-            tasks::enqueue(tx, &std::mem::take(&mut made))?;
-        }
+        making.add(tx, &new)?;
     }
-    tasks::enqueue(tx, &made)?;
-    Ok(topics.into_iter().collect())
+    making.finish(tx)
 }
 
-/// Makes an item without its task: the topic of its first stage, and whether the task is to be made. `names` are those of the actors
-/// of the items before it.
-fn insert(
-    tx: &mut dyn Transaction,
-    workflows: &dyn Workflows,
-    new: &NewItem,
-    names: &mut BTreeMap<ActorId, Option<String>>,
-) -> Result<(String, bool), RegistryError> {
-    let now = tx.now()?;
-    let first = workflows.stages(new.action).first().copied();
-    let stage = first.ok_or_else(|| RegistryError::NotFound { what: "action", id: new.action.to_string() })?;
-    let position = workflows.position(Subject::from(new), stage);
-    let status = if new.held { ItemStatus::Held } else { ItemStatus::Pending };
-    let made = tx.execute(
-        Statement("items.insert"),
-        &[
-            new.id.into(),
-            new.batch.into(),
-            new.institution.into(),
-            new.collection.into(),
-            new.action.as_str().into(),
-            new.object.into(),
-            (&new.object_identifier).into(),
-            new.file.into(),
-            (&new.name).into(),
-            new.source.clone().into(),
-            new.size.into(),
-            (&new.options).into(),
-            stage.as_str().into(),
-            status.as_str().into(),
-            new.priority.into(),
-            (&new.note).into(),
-            now.into(),
-            (&position.topic).into(),
-            position.wait_key.map(|key| key.0).into(),
-            new.actor.into(),
-        ],
-    )?;
-    if made == 1 {
-        let actor = match new.actor {
-            None => None,
-            Some(id) => match names.entry(id) {
-                Entry::Occupied(known) => known.into_mut().as_deref(),
-                Entry::Vacant(unknown) => {
-                    let name = journal::actor_of_item(tx, new.id)?.map(|actor| actor.name);
-                    unknown.insert(name).as_deref()
-                }
-            },
-        };
-        let line = NewLine { note: Some(&new.note), actor, ..NewLine::new(stage, status) };
-        add_history(tx, new.id, line)?;
+/// Items that are made in one transaction. Each is there as soon as it is added; the first lines of their histories and their tasks
+/// are when all are finished.
+pub struct NewItems<'w> {
+    workflows: &'w dyn Workflows,
+    /// Names of the actors of the items.
+    names: BTreeMap<ActorId, Option<String>>,
+    topics: BTreeSet<String>,
+    lines: Vec<Vec<Value>>,
+    tasks: Vec<NewTask>,
+}
+
+impl<'w> NewItems<'w> {
+    /// None yet.
+    pub fn new(workflows: &'w dyn Workflows) -> Self {
+        Self { workflows, names: BTreeMap::new(), topics: BTreeSet::new(), lines: Vec::new(), tasks: Vec::new() }
     }
-    Ok((position.topic, made == 1 && !new.held))
+
+    /// Makes an item, unless there is one of its identifier. The topic of its first stage.
+    pub fn add(&mut self, tx: &mut dyn Transaction, new: &NewItem) -> Result<String, RegistryError> {
+        let now = tx.now()?;
+        let first = self.workflows.stages(new.action).first().copied();
+        let stage = first.ok_or_else(|| RegistryError::NotFound { what: "action", id: new.action.to_string() })?;
+        let position = self.workflows.position(Subject::from(new), stage);
+        let status = if new.held { ItemStatus::Held } else { ItemStatus::Pending };
+        let made = tx.execute(
+            Statement("items.insert"),
+            &[
+                new.id.into(),
+                new.batch.into(),
+                new.institution.into(),
+                new.collection.into(),
+                new.action.as_str().into(),
+                new.object.into(),
+                (&new.object_identifier).into(),
+                new.file.into(),
+                (&new.name).into(),
+                new.source.clone().into(),
+                new.size.into(),
+                (&new.options).into(),
+                stage.as_str().into(),
+                status.as_str().into(),
+                new.priority.into(),
+                (&new.note).into(),
+                now.into(),
+                (&position.topic).into(),
+                position.wait_key.map(|key| key.0).into(),
+                new.actor.into(),
+            ],
+        )?;
+        if made == 1 {
+            let actor = self.name_of(tx, new)?;
+            self.lines.push(vec![
+                new.id.into(),
+                now.into(),
+                stage.as_str().into(),
+                status.as_str().into(),
+                (&new.note).into(),
+                actor.into(),
+            ]);
+            if !new.held {
+                self.tasks.push(task_of(new.id, &position.topic, new.priority, new.institution));
+            }
+        }
+        self.topics.insert(position.topic.clone());
+        if self.lines.len() >= TASKS_AT_ONCE {
+            self.put(tx)?;
+        }
+        Ok(position.topic)
+    }
+
+    /// The name of the actor of an item that was made.
+    fn name_of(&mut self, tx: &mut dyn Transaction, item: &NewItem) -> Result<Option<String>, RegistryError> {
+        let Some(id) = item.actor else { return Ok(None) };
+        match self.names.entry(id) {
+            Entry::Occupied(known) => Ok(known.get().clone()),
+            Entry::Vacant(unknown) => {
+                let name = journal::actor_of_item(tx, item.id)?.map(|actor| actor.name);
+                Ok(unknown.insert(name).clone())
+            }
+        }
+    }
+
+    /// Writes what belongs to the items that were added.
+    fn put(&mut self, tx: &mut dyn Transaction) -> Result<(), RegistryError> {
+        if !self.lines.is_empty() {
+            tx.execute_each(Statement("items.history_begin"), &mut std::mem::take(&mut self.lines).into_iter())?;
+        }
+        tasks::enqueue(tx, &std::mem::take(&mut self.tasks))?;
+        Ok(())
+    }
+
+    /// Writes the rest. The topics of the items, each once.
+    pub fn finish(mut self, tx: &mut dyn Transaction) -> Result<Vec<String>, RegistryError> {
+        self.put(tx)?;
+        Ok(self.topics.into_iter().collect())
+    }
 }
 
 /// Puts the item's task into a topic; a task that waits there already is brought forward to now.
