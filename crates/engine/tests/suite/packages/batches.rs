@@ -93,7 +93,8 @@ fn rows_are_of_one_object_where_they_have_one_identifier_and_of_others_where_the
     let batch = world.submit(&world.request(list)).expect("is submitted").batch;
     expand(&world, batch);
     let objects: Vec<String> = made(&world, batch).1.into_iter().map(|item| item.object_identifier).collect();
-    let of: Vec<&str> = objects.iter().filter_map(|object| object.strip_prefix("example.edu/")).collect();
+    let of: Vec<&str> =
+        objects.iter().filter_map(|object| object.strip_prefix(INSTITUTION)?.strip_prefix("/")).collect();
     assert_eq!(
         [of[0], of[2], of[3], of[4], of[5], of[6], of[7], of[8], of[9], of[10], of[11]],
         ["a.txt", "a.txt-2", "b.txt-4", "same", "same", "other", "other-2", "known", "one", "one", "new"]
