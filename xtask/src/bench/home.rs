@@ -52,13 +52,15 @@ impl CarefulServer {
         Ok(self.server.stop(Stop::Fast)?)
     }
 
-    /// An empty database, in the place of the one before.
-    fn database(&self) -> Result<(String, Client)> {
+    /// An empty database for a data directory, in the place of that of another one of its name.
+    fn database(&self, folder: &Path) -> Result<(String, Client)> {
         let url = self.server.url();
         let mut client = Client::connect(&url, NoTls).context("the server does not answer")?;
-        client.batch_execute("DROP DATABASE IF EXISTS trial")?;
-        client.batch_execute("CREATE DATABASE trial ENCODING 'UTF8' TEMPLATE template0")?;
-        let url = url.strip_suffix("postgres").map(|front| format!("{front}trial")).context("the server's URL")?;
+        let folder = folder.file_name().and_then(|name| name.to_str()).context("the name of the folder")?;
+        let name = format!("trial_{}", folder.to_ascii_lowercase().replace('-', "_"));
+        client.batch_execute(&format!("DROP DATABASE IF EXISTS {name}"))?;
+        client.batch_execute(&format!("CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE template0"))?;
+        let url = url.strip_suffix("postgres").map(|front| format!("{front}{name}")).context("the server's URL")?;
         let mut client = Client::connect(&url, NoTls).context("the database does not answer")?;
         if self.counts_statements {
             client.batch_execute("CREATE EXTENSION pg_stat_statements")?;
@@ -104,7 +106,7 @@ impl Home {
     pub(super) fn new(program: &Path, folder: &Path, server: Option<&CarefulServer>) -> Result<Self> {
         let mut init = Command::new(program);
         init.arg("init");
-        let on_server = server.map(CarefulServer::database).transpose()?;
+        let on_server = server.map(|server| server.database(folder)).transpose()?;
         if let Some((url, _)) = &on_server {
             init.args(["--registry", url]);
         }

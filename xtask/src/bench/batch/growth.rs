@@ -1,9 +1,10 @@
-//! The cost of an item of the same batch while the registry grows. The registry is filled with copies of rows that the program itself
-//! made of a first batch, each with identifiers and names of its own: work items that ended, and of their histories the last line,
-//! which is what retention keeps; their objects with versions, files, contents, copies, identifiers and events.
+//! The cost of an item of the same batch in a small and in a large registry, turn by turn. The registries are filled with copies of rows
+//! that the program itself made of a first batch, each with identifiers and names of its own: work items that ended, and of their
+//! histories the last line, which is what retention keeps; and for five items an object with versions, files, contents, copies,
+//! identifiers and events, as if it had been deposited five times.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use strongroom_web_double::WebDouble;
@@ -17,10 +18,14 @@ use crate::bench::{Options, scratch};
 const OBJECTS: u64 = 500;
 /// Work items in the registry, about so many.
 const ITEMS: [u64; 2] = [10_000, 1_000_000];
-/// Batches that are measured at each size; the median counts.
-const BATCHES: usize = 3;
+/// Batches that are measured at each size; the median counts. One more comes before them.
+const BATCHES: usize = 5;
 /// Sets of copies that one transaction makes.
 const SETS_AT_ONCE: u64 = 100;
+/// Sets of work items for each set of objects.
+const DEPOSITS: u64 = 5;
+/// The tables of which each set has rows; the others have rows of the sets of objects only.
+const OF_DEPOSITS: [&str; 3] = ["batches", "work_items", "item_history"];
 /// The tables that are filled, and which rows of them are copied.
 const TABLES: [(&str, &str); 13] = [
     ("batches", ""),
@@ -55,8 +60,8 @@ pub(super) fn run(program: &Path, options: &Options) -> Result<()> {
     for (name, on) in registries(&server) {
         let folder = scratch()?;
         let web = WebDouble::start();
-        let mut home = Home::new(program, &folder.path().join("home"), on)?;
-        allow(&mut home, &web);
+        let mut trials =
+            ITEMS.iter().map(|items| Trial::new(program, folder.path(), on, *items)).collect::<Result<Vec<_>>>()?;
         let mut round = 0;
         let mut next = |home: &mut Home| -> Result<Took> {
             round += 1;
@@ -64,20 +69,30 @@ pub(super) fn run(program: &Path, options: &Options) -> Result<()> {
             write_list(&list, &serve(&web, &format!("round-{round}-"), 0..objects), Identifiers::Local)?;
             ingest(home, folder.path(), &list, objects)
         };
-        next(&mut home)?;
-        let mut filler = Filler::new(home.registry(), objects + 1)?;
+        for Trial { home, items, filled, .. } in &mut trials {
+            allow(home, &web);
+            next(home)?;
+            let began = Instant::now();
+            Filler::new(home.registry(), objects + 1)?.fill(home.registry(), size(options, *items))?;
+            *filled = began.elapsed();
+        }
+        // Turn by turn, so that what else the machine does falls to both. The first after the filling is not counted.
+        for turn in 0..=BATCHES {
+            for trial in &mut trials {
+                let took = next(&mut trial.home)?;
+                if turn > 0 {
+                    trial.batches.push(took);
+                }
+            }
+        }
         let mut first: Option<Summary> = None;
-        for items in ITEMS {
-            let began = std::time::Instant::now();
-            filler.fill(home.registry(), size(options, items))?;
-            let filled = began.elapsed();
-            let batches = (0..BATCHES).map(|_| next(&mut home)).collect::<Result<Vec<_>>>()?;
-            let summary = Summary::of(&batches, objects);
+        for Trial { home, batches, filled, .. } in &mut trials {
+            let summary = Summary::of(batches, objects);
             let items = home.number("SELECT count(*) FROM work_items")?;
             println!(
                 "| {name} | {items} | {} | {} | {} | {} | {:.0} |",
-                listed(&batches, |took| took.wall, objects),
-                listed(&batches, |took| took.cpu, objects),
+                listed(batches, |took| took.wall, objects),
+                listed(batches, |took| took.cpu, objects),
                 shown(summary.transactions),
                 shown(summary.statements),
                 filled.as_secs_f64()
@@ -98,6 +113,21 @@ pub(super) fn run(program: &Path, options: &Options) -> Result<()> {
         }
     }
     server.stop()
+}
+
+/// A registry of one size, and what batches needed there.
+struct Trial {
+    home: Home,
+    items: u64,
+    filled: Duration,
+    batches: Vec<Took>,
+}
+
+impl Trial {
+    fn new(program: &Path, folder: &Path, on: Option<&CarefulServer>, items: u64) -> Result<Self> {
+        let home = Home::new(program, &folder.join(items.to_string()), on)?;
+        Ok(Self { home, items, filled: Duration::ZERO, batches: Vec::new() })
+    }
 }
 
 /// Medians, for each object.
@@ -149,8 +179,6 @@ struct Filler {
     columns: Vec<Vec<String>>,
     /// Work items that each set of copies has.
     items: u64,
-    /// Sets of copies made.
-    sets: u64,
 }
 
 impl Filler {
@@ -160,46 +188,30 @@ impl Filler {
             registry.batch(&format!("CREATE TEMPORARY TABLE first_{table} AS SELECT * FROM {table} {rows}"))?;
             columns.push(registry.columns(table)?);
         }
-        Ok(Self { columns, items, sets: 0 })
+        Ok(Self { columns, items })
     }
 
-    /// Makes copies until there are so many work items, or a few less.
-    fn fill(&mut self, registry: &mut Registry, items: u64) -> Result<()> {
+    /// Makes sets of copies until there are so many work items, or a few less.
+    fn fill(&self, registry: &mut Registry, items: u64) -> Result<()> {
         registry.begin_fill()?;
-        let wanted = (items / self.items).saturating_sub(1);
+        let last = DEPOSITS + (items / self.items).saturating_sub(1);
         let last_number = registry.number("SELECT max(number) FROM work_items")?;
-        let begin = self.sets;
-        while self.sets < wanted {
-            let sets = (self.sets + 1, wanted.min(self.sets + SETS_AT_ONCE));
+        // Sets are numbered from that of the first objects on.
+        for first in (DEPOSITS..last).step_by(SETS_AT_ONCE as usize) {
+            let sets = registry.numbers((first, (first + SETS_AT_ONCE).min(last) - 1));
             let mut statements = String::new();
             for ((table, _), columns) in TABLES.iter().zip(&self.columns) {
-                let values: Vec<String> = columns
-                    .iter()
-                    .map(|column| {
-                        if column == "number" && *table == "work_items" {
-                            format!("f.number + (n - {begin}) * {} + {last_number}", self.items)
-                        } else if NAMES.contains(&column.as_str()) {
-                            format!("f.{column} || '-' || n")
-                        } else if column == "status" && *table == "work_items" {
-                            "CASE WHEN f.number % 50 = 7 THEN 'failed' ELSE f.status END".to_owned()
-                        } else if !SHARED.contains(&column.as_str())
-                            && (column == "id" || column == "generation" || column.ends_with("_id"))
-                        {
-                            registry.copied_id(column)
-                        } else {
-                            format!("f.{column}")
-                        }
-                    })
-                    .collect();
+                let value = |column: &String| registry.copied(table, column, (self.items, last_number));
+                let values: Vec<String> = columns.iter().map(value).collect();
+                let of_objects = format!("WHERE n % {DEPOSITS} = 0");
                 statements += &format!(
-                    "INSERT INTO {table} ({}) SELECT {} FROM {} CROSS JOIN first_{table} f;\n",
+                    "INSERT INTO {table} ({}) SELECT {} FROM {sets} CROSS JOIN first_{table} f {};\n",
                     columns.join(", "),
                     values.join(", "),
-                    registry.numbers(sets)
+                    if OF_DEPOSITS.contains(table) { "" } else { &of_objects }
                 );
             }
             registry.batch(&format!("BEGIN;\n{statements}COMMIT"))?;
-            self.sets = sets.1;
         }
         registry.end_fill()
     }
@@ -244,12 +256,32 @@ impl Registry {
         }
     }
 
+    /// What a column of a copy has; the number of its set is `n`. Numbers of work items go on after the last.
+    fn copied(&self, table: &str, column: &str, (items, last_number): (u64, i64)) -> String {
+        let is_item = table == "work_items";
+        let set_of_object = format!("(n - n % {DEPOSITS})");
+        let set = if is_item && column.starts_with("object_") { &set_of_object } else { "n" };
+        if is_item && column == "number" {
+            format!("f.number + (n - {DEPOSITS}) * {items} + {last_number}")
+        } else if is_item && column == "status" {
+            "CASE WHEN f.number % 50 = 7 THEN 'failed' ELSE f.status END".to_owned()
+        } else if NAMES.contains(&column) {
+            format!("f.{column} || '-' || {set}")
+        } else if SHARED.contains(&column) {
+            format!("f.{column}")
+        } else if column == "id" || column == "generation" || column.ends_with("_id") {
+            self.copied_id(column, set)
+        } else {
+            format!("f.{column}")
+        }
+    }
+
     /// A UUID of the first rows with another time in front: those of one set of copies belong together as the first ones do.
-    fn copied_id(&self, column: &str) -> String {
+    fn copied_id(&self, column: &str, set: &str) -> String {
         match self {
-            Self::File(_) => format!("unhex(printf('%012x', 1500000000000 + n) || substr(hex(f.{column}), 13))"),
+            Self::File(_) => format!("unhex(printf('%012x', 1500000000000 + {set}) || substr(hex(f.{column}), 13))"),
             Self::Server { .. } => format!(
-                "(lpad(to_hex(1500000000000 + n), 12, '0') || substr(replace(f.{column}::text, '-', ''), 13))::uuid"
+                "(lpad(to_hex(1500000000000 + {set}), 12, '0') || substr(replace(f.{column}::text, '-', ''), 13))::uuid"
             ),
         }
     }
