@@ -311,11 +311,10 @@ fn make(
         let ids: Vec<ItemId> = page.iter().map(|row| id_of_row(list, row.number)).collect();
         let rows: Vec<(&NewRow, ItemId)> = page.iter().zip(ids).collect();
         let new_objects = claim_new_objects(tx, of, &rows)?;
-        let mut making = NewItems::new(workflows.as_ref());
-        let mut add = |tx: &mut dyn Transaction, (row, id): (&NewRow, ItemId), object: String| {
+        let item_of = |(row, id): (&NewRow, ItemId), object: String| {
             let options = serde_json::to_string(&row.options)
                 .map_err(|error| RegistryError::Corrupt { wanted: "options of a deposit", found: error.to_string() })?;
-            let item = NewItem {
+            Ok::<_, RegistryError>(NewItem {
                 id,
                 batch: Some(batch),
                 collection,
@@ -327,18 +326,19 @@ fn make(
                 note: format!("row {} of the manifest", row.number),
                 actor,
                 ..NewItem::new(INGEST, institution, object)
-            };
-            making.add(tx, &item).map(|_| ())
+            })
         };
+        let mut making = NewItems::new(workflows.as_ref());
         for (row, object) in rows.iter().zip(&new_objects) {
             if let Some(object) = object {
-                add(tx, *row, object.clone())?;
+                making.add(tx, &item_of(*row, object.clone())?)?;
             }
         }
         // Each by itself: the name of the next one must not be taken by this one, or by one of those above.
         for (row, _) in rows.iter().zip(&new_objects).filter(|(_, object)| object.is_none()) {
+            making.write(tx)?;
             let object = object_of(tx, of, row.1, row.0)?;
-            add(tx, *row, object)?;
+            making.add(tx, &item_of(*row, object)?)?;
         }
         making.finish(tx)
     })?;

@@ -1,11 +1,23 @@
--- The lock is held until the commit: the items of an institution become visible in the order of their numbers.
+-- The locks are held until the commit: the items of an institution become visible in the order of their numbers.
 -- name: items.insert
-INSERT INTO work_items (id, batch_id, institution_id, collection_id, action, object_id, object_identifier, file_id, name,
-    source, size, options, stage, status, priority, note, created_at, updated_at, topic, wait_key, actor_id, number)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $17, $18, $19, $20,
-    (SELECT nextval('work_item_number') FROM (SELECT pg_advisory_xact_lock(hashtextextended(current_schema()
-        || '.work_items.' || $3::uuid::text, 0))) AS locked))
-ON CONFLICT (id) DO NOTHING
+WITH new AS (
+    SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::uuid[], $7::text[], $8::uuid[],
+        $9::text[], $10::text[], $11::bigint[], $12::text[], $13::text[], $14::text[], $15::bigint[], $16::text[],
+        $17::bigint[], $18::text[], $19::text[], $20::uuid[]) WITH ORDINALITY
+    AS new (id, batch_id, institution_id, collection_id, action, object_id, object_identifier, file_id, name, source, size,
+        options, stage, status, priority, note, made_at, topic, wait_key, actor_id, place)
+), made AS (
+    INSERT INTO work_items (id, batch_id, institution_id, collection_id, action, object_id, object_identifier, file_id, name,
+        source, size, options, stage, status, priority, note, created_at, updated_at, topic, wait_key, actor_id, number)
+    SELECT id, batch_id, institution_id, collection_id, action, object_id, object_identifier, file_id, name,
+        source, size, options, stage, status, priority, note, made_at, made_at, topic, wait_key, actor_id,
+        (SELECT nextval('work_item_number') FROM (SELECT pg_advisory_xact_lock(hashtextextended(current_schema()
+            || '.work_items.' || ordered.institution_id::text, 0))) AS locked)
+    FROM (SELECT * FROM new ORDER BY place) AS ordered
+    ON CONFLICT (id) DO NOTHING
+    RETURNING id
+)
+SELECT new.place, made.id FROM made JOIN new ON new.id = made.id
 -- name: items.get
 SELECT {items.columns}
 FROM {items.tables}

@@ -4,6 +4,7 @@ INSERT INTO work_items (id, batch_id, institution_id, collection_id, action, obj
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?17, ?18, ?19, ?20,
     (SELECT coalesce(max(number), 0) + 1 FROM work_items))
 ON CONFLICT (id) DO NOTHING
+RETURNING id
 -- name: items.get
 SELECT {items.columns}
 FROM {items.tables}

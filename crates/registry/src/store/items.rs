@@ -16,8 +16,8 @@ use crate::{
     RegistryError, Scope, Stage, Subject, WaitKey, WaitReason, Workflows, journal,
 };
 
-/// New items whose tasks are enqueued together.
-const TASKS_AT_ONCE: usize = 1_000;
+/// New items that are written together.
+const ITEMS_AT_ONCE: usize = 1_000;
 
 /// Makes an item and the task of its first stage. The task's topic, for waking workers after the commit.
 pub fn create(tx: &mut dyn Transaction, workflows: &dyn Workflows, new: &NewItem) -> Result<String, RegistryError> {
@@ -40,100 +40,119 @@ pub fn create_all(
     making.finish(tx)
 }
 
-/// Items that are made in one transaction. Each is there as soon as it is added; the first lines of their histories and their tasks
-/// are when all are finished.
+/// Items that are made in one transaction, with the first lines of their histories and their tasks. They are written together, by
+/// [`Self::write`] at the latest when they are finished: what the database is asked for many it is asked for one.
 pub struct NewItems<'w> {
     workflows: &'w dyn Workflows,
     /// Names of the actors of the items.
     names: BTreeMap<ActorId, Option<String>>,
     topics: BTreeSet<String>,
-    lines: Vec<Vec<Value>>,
-    tasks: Vec<NewTask>,
+    /// Items that are not written yet.
+    unwritten: Vec<Unwritten>,
+}
+
+/// An item that is not written yet.
+struct Unwritten {
+    id: ItemId,
+    actor: Option<ActorId>,
+    row: Vec<Value>,
+    stage: Stage,
+    status: ItemStatus,
+    note: String,
+    task: Option<NewTask>,
 }
 
 impl<'w> NewItems<'w> {
     /// None yet.
     pub fn new(workflows: &'w dyn Workflows) -> Self {
-        Self { workflows, names: BTreeMap::new(), topics: BTreeSet::new(), lines: Vec::new(), tasks: Vec::new() }
+        Self { workflows, names: BTreeMap::new(), topics: BTreeSet::new(), unwritten: Vec::new() }
     }
 
-    /// Makes an item, unless there is one of its identifier. The topic of its first stage.
+    /// Adds an item, which is made unless there is one of its identifier. The topic of its first stage.
     pub fn add(&mut self, tx: &mut dyn Transaction, new: &NewItem) -> Result<String, RegistryError> {
         let now = tx.now()?;
         let first = self.workflows.stages(new.action).first().copied();
         let stage = first.ok_or_else(|| RegistryError::NotFound { what: "action", id: new.action.to_string() })?;
         let position = self.workflows.position(Subject::from(new), stage);
         let status = if new.held { ItemStatus::Held } else { ItemStatus::Pending };
-        let made = tx.execute(
-            Statement("items.insert"),
-            &[
-                new.id.into(),
-                new.batch.into(),
-                new.institution.into(),
-                new.collection.into(),
-                new.action.as_str().into(),
-                new.object.into(),
-                (&new.object_identifier).into(),
-                new.file.into(),
-                (&new.name).into(),
-                new.source.clone().into(),
-                new.size.into(),
-                (&new.options).into(),
-                stage.as_str().into(),
-                status.as_str().into(),
-                new.priority.into(),
-                (&new.note).into(),
-                now.into(),
-                (&position.topic).into(),
-                position.wait_key.map(|key| key.0).into(),
-                new.actor.into(),
-            ],
-        )?;
-        if made == 1 {
-            let actor = self.name_of(tx, new)?;
-            self.lines.push(vec![
-                new.id.into(),
-                now.into(),
-                stage.as_str().into(),
-                status.as_str().into(),
-                (&new.note).into(),
-                actor.into(),
-            ]);
-            if !new.held {
-                self.tasks.push(task_of(new.id, &position.topic, new.priority, new.institution));
-            }
-        }
+        let row = vec![
+            new.id.into(),
+            new.batch.into(),
+            new.institution.into(),
+            new.collection.into(),
+            new.action.as_str().into(),
+            new.object.into(),
+            (&new.object_identifier).into(),
+            new.file.into(),
+            (&new.name).into(),
+            new.source.clone().into(),
+            new.size.into(),
+            (&new.options).into(),
+            stage.as_str().into(),
+            status.as_str().into(),
+            new.priority.into(),
+            (&new.note).into(),
+            now.into(),
+            (&position.topic).into(),
+            position.wait_key.map(|key| key.0).into(),
+            new.actor.into(),
+        ];
+        let task = (!new.held).then(|| task_of(new.id, &position.topic, new.priority, new.institution));
+        let (id, actor, note) = (new.id, new.actor, new.note.clone());
+        self.unwritten.push(Unwritten { id, actor, row, stage, status, note, task });
         self.topics.insert(position.topic.clone());
-        if self.lines.len() >= TASKS_AT_ONCE {
-            self.put(tx)?;
+        if self.unwritten.len() >= ITEMS_AT_ONCE {
+            self.write(tx)?;
         }
         Ok(position.topic)
     }
 
-    /// The name of the actor of an item that was made.
-    fn name_of(&mut self, tx: &mut dyn Transaction, item: &NewItem) -> Result<Option<String>, RegistryError> {
-        let Some(id) = item.actor else { return Ok(None) };
-        match self.names.entry(id) {
+    /// Writes the items that were added, so that statements find them.
+    pub fn write(&mut self, tx: &mut dyn Transaction) -> Result<(), RegistryError> {
+        let mut items = std::mem::take(&mut self.unwritten);
+        if items.is_empty() {
+            return Ok(());
+        }
+        let now = tx.now()?;
+        let mut rows = items.iter_mut().map(|item| std::mem::take(&mut item.row));
+        let made = tx.query_many(Statement("items.insert"), &mut rows)?;
+        let (mut lines, mut tasks) = (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
+        for item in items.into_iter().zip(made).filter_map(|(item, made)| made.map(|_| item)) {
+            lines.push(vec![
+                item.id.into(),
+                now.into(),
+                item.stage.as_str().into(),
+                item.status.as_str().into(),
+                item.note.into(),
+                self.name_of(tx, item.actor, item.id)?.into(),
+            ]);
+            tasks.extend(item.task);
+        }
+        tx.execute_each(Statement("items.history_begin"), &mut lines.into_iter())?;
+        tasks::enqueue(tx, &tasks)?;
+        Ok(())
+    }
+
+    /// The name of the actor of an item that is there.
+    fn name_of(
+        &mut self,
+        tx: &mut dyn Transaction,
+        actor: Option<ActorId>,
+        item: ItemId,
+    ) -> Result<Option<String>, RegistryError> {
+        let Some(actor) = actor else { return Ok(None) };
+        match self.names.entry(actor) {
             Entry::Occupied(known) => Ok(known.get().clone()),
             Entry::Vacant(unknown) => {
-                let name = journal::actor_of_item(tx, item.id)?.map(|actor| actor.name);
+                let name = journal::actor_of_item(tx, item)?.map(|actor| actor.name);
                 Ok(unknown.insert(name).clone())
             }
         }
     }
 
-    /// Writes what belongs to the items that were added.
-    fn put(&mut self, tx: &mut dyn Transaction) -> Result<(), RegistryError> {
-        if !self.lines.is_empty() {
-            tx.execute_each(Statement("items.history_begin"), &mut std::mem::take(&mut self.lines).into_iter())?;
-        }
-        tasks::enqueue(tx, &std::mem::take(&mut self.tasks))?;
-        Ok(())
-    }
-
     /// Writes the rest. The topics of the items, each once.
     pub fn finish(mut self, tx: &mut dyn Transaction) -> Result<Vec<String>, RegistryError> {
-        self.put(tx)?;
+        self.write(tx)?;
         Ok(self.topics.into_iter().collect())
     }
 }
