@@ -3,6 +3,8 @@
 
 mod bags;
 mod bare;
+mod batch;
+mod home;
 mod identify;
 mod ingest;
 mod scale;
@@ -29,6 +31,10 @@ struct Options {
     is_large: bool,
     /// A program to measure instead of the release build of this checkout.
     program: Option<PathBuf>,
+    /// One part of the benchmark alone.
+    part: Option<String>,
+    /// A hundredth of the sizes, to see whether the benchmark works.
+    is_small: bool,
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
@@ -39,22 +45,29 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
         place::succeed(&mut optimised)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let Some((what, rest)) = arguments.split_first() else { bail!("bench takes identify, ingest, scale or validate") };
+    let Some((what, rest)) = arguments.split_first() else {
+        bail!("bench takes batch, identify, ingest, scale or validate")
+    };
     let mut options = Options::default();
     let mut rest = rest.iter();
     while let Some(option) = rest.next() {
         match option.as_str() {
             "--large" => options.is_large = true,
             "--program" => options.program = Some(rest.next().context("--program takes a path")?.into()),
-            other => bail!("bench takes --large and --program PATH, found {other:?}"),
+            "--part" => options.part = Some(rest.next().context("--part takes a name")?.clone()),
+            "--small" => options.is_small = true,
+            other => {
+                bail!("bench takes --large, --program PATH and, for batch, --part PART and --small, found {other:?}")
+            }
         }
     }
     match what.as_str() {
+        "batch" => batch::run(&options),
         "identify" => identify::run(&options),
         "ingest" => ingest::run(&options),
         "scale" => scale::run(&options),
         "validate" => validate::run(&options),
-        other => bail!("bench takes identify, ingest, scale or validate, found {other:?}"),
+        other => bail!("bench takes batch, identify, ingest, scale or validate, found {other:?}"),
     }?;
     Ok(ExitCode::SUCCESS)
 }

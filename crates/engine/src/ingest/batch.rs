@@ -2,16 +2,18 @@
 //! transaction that also says how far the list was read, so that what was cut short goes on there: no row is lost, and none has two
 //! work items.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufReader, Seek, SeekFrom};
 
 use serde::{Deserialize, Serialize};
 use strongroom_checkm::{Column, Reader, Row};
 use strongroom_metadata::{Element, Field, Record};
-use strongroom_registry::items::{self, NewItem};
+use strongroom_registry::items::{self, NewItem, NewItems};
 use strongroom_registry::object_ids::{self, IdKind};
 use strongroom_registry::{
-    Action, ActorId, BatchId, ItemId, RegistryError, Scope, Stage as Name, Transaction, counted, interim, tenants, work,
+    Action, ActorId, BatchId, InstitutionId, ItemId, RegistryError, Scope, Stage as Name, Transaction, counted,
+    interim, tenants, work,
 };
 use uuid::Uuid;
 
@@ -305,13 +307,14 @@ fn make(
             Some(collection) => tenants::collection_by_id(tx, collection)?.is_some_and(|collection| collection.held),
             None => false,
         };
-        let mut new = Vec::with_capacity(page.len());
-        for row in &page {
-            let id = id_of_row(list, row.number);
-            let object = object_of(tx, (institution, &domain), id, row)?;
+        let of = Institution { id: institution, domain: &domain };
+        let ids: Vec<ItemId> = page.iter().map(|row| id_of_row(list, row.number)).collect();
+        let rows: Vec<(&NewRow, ItemId)> = page.iter().zip(ids).collect();
+        let new_objects = claim_new_objects(tx, of, &rows)?;
+        let item_of = |(row, id): (&NewRow, ItemId), object: String| {
             let options = serde_json::to_string(&row.options)
                 .map_err(|error| RegistryError::Corrupt { wanted: "options of a deposit", found: error.to_string() })?;
-            let item = NewItem {
+            Ok::<_, RegistryError>(NewItem {
                 id,
                 batch: Some(batch),
                 collection,
@@ -323,15 +326,104 @@ fn make(
                 note: format!("row {} of the manifest", row.number),
                 actor,
                 ..NewItem::new(INGEST, institution, object)
-            };
-            // Each by itself: the name of the next one must not be taken by this one.
-            new.push(items::create(tx, workflows.as_ref(), &item)?);
+            })
+        };
+        let mut making = NewItems::new(workflows.as_ref());
+        for (row, object) in rows.iter().zip(&new_objects) {
+            if let Some(object) = object {
+                making.add(tx, &item_of(*row, object.clone())?)?;
+            }
         }
-        new.sort();
-        new.dedup();
-        Ok(new)
+        // Each by itself: the name of the next one must not be taken by this one, or by one of those above.
+        for (row, _) in rows.iter().zip(&new_objects).filter(|(_, object)| object.is_none()) {
+            making.write(tx)?;
+            let object = object_of(tx, of, row.1, row.0)?;
+            making.add(tx, &item_of(*row, object)?)?;
+        }
+        making.finish(tx)
     })?;
     context.registry().wakeups().notify(topics.iter().map(String::as_str));
+    Ok(())
+}
+
+/// Whose objects the rows are.
+#[derive(Clone, Copy)]
+struct Institution<'a> {
+    id: InstitutionId,
+    domain: &'a str,
+}
+
+impl Institution<'_> {
+    /// The identifier of an object of this name.
+    fn identifier(&self, name: &str) -> String {
+        format!("{}/{name}", self.domain)
+    }
+}
+
+/// The objects of those rows that are about a new object without doubt: neither its name nor one of its identifiers is in another
+/// row or in the registry. The identifiers are recorded for them. Which object each of the other rows is of depends on the rows before
+/// it; see [`object_of`]. What is asked of all rows at once costs the database no more than what is asked of one.
+fn claim_new_objects(
+    tx: &mut dyn Transaction,
+    of: Institution<'_>,
+    rows: &[(&NewRow, ItemId)],
+) -> Result<Vec<Option<String>>, RegistryError> {
+    let (mut names, mut values) = (BTreeMap::new(), BTreeMap::new());
+    for (row, _) in rows {
+        *names.entry(&row.name).or_insert(0) += 1;
+        for (_, value) in &row.ids {
+            *values.entry(value).or_insert(0) += 1;
+        }
+    }
+    let is_alone = |row: &NewRow| {
+        names.get(&row.name) == Some(&1)
+            && !row.options.is_named
+            && row.ids.iter().all(|(kind, value)| *kind == IdKind::Local && values.get(value) == Some(&1))
+    };
+    let mut objects: Vec<Option<String>> =
+        rows.iter().map(|(row, _)| is_alone(row).then(|| of.identifier(&row.name))).collect();
+    let taken = {
+        let named = objects.iter().zip(rows).filter_map(|(object, (_, item))| Some((object.as_deref()?, *item)));
+        object_ids::are_names_taken(tx, of.id, &mut named.into_iter())?
+    };
+    let mut taken = taken.into_iter();
+    objects.iter_mut().filter(|object| object.is_some()).for_each(|object| {
+        object.take_if(|_| taken.next().unwrap_or(true));
+    });
+    keep_where(&mut objects, rows, |ids| {
+        let known = object_ids::find_each(tx, of.id, &mut ids.iter().map(|(_, (kind, value))| (*kind, *value)))?;
+        Ok(known.iter().map(Option::is_none).collect())
+    })?;
+    // One that another transaction recorded in between for an object of its own is looked at by itself.
+    keep_where(&mut objects, rows, |ids| {
+        let claims = &mut ids.iter().map(|(object, (kind, value))| (*kind, *value, *object));
+        let owners = object_ids::claim_each(tx, of.id, claims)?;
+        Ok(owners.iter().zip(ids).map(|(owner, (object, _))| owner.as_deref() == Some(*object)).collect())
+    })?;
+    Ok(objects)
+}
+
+/// An identifier with the object that it is to belong to.
+type IdOfObject<'a> = (&'a str, (IdKind, &'a str));
+
+/// Keeps those objects all of whose identifiers pass a test, which is made of all at once.
+fn keep_where(
+    objects: &mut [Option<String>],
+    rows: &[(&NewRow, ItemId)],
+    test: impl FnOnce(&[IdOfObject<'_>]) -> Result<Vec<bool>, RegistryError>,
+) -> Result<(), RegistryError> {
+    let ids: Vec<IdOfObject<'_>> = objects
+        .iter()
+        .zip(rows)
+        .filter_map(|(object, (row, _))| Some((object.as_deref()?, &row.ids)))
+        .flat_map(|(object, ids)| ids.iter().map(move |(kind, value)| (object, (*kind, value.as_str()))))
+        .collect();
+    let passed = test(&ids)?;
+    let refused: BTreeSet<String> =
+        ids.iter().zip(passed).filter(|(_, passed)| !passed).map(|((object, _), _)| (*object).to_owned()).collect();
+    for object in objects {
+        object.take_if(|object| refused.contains(object));
+    }
     Ok(())
 }
 
@@ -339,11 +431,12 @@ fn make(
 /// number where another object has it.
 fn object_of(
     tx: &mut dyn Transaction,
-    (institution, domain): (strongroom_registry::InstitutionId, &str),
+    of: Institution<'_>,
     item: ItemId,
     row: &NewRow,
 ) -> Result<String, RegistryError> {
-    let identifier = format!("{domain}/{}", row.name);
+    let institution = of.id;
+    let identifier = of.identifier(&row.name);
     if row.has_name {
         let is_by_ids = !row.ids.is_empty() && !row.options.is_named;
         let identifier = if is_by_ids {
@@ -352,15 +445,15 @@ fn object_of(
             identifier
         };
         // Where the identifiers contradict each other the work item tells of it.
-        let of = naming::object_of(tx, (institution, item), &row.ids, (&identifier, row.options.is_named))?;
-        return Ok(of.unwrap_or(identifier));
+        let object = naming::object_of(tx, (institution, item), &row.ids, (&identifier, row.options.is_named))?;
+        return Ok(object.unwrap_or(identifier));
     }
     let mut name = identifier;
     for suffix in [row.number.to_string(), format!("{}-{}", row.number, item)] {
         if !object_ids::is_name_taken(tx, institution, &name, item)? {
             break;
         }
-        name = format!("{domain}/{}-{suffix}", row.name);
+        name = of.identifier(&format!("{}-{suffix}", row.name));
     }
     Ok(name)
 }

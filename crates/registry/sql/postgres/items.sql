@@ -1,11 +1,23 @@
--- The lock is held until the commit: the items of an institution become visible in the order of their numbers.
+-- The locks are held until the commit: the items of an institution become visible in the order of their numbers.
 -- name: items.insert
-INSERT INTO work_items (id, batch_id, institution_id, collection_id, action, object_id, object_identifier, file_id, name,
-    source, size, options, stage, status, priority, note, created_at, updated_at, topic, wait_key, actor_id, number)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $17, $18, $19, $20,
-    (SELECT nextval('work_item_number') FROM (SELECT pg_advisory_xact_lock(hashtextextended(current_schema()
-        || '.work_items.' || $3::uuid::text, 0))) AS locked))
-ON CONFLICT (id) DO NOTHING
+WITH new AS (
+    SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::uuid[], $7::text[], $8::uuid[],
+        $9::text[], $10::text[], $11::bigint[], $12::text[], $13::text[], $14::text[], $15::bigint[], $16::text[],
+        $17::bigint[], $18::text[], $19::text[], $20::uuid[]) WITH ORDINALITY
+    AS new (id, batch_id, institution_id, collection_id, action, object_id, object_identifier, file_id, name, source, size,
+        options, stage, status, priority, note, made_at, topic, wait_key, actor_id, place)
+), made AS (
+    INSERT INTO work_items (id, batch_id, institution_id, collection_id, action, object_id, object_identifier, file_id, name,
+        source, size, options, stage, status, priority, note, created_at, updated_at, topic, wait_key, actor_id, number)
+    SELECT id, batch_id, institution_id, collection_id, action, object_id, object_identifier, file_id, name,
+        source, size, options, stage, status, priority, note, made_at, made_at, topic, wait_key, actor_id,
+        (SELECT nextval('work_item_number') FROM (SELECT pg_advisory_xact_lock(hashtextextended(current_schema()
+            || '.work_items.' || ordered.institution_id::text, 0))) AS locked)
+    FROM (SELECT * FROM new ORDER BY place) AS ordered
+    ON CONFLICT (id) DO NOTHING
+    RETURNING id
+)
+SELECT new.place, made.id FROM made JOIN new ON new.id = made.id
 -- name: items.get
 SELECT {items.columns}
 FROM {items.tables}
@@ -142,3 +154,35 @@ FROM batches b JOIN institutions i ON i.id = b.institution_id LEFT JOIN collecti
 WHERE b.id < $1 AND ($2::uuid IS NULL OR b.institution_id = $2) AND ($3::text IS NULL OR b.state = $3)
     AND ($4::bigint IS NULL OR b.created_at >= $4) AND (b.state <> 'deleted' OR $3 = 'deleted')
 ORDER BY b.id DESC LIMIT $5
+-- The first lines of the histories of new items.
+-- name: items.history_begin
+INSERT INTO item_history (item_id, number, time, stage, status, note, actor, fence)
+SELECT item_id, 1, time, stage, status, note, actor, 0
+FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[])
+    AS new (item_id, time, stage, status, note, actor)
+-- Of each object that may become a new one, whether its institution has one of this identifier, or an open item that makes one.
+-- name: object_ids.are_names_taken
+SELECT new.place,
+    EXISTS (SELECT 1 FROM objects o
+        WHERE o.institution_id = new.institution_id AND o.identifier = new.identifier AND o.state <> 'new')
+    OR EXISTS (SELECT 1 FROM work_items w
+        WHERE w.institution_id = new.institution_id AND w.object_identifier = new.identifier
+            AND w.status IN ('pending', 'started', 'held') AND w.id <> new.item_id) AS is_taken
+FROM unnest($1::uuid[], $2::text[], $3::uuid[]) WITH ORDINALITY AS new (institution_id, identifier, item_id, place)
+-- name: object_ids.find_each
+SELECT wanted.place, o.object_identifier
+FROM unnest($1::uuid[], $2::text[], $3::text[]) WITH ORDINALITY AS wanted (institution_id, kind, value, place)
+JOIN object_ids o ON o.institution_id = wanted.institution_id AND o.kind = wanted.kind AND o.value = wanted.value
+-- Inserts rows, or locks those there are until the transaction ends; which object each belongs to.
+-- name: object_ids.claim_each
+WITH new AS (
+    SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::bigint[]) WITH ORDINALITY
+        AS new (institution_id, kind, value, object_identifier, created_at, place)
+), claimed AS (
+    INSERT INTO object_ids (institution_id, kind, value, object_identifier, created_at)
+    SELECT institution_id, kind, value, object_identifier, created_at FROM new ORDER BY kind, value
+    ON CONFLICT (institution_id, kind, value) DO UPDATE SET value = object_ids.value
+    RETURNING institution_id, kind, value, object_identifier
+)
+SELECT new.place, claimed.object_identifier
+FROM claimed JOIN new ON new.institution_id = claimed.institution_id AND new.kind = claimed.kind AND new.value = claimed.value

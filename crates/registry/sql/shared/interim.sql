@@ -26,7 +26,8 @@ SELECT value FROM interim_facts WHERE item_id = ?1 AND name = ?2
 -- name: space.reserve
 INSERT INTO reservations (item_id, bytes, created_at, staging_id) VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT (item_id) DO UPDATE SET bytes = ?2
--- What there is of an item in staging, how much the others have, and who waits.
+-- What there is of an item in staging, how much the others have, where its institution has a quota how much of it its other deposits
+-- have, and who waits.
 -- name: space.look
 SELECT own.item_id, own.staging_id, own.is_discarded,
     EXISTS (SELECT 1 FROM interim_facts f WHERE f.item_id = ?1)
@@ -34,8 +35,14 @@ SELECT own.item_id, own.staging_id, own.is_discarded,
     (SELECT CAST(coalesce(sum(other.bytes), 0) AS BIGINT) FROM reservations other WHERE other.item_id <> ?1)
     AS reserved_bytes,
     EXISTS (SELECT 1 FROM staging_waits waits WHERE waits.item_id = ?1) AS waits,
-    EXISTS (SELECT 1 FROM staging_waits waits WHERE waits.item_id <> ?1) AS others_wait
-FROM (SELECT 1 AS one) AS one LEFT JOIN reservations own ON own.item_id = ?1
+    EXISTS (SELECT 1 FROM staging_waits waits WHERE waits.item_id <> ?1) AS others_wait,
+    i.staging_quota,
+    CASE WHEN i.staging_quota IS NOT NULL THEN
+        (SELECT CAST(coalesce(sum(r.bytes), 0) AS BIGINT) FROM reservations r JOIN work_items o ON o.id = r.item_id
+            WHERE o.institution_id = i.id AND r.item_id <> ?1)
+    ELSE 0 END AS reserved_by_institution
+FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN reservations own ON own.item_id = w.id
+WHERE w.id = ?1
 -- name: space.of_item
 SELECT staging_id, is_discarded FROM reservations WHERE item_id = ?1
 -- name: space.release
@@ -48,12 +55,6 @@ INSERT INTO interim_removals (item_id, path, file_id) VALUES (?1, ?2, ?3) ON CON
 SELECT count(*) AS removals FROM interim_removals WHERE item_id = ?1
 -- name: interim.removals_after
 SELECT path FROM interim_removals WHERE item_id = ?1 AND path > ?2 ORDER BY path LIMIT ?3
--- What the other open deposits of an institution have in staging, and how much it may have.
--- name: space.of_institution
-SELECT i.staging_quota,
-    (SELECT CAST(coalesce(sum(r.bytes), 0) AS BIGINT) FROM reservations r JOIN work_items w ON w.id = r.item_id
-        WHERE w.institution_id = i.id AND r.item_id <> ?1) AS reserved_bytes
-FROM work_items own JOIN institutions i ON i.id = own.institution_id WHERE own.id = ?1
 -- Where the clock was set back, it has waited from now on.
 -- name: space.wait
 INSERT INTO staging_waits (item_id, bytes, needed, since) VALUES (?1, ?2, ?3, ?4)

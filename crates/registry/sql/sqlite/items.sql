@@ -4,6 +4,7 @@ INSERT INTO work_items (id, batch_id, institution_id, collection_id, action, obj
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?17, ?18, ?19, ?20,
     (SELECT coalesce(max(number), 0) + 1 FROM work_items))
 ON CONFLICT (id) DO NOTHING
+RETURNING id
 -- name: items.get
 SELECT {items.columns}
 FROM {items.tables}
@@ -133,3 +134,18 @@ FROM batches b JOIN institutions i ON i.id = b.institution_id LEFT JOIN collecti
 WHERE b.id < ?1 AND (?2 IS NULL OR b.institution_id = ?2) AND (?3 IS NULL OR b.state = ?3)
     AND (?4 IS NULL OR b.created_at >= ?4) AND (b.state <> 'deleted' OR ?3 = 'deleted')
 ORDER BY b.id DESC LIMIT ?5
+-- The first lines of the histories of new items.
+-- name: items.history_begin
+INSERT INTO item_history (item_id, number, time, stage, status, note, actor, fence) VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, 0)
+-- Of each object that may become a new one, whether its institution has one of this identifier, or an open item that makes one.
+-- name: object_ids.are_names_taken
+SELECT EXISTS (SELECT 1 FROM objects o WHERE o.institution_id = ?1 AND o.identifier = ?2 AND o.state <> 'new')
+    OR EXISTS (SELECT 1 FROM work_items w WHERE w.institution_id = ?1 AND w.object_identifier = ?2
+        AND w.status IN ('pending', 'started', 'held') AND w.id <> ?3) AS is_taken
+-- name: object_ids.find_each
+SELECT object_identifier FROM object_ids WHERE institution_id = ?1 AND kind = ?2 AND value = ?3
+-- Inserts rows, or locks those there are until the transaction ends; which object each belongs to.
+-- name: object_ids.claim_each
+INSERT INTO object_ids (institution_id, kind, value, object_identifier, created_at) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (institution_id, kind, value) DO UPDATE SET value = object_ids.value
+RETURNING object_identifier

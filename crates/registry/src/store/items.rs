@@ -16,56 +16,66 @@ use crate::{
     RegistryError, Scope, Stage, Subject, WaitKey, WaitReason, Workflows, journal,
 };
 
-/// Tasks of new items that are enqueued together.
-const TASKS_AT_ONCE: usize = 1_000;
+/// New items that are written together.
+const ITEMS_AT_ONCE: usize = 1_000;
 
 /// Makes an item and the task of its first stage. The task's topic, for waking workers after the commit.
 pub fn create(tx: &mut dyn Transaction, workflows: &dyn Workflows, new: &NewItem) -> Result<String, RegistryError> {
-    let mut names = BTreeMap::new();
-    let (topic, is_to_begin) = insert(tx, workflows, new, &mut names)?;
-    if is_to_begin {
-        enqueue(tx, new.id, &topic, new.priority, new.institution)?;
-    }
+    let mut making = NewItems::new(workflows);
+    let topic = making.add(tx, new)?;
+    making.finish(tx)?;
     Ok(topic)
 }
 
-/// The same for several items, whose tasks are enqueued together. The topics of their tasks, each once.
+/// The same for several items. The topics of their tasks, each once.
 pub fn create_all(
     tx: &mut dyn Transaction,
     workflows: &dyn Workflows,
     new: &mut dyn Iterator<Item = NewItem>,
 ) -> Result<Vec<String>, RegistryError> {
-    let (mut names, mut topics, mut made) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
+    let mut making = NewItems::new(workflows);
     for new in new {
-        let (topic, is_to_begin) = insert(tx, workflows, &new, &mut names)?;
-        if is_to_begin {
-            made.push(task_of(new.id, &topic, new.priority, new.institution));
-        }
-        topics.insert(topic);
-        if made.len() >= TASKS_AT_ONCE {
-            tasks::enqueue(tx, &std::mem::take(&mut made))?;
-        }
+        making.add(tx, &new)?;
     }
-    tasks::enqueue(tx, &made)?;
-    Ok(topics.into_iter().collect())
+    making.finish(tx)
 }
 
-/// Makes an item without its task: the topic of its first stage, and whether the task is to be made. `names` are those of the actors
-/// of the items before it.
-fn insert(
-    tx: &mut dyn Transaction,
-    workflows: &dyn Workflows,
-    new: &NewItem,
-    names: &mut BTreeMap<ActorId, Option<String>>,
-) -> Result<(String, bool), RegistryError> {
-    let now = tx.now()?;
-    let first = workflows.stages(new.action).first().copied();
-    let stage = first.ok_or_else(|| RegistryError::NotFound { what: "action", id: new.action.to_string() })?;
-    let position = workflows.position(Subject::from(new), stage);
-    let status = if new.held { ItemStatus::Held } else { ItemStatus::Pending };
-    let made = tx.execute(
-        Statement("items.insert"),
-        &[
+/// Items that are made in one transaction, with the first lines of their histories and their tasks. They are written together, by
+/// [`Self::write`] at the latest when they are finished: what the database is asked for many it is asked for one.
+pub struct NewItems<'w> {
+    workflows: &'w dyn Workflows,
+    /// Names of the actors of the items.
+    names: BTreeMap<ActorId, Option<String>>,
+    topics: BTreeSet<String>,
+    /// Items that are not written yet.
+    unwritten: Vec<Unwritten>,
+}
+
+/// An item that is not written yet.
+struct Unwritten {
+    id: ItemId,
+    actor: Option<ActorId>,
+    row: Vec<Value>,
+    stage: Stage,
+    status: ItemStatus,
+    note: String,
+    task: Option<NewTask>,
+}
+
+impl<'w> NewItems<'w> {
+    /// None yet.
+    pub fn new(workflows: &'w dyn Workflows) -> Self {
+        Self { workflows, names: BTreeMap::new(), topics: BTreeSet::new(), unwritten: Vec::new() }
+    }
+
+    /// Adds an item, which is made unless there is one of its identifier. The topic of its first stage.
+    pub fn add(&mut self, tx: &mut dyn Transaction, new: &NewItem) -> Result<String, RegistryError> {
+        let now = tx.now()?;
+        let first = self.workflows.stages(new.action).first().copied();
+        let stage = first.ok_or_else(|| RegistryError::NotFound { what: "action", id: new.action.to_string() })?;
+        let position = self.workflows.position(Subject::from(new), stage);
+        let status = if new.held { ItemStatus::Held } else { ItemStatus::Pending };
+        let row = vec![
             new.id.into(),
             new.batch.into(),
             new.institution.into(),
@@ -86,23 +96,65 @@ fn insert(
             (&position.topic).into(),
             position.wait_key.map(|key| key.0).into(),
             new.actor.into(),
-        ],
-    )?;
-    if made == 1 {
-        let actor = match new.actor {
-            None => None,
-            Some(id) => match names.entry(id) {
-                Entry::Occupied(known) => known.into_mut().as_deref(),
-                Entry::Vacant(unknown) => {
-                    let name = journal::actor_of_item(tx, new.id)?.map(|actor| actor.name);
-                    unknown.insert(name).as_deref()
-                }
-            },
-        };
-        let line = NewLine { note: Some(&new.note), actor, ..NewLine::new(stage, status) };
-        add_history(tx, new.id, line)?;
+        ];
+        let task = (!new.held).then(|| task_of(new.id, &position.topic, new.priority, new.institution));
+        let (id, actor, note) = (new.id, new.actor, new.note.clone());
+        self.unwritten.push(Unwritten { id, actor, row, stage, status, note, task });
+        self.topics.insert(position.topic.clone());
+        if self.unwritten.len() >= ITEMS_AT_ONCE {
+            self.write(tx)?;
+        }
+        Ok(position.topic)
     }
-    Ok((position.topic, made == 1 && !new.held))
+
+    /// Writes the items that were added, so that statements find them.
+    pub fn write(&mut self, tx: &mut dyn Transaction) -> Result<(), RegistryError> {
+        let mut items = std::mem::take(&mut self.unwritten);
+        if items.is_empty() {
+            return Ok(());
+        }
+        let now = tx.now()?;
+        let mut rows = items.iter_mut().map(|item| std::mem::take(&mut item.row));
+        let made = tx.query_many(Statement("items.insert"), &mut rows)?;
+        let (mut lines, mut tasks) = (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
+        for item in items.into_iter().zip(made).filter_map(|(item, made)| made.map(|_| item)) {
+            lines.push(vec![
+                item.id.into(),
+                now.into(),
+                item.stage.as_str().into(),
+                item.status.as_str().into(),
+                item.note.into(),
+                self.name_of(tx, item.actor, item.id)?.into(),
+            ]);
+            tasks.extend(item.task);
+        }
+        tx.execute_each(Statement("items.history_begin"), &mut lines.into_iter())?;
+        tasks::enqueue(tx, &tasks)?;
+        Ok(())
+    }
+
+    /// The name of the actor of an item that is there.
+    fn name_of(
+        &mut self,
+        tx: &mut dyn Transaction,
+        actor: Option<ActorId>,
+        item: ItemId,
+    ) -> Result<Option<String>, RegistryError> {
+        let Some(actor) = actor else { return Ok(None) };
+        match self.names.entry(actor) {
+            Entry::Occupied(known) => Ok(known.get().clone()),
+            Entry::Vacant(unknown) => {
+                let name = journal::actor_of_item(tx, item)?.map(|actor| actor.name);
+                Ok(unknown.insert(name).clone())
+            }
+        }
+    }
+
+    /// Writes the rest. The topics of the items, each once.
+    pub fn finish(mut self, tx: &mut dyn Transaction) -> Result<Vec<String>, RegistryError> {
+        self.write(tx)?;
+        Ok(self.topics.into_iter().collect())
+    }
 }
 
 /// Puts the item's task into a topic; a task that waits there already is brought forward to now.

@@ -2,7 +2,7 @@
 //! institutions. A row is inserted, or locked, within the transaction that submits a deposit, so that two deposits with one identifier are
 //! deposits of one object.
 
-use strongroom_database::{Statement, Transaction};
+use strongroom_database::{Row, Statement, Transaction};
 
 use crate::objects::Object;
 use crate::{InstitutionId, ItemId, ObjectId, RegistryError, Scope, objects};
@@ -137,6 +137,48 @@ pub fn find(
 ) -> Result<Option<String>, RegistryError> {
     let row = tx.query_one(Statement("object_ids.find"), &[institution.into(), kind.as_str().into(), value.into()])?;
     Ok(row.map(|row| row.text("object_identifier").map(str::to_owned)).transpose()?)
+}
+
+/// The objects that identifiers belong to, in the order of the identifiers, where they do.
+pub fn find_each(
+    tx: &mut dyn Transaction,
+    institution: InstitutionId,
+    ids: &mut dyn Iterator<Item = (IdKind, &str)>,
+) -> Result<Vec<Option<String>>, RegistryError> {
+    let mut lists = ids.map(|(kind, value)| vec![institution.into(), kind.as_str().into(), value.into()]);
+    let rows = tx.query_many(Statement("object_ids.find_each"), &mut lists)?;
+    rows.iter().map(owner).collect()
+}
+
+/// Records identifiers, each with its object, that were found to belong to none; the objects that they belong to then, in their order,
+/// which are others where another transaction was faster. Of equal identifiers only the first may be given.
+pub fn claim_each(
+    tx: &mut dyn Transaction,
+    institution: InstitutionId,
+    ids: &mut dyn Iterator<Item = (IdKind, &str, &str)>,
+) -> Result<Vec<Option<String>>, RegistryError> {
+    let now = tx.now()?;
+    let mut lists = ids.map(|(kind, value, object)| {
+        vec![institution.into(), kind.as_str().into(), value.into(), object.into(), now.into()]
+    });
+    let rows = tx.query_many(Statement("object_ids.claim_each"), &mut lists)?;
+    rows.iter().map(owner).collect()
+}
+
+fn owner(row: &Option<Row>) -> Result<Option<String>, RegistryError> {
+    Ok(row.as_ref().map(|row| row.text("object_identifier").map(str::to_owned)).transpose()?)
+}
+
+/// As [`is_name_taken`], for many, each with its work item.
+pub fn are_names_taken(
+    tx: &mut dyn Transaction,
+    institution: InstitutionId,
+    names: &mut dyn Iterator<Item = (&str, ItemId)>,
+) -> Result<Vec<bool>, RegistryError> {
+    let mut lists = names.map(|(name, item)| vec![institution.into(), name.into(), item.into()]);
+    let rows = tx.query_many(Statement("object_ids.are_names_taken"), &mut lists)?;
+    let is_taken = |row: &Option<Row>| row.as_ref().map(|row| row.bool("is_taken")).transpose();
+    rows.iter().map(|row| Ok(is_taken(row)?.unwrap_or_default())).collect()
 }
 
 /// Whether an institution has an object of this identifier, or another open work item about one.

@@ -54,8 +54,8 @@ pub enum Provision {
 /// it could not end without it.
 pub fn reserve(tx: &mut dyn Transaction, claim: &Claim, bytes: u64, capacity: u64) -> Result<bool, RegistryError> {
     work::check_fence(tx, claim)?;
-    let others = look_at_space(tx, claim.item)?.reserved_by_others;
-    if !has_room(tx, claim.item, bytes, others.saturating_add(bytes) <= capacity)? {
+    let space = look_at_space(tx, claim.item)?;
+    if space.reserved_by_others.saturating_add(bytes) > capacity || !space.is_in_quota(bytes) {
         return Ok(false);
     }
     put_reservation(tx, claim.item, bytes)?;
@@ -85,7 +85,7 @@ pub fn provision(tx: &mut dyn Transaction, claim: &Claim, demand: &Demand) -> Re
     let needed = demand.needed();
     let left = demand.capacity.checked_sub(space.reserved_by_others).and_then(|free| free.checked_sub(needed));
     let mut behind = None;
-    let mut has_room = has_room(tx, item, demand.bytes, left.is_some())?;
+    let mut has_room = left.is_some() && space.is_in_quota(demand.bytes);
     if let Some(left) = left.filter(|_| has_room && space.place.is_none() && space.others_wait) {
         behind = first_before(tx, item, demand, left, now)?;
         has_room = behind.is_none();
@@ -135,16 +135,6 @@ pub(crate) fn end_wait(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, R
     Ok(tx.query_one(Statement("space.waits_before"), &[since.into()])?.is_none())
 }
 
-/// Whether there is room, where there is some in staging as a whole: the institution may have a quota.
-fn has_room(tx: &mut dyn Transaction, item: ItemId, bytes: u64, is_in_capacity: bool) -> Result<bool, RegistryError> {
-    if !is_in_capacity {
-        return Ok(false);
-    }
-    let Some(row) = tx.query_one(Statement("space.of_institution"), &[item.into()])? else { return Ok(true) };
-    let Some(quota) = optional_count(&row, "staging_quota")? else { return Ok(true) };
-    Ok(row.count("reserved_bytes")?.saturating_add(bytes) <= quota)
-}
-
 fn put_reservation(tx: &mut dyn Transaction, item: ItemId, bytes: u64) -> Result<(), RegistryError> {
     let now = tx.now()?;
     let place = Uuid::now_v7();
@@ -159,10 +149,21 @@ struct Space {
     has_rows: bool,
     /// Bytes.
     reserved_by_others: u64,
+    /// Most bytes that the institution of the item may have in staging.
+    quota: Option<u64>,
+    /// Bytes of the other items of the institution, where it has a quota.
+    reserved_by_institution: u64,
     /// Whether it waits for space.
     waits: bool,
     /// Whether other items wait for space.
     others_wait: bool,
+}
+
+impl Space {
+    /// Whether the institution may have so many bytes more.
+    fn is_in_quota(&self, bytes: u64) -> bool {
+        self.quota.is_none_or(|quota| self.reserved_by_institution.saturating_add(bytes) <= quota)
+    }
 }
 
 fn look_at_space(tx: &mut dyn Transaction, item: ItemId) -> Result<Space, RegistryError> {
@@ -172,6 +173,8 @@ fn look_at_space(tx: &mut dyn Transaction, item: ItemId) -> Result<Space, Regist
         place: row.optional_uuid("item_id")?.map(|_| place_row(&row)).transpose()?,
         has_rows: row.bool("has_rows")?,
         reserved_by_others: row.count("reserved_bytes")?,
+        quota: optional_count(&row, "staging_quota")?,
+        reserved_by_institution: row.count("reserved_by_institution")?,
         waits: row.bool("waits")?,
         others_wait: row.bool("others_wait")?,
     })

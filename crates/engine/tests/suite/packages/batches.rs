@@ -68,6 +68,43 @@ fn every_row_of_a_long_list_has_one_item() {
     check_rows(&world, batch, ROWS);
 }
 
+#[test]
+fn rows_are_of_one_object_where_they_have_one_identifier_and_of_others_where_they_are_only_called_alike() {
+    let world = World::new();
+    world.web.put("/a.txt", "alpha");
+    let row = |(name, id): (&str, &str)| format!("{} | | | | | {name} | | {id} | | |", world.web.url("/a.txt"));
+    let first = world.write("first.checkm", manifest(SINGLE_FILES, &[("b.txt", ""), ("c.txt", "known")].map(row)));
+    world.deposit(&world.request(first));
+    let rows = [
+        ("a.txt", ""),
+        ("a.txt", ""),
+        ("a.txt-2", ""),
+        ("b.txt", ""),
+        ("d.txt", "same"),
+        ("e.txt", "same"),
+        ("other", ""),
+        ("f.txt", "other"),
+        ("g.txt", "known"),
+        ("h.txt", "one; two"),
+        ("i.txt", "two; three"),
+        ("j.txt", "new"),
+    ];
+    let list = world.write("list.checkm", manifest(SINGLE_FILES, &rows.map(row)));
+    let batch = world.submit(&world.request(list)).expect("is submitted").batch;
+    expand(&world, batch);
+    let objects: Vec<String> = made(&world, batch).1.into_iter().map(|item| item.object_identifier).collect();
+    let of: Vec<&str> =
+        objects.iter().filter_map(|object| object.strip_prefix(INSTITUTION)?.strip_prefix("/")).collect();
+    assert_eq!(
+        [of[0], of[2], of[3], of[4], of[5], of[6], of[7], of[8], of[9], of[10], of[11]],
+        ["a.txt", "a.txt-2", "b.txt-4", "same", "same", "other", "other-2", "known", "one", "one", "new"]
+    );
+    assert!(of[1].starts_with("a.txt-2-"), "{of:?}");
+    pause(&world, "ingest.receive", false);
+    let items = world.work(batch);
+    assert!(items.iter().all(|item| item.status == ItemStatus::Succeeded), "{items:#?}");
+}
+
 #[cfg(feature = "failpoints")]
 /// Whether something is left to sweep.
 fn has_tasks(world: &World) -> bool {
