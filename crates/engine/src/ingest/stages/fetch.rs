@@ -179,8 +179,9 @@ fn take_manifest(
                 bytes += size;
                 Ok(())
             }
-            Err(StageError::Fatal { note, .. }) if problems.len() < MOST_PROBLEMS => {
-                problems.push(problem_of(&download.row, note));
+            Err(StageError::Fatal { note, problems: of_file }) if problems.len() < MOST_PROBLEMS => {
+                let message = of_file.into_iter().next().map_or(note, |problem| problem.message);
+                problems.push(problem_of(&download.row, message));
                 Ok(())
             }
             Err(other) => Err(other),
