@@ -268,6 +268,17 @@ pub(crate) struct Sent {
     pub(crate) manifest: Option<Vec<u8>>,
 }
 
+impl Sent {
+    /// A folder that was sent, with what may have come of each of its files.
+    pub(crate) fn of_files(files: &[(&str, &[&str])]) -> Self {
+        let package = Package { files: Vec::new(), ..Package::single(&mut Chance::new(0), "papers", Form::Folder) };
+        let package = Package { mode: None, deleted: BTreeSet::new(), ..package };
+        let digests = |digests: &&[&str]| digests.iter().map(|digest| (*digest).to_owned()).collect();
+        let files = files.iter().map(|(path, of_path)| ((*path).to_owned(), digests(of_path))).collect();
+        Self { package, files, rows: Vec::new(), manifest: None }
+    }
+}
+
 /// Where a package is laid out.
 pub(crate) struct Layout<'w> {
     pub(crate) web: &'w Web,
@@ -402,4 +413,24 @@ fn manifest_of(profile: &str, rows: &[String]) -> String {
         let _ = writeln!(text, "{row}");
     }
     text + "#%eof\n"
+}
+
+#[test]
+fn some_hundred_packages_have_every_form_and_every_fault() {
+    let mut chance = Chance::new(1);
+    let mut packages: Vec<Package> = (0..500).map(|_| Package::any(&mut chance)).collect();
+    packages.extend((0..100).flat_map(|_| Package::racing(&mut chance)));
+    let rows: Vec<Package> = packages.iter().flat_map(|package| package.rows.clone()).collect();
+    packages.extend(rows);
+    let forms = [Form::File, Form::Folder, Form::Zip, Form::TarGz, Form::Manifest, Form::Batch, Form::Files];
+    for form in forms {
+        assert!(packages.iter().any(|package| package.form == form), "{form:?}");
+    }
+    for wanted in TRANSIENT.into_iter().chain(PERMANENT) {
+        let of_files = |package: &Package| package.files.iter().any(|file| file.fault == Some(wanted));
+        assert!(packages.iter().any(|package| package.fault == Some(wanted)), "{wanted:?} of packages");
+        assert!(packages.iter().any(of_files), "{wanted:?} of files of manifests");
+    }
+    assert!(packages.iter().any(|package| package.mode == Some(Mode::Merge) && !package.deleted.is_empty()));
+    assert!(packages.iter().any(|package| package.local_id.is_some()));
 }

@@ -231,3 +231,34 @@ fn is_made_of(found: &Files, before: &Files, sent: &Sent) -> bool {
     stays.retain(|path, _| !sent.package.deleted.contains(path));
     holds(found, sent) && others(found) == stays
 }
+
+#[test]
+fn a_version_that_lost_kept_or_mixed_files_is_told_from_what_was_sent() {
+    let files = |files: &[(&str, &str)]| -> Files {
+        files.iter().map(|(path, digest)| ((*path).to_owned(), (*digest).to_owned())).collect()
+    };
+    let mut sent = Sent::of_files(&[("b", &["new", "newer"]), ("c", &["c"])]);
+    let before = files(&[("a", "a"), ("b", "old"), ("d", "d")]);
+    let replaced = files(&[("b", "newer"), ("c", "c")]);
+    assert!(is_made_of(&replaced, &before, &sent));
+    for wrong in [
+        files(&[("b", "new")]),
+        files(&[("b", "old"), ("c", "c")]),
+        files(&[("a", "a"), ("b", "new"), ("c", "c")]),
+        before.clone(),
+    ] {
+        assert!(!is_made_of(&wrong, &before, &sent), "{wrong:?}");
+    }
+    sent.package.mode = Some(Mode::Merge);
+    sent.package.deleted.insert("d".to_owned());
+    let merged = files(&[("a", "a"), ("b", "new"), ("c", "c")]);
+    assert!(is_made_of(&merged, &before, &sent));
+    for wrong in [
+        replaced,
+        files(&[("a", "other"), ("b", "new"), ("c", "c")]),
+        files(&[("a", "a"), ("b", "new"), ("c", "c"), ("d", "d")]),
+        files(&[("a", "a"), ("b", "new"), ("c", "c"), ("e", "e")]),
+    ] {
+        assert!(!is_made_of(&wrong, &before, &sent), "{wrong:?}");
+    }
+}

@@ -407,7 +407,6 @@ fn an_ingest_ends_as_undisturbed_when_killed_within_a_stage() {
         "ingest.record.listed",
         "ingest.record.marked",
         "ingest.record.middle",
-        "ingest.record.published",
     ] {
         survive(point);
     }
