@@ -103,15 +103,20 @@ impl Cast {
     /// Whether an item failed, and had to: with a code that says why.
     pub(crate) fn has_failed_rightly(&self, item: &Value, origins: &Origins) -> bool {
         let Some(sent) = origins.0.get(text(item, "item")).and_then(|origin| self.sent(*origin)) else { return false };
-        let has_code = |code| {
-            item["problems"].as_array().is_some_and(|problems| problems.iter().any(|problem| problem["code"] == code))
-        };
         let is_lost =
             if text(item, "action") == "expand_batch" { sent.package.is_list_lost() } else { sent.package.is_lost() };
-        (is_lost && has_code("package.not_fetched"))
+        (is_lost && has_code(item, NOT_FETCHED))
             // Whether the object has the path depends on what came before.
-            || (!sent.package.deleted.is_empty() && has_code("delete.no_such_path"))
+            || (!sent.package.deleted.is_empty() && has_code(item, "delete.no_such_path"))
     }
+}
+
+/// The code of what cannot be had.
+pub(crate) const NOT_FETCHED: &str = "package.not_fetched";
+
+/// Whether one of the problems of an item has a code.
+pub(crate) fn has_code(item: &Value, code: &str) -> bool {
+    item["problems"].as_array().is_some_and(|problems| problems.iter().any(|problem| problem["code"] == code))
 }
 
 /// What the rows of a list send. A manifest at a URL that turns out to be that of one object has one.

@@ -78,8 +78,6 @@ pub(crate) struct Cast {
     pub(crate) retried: BTreeSet<String>,
     /// Promises that were broken.
     pub(crate) findings: Vec<String>,
-    /// Items that a person asked to be cancelled or requeued, or that failed: others may pass those.
-    pub(crate) disturbed: BTreeSet<String>,
     /// Items that failed as they had to, and were deleted then.
     pub(crate) failed_rightly: BTreeSet<String>,
     pub(crate) late: Option<Underway>,
@@ -103,7 +101,6 @@ impl Cast {
             uploads: Vec::new(),
             retried: BTreeSet::new(),
             findings: Vec::new(),
-            disturbed: BTreeSet::new(),
             failed_rightly: BTreeSet::new(),
             late: None,
             damaged: plan.damaged,
@@ -329,9 +326,6 @@ impl Cast {
 
     /// Has a command run beside what else goes on, as soon as no more than some run.
     pub(crate) fn ask(&mut self, arguments: &[&str]) {
-        if let ["items", "cancel" | "requeue", item, ..] = arguments {
-            self.disturbed.insert((*item).to_owned());
-        }
         let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
         self.waiting.push_back(Waiting { arguments, deposit: None });
     }

@@ -22,7 +22,7 @@ impl Cast {
         let items = self.all_items()?;
         for object in kept {
             self.versions_follow_from_deposits(object, origins);
-            self.versions_are_in_the_order_of_deposits(object, origins);
+            self.versions_are_in_the_order_of_deposits(object, origins)?;
         }
         self.local_ids_are_of_one_object(kept, origins);
         for item in items.iter().filter(|item| text(item, "status") == "succeeded" && text(item, "action") == "ingest")
@@ -58,20 +58,18 @@ impl Cast {
         }
     }
 
-    /// Of two deposits of one object the one that was accepted first is the earlier version, unless one of them had ended meanwhile.
-    fn versions_are_in_the_order_of_deposits(&mut self, object: &Kept, origins: &Origins) {
+    /// Of two deposits of one object the one that was accepted first is the earlier version, unless it had ended meanwhile.
+    fn versions_are_in_the_order_of_deposits(&mut self, object: &Kept, origins: &Origins) -> Result<()> {
         let mut made = Vec::new();
         for (item, version) in &object.made_by {
             let Some(origin) = origins.0.get(item).filter(|origin| origin.row.is_none()) else { continue };
-            if let Some(submitted) = self.deposits[origin.deposit].submitted
-                && !self.disturbed.contains(item)
-            {
+            if let Some(submitted) = self.deposits[origin.deposit].submitted {
                 made.push((*version, submitted, item));
             }
         }
         for (version, (_, accepted), item) in &made {
             for (later, (asked, _), other) in &made {
-                if accepted < asked && version > later {
+                if accepted < asked && version > later && !self.has_ended_before(item)? {
                     self.find(format!(
                         "{}: {item} was accepted before {other} was asked for, and is version {version} after version {later}",
                         object.identifier
@@ -79,6 +77,13 @@ impl Cast {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Whether an item failed or was cancelled before it succeeded: others do not wait for such a one.
+    fn has_ended_before(&self, item: &str) -> Result<bool> {
+        let history = self.world.run(["items", "history", item, "--json"])?.succeeded()?.json()?;
+        Ok(history.iter().any(|line| ["failed", "cancelled"].contains(&text(line, "status"))))
     }
 
     fn local_ids_are_of_one_object(&mut self, kept: &[Kept], origins: &Origins) {

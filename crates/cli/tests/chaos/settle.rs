@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use serde_json::Value;
 
-use crate::origins::Origins;
+use crate::origins::{NOT_FETCHED, Origins, has_code};
 use crate::perform::Cast;
 use crate::plan::PRESERVATION;
 use crate::promises::text;
@@ -65,11 +65,10 @@ impl Cast {
             let is_open = |item: &&Value| ["pending", "started", "held"].contains(&text(item, "status"));
             let has_failed = items.iter().any(|item| text(item, "status") == "failed");
             let origins = if has_failed { self.origins_of(&items)? } else { Origins::default() };
-            let failed: Vec<&str> = items
+            let failed: Vec<&Value> = items
                 .iter()
                 .filter(|item| text(item, "status") == "failed" && !self.has_failed_rightly(item, &origins))
-                .map(|item| text(item, "item"))
-                .filter(|item| requeued.get(*item).copied().unwrap_or_default() < REQUEUES)
+                .filter(|item| requeued.get(text(item, "item")).copied().unwrap_or_default() < REQUEUES)
                 .collect();
             let tasks: u64 = topics
                 .iter()
@@ -90,10 +89,13 @@ impl Cast {
                 bail!("nothing moves any more: {tasks} tasks wait; open items: {open:#?}; topics: {topics:#?}");
             }
             for item in failed {
-                *requeued.entry(item.to_owned()).or_default() += 1;
-                self.disturbed.insert(item.to_owned());
-                let answer = self.world.run(["items", "requeue", item])?;
-                self.world.log(format!("requeued {item}: {:?} {}", answer.code, answer.stderr.trim()));
+                let id = text(item, "item");
+                *requeued.entry(id.to_owned()).or_default() += 1;
+                if origins.is_of_package(id) && has_code(item, NOT_FETCHED) {
+                    self.find(format!("an item was given up although its files can be had: {item}"));
+                }
+                let answer = self.world.run(["items", "requeue", id])?;
+                self.world.log(format!("requeued {id}: {:?} {}", answer.code, answer.stderr.trim()));
             }
             for topic in &topics {
                 self.free_topic(topic)?;
