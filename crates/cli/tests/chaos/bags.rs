@@ -112,7 +112,7 @@ fn archive(name: &str, entries: &BTreeMap<String, Vec<u8>>) -> Result<Vec<u8>> {
 }
 
 /// Bytes that do not compress and are the same for the same name and seed.
-fn noise(seed: u64, name: &str, size: u64) -> Vec<u8> {
+pub(crate) fn noise(seed: u64, name: &str, size: u64) -> Vec<u8> {
     let digest = Sha512::digest(format!("{seed} {name}"));
     let mut chance = Chance::new(digest[..8].iter().fold(0, |number, byte| number << 8 | u64::from(*byte)));
     let mut bytes = Vec::new();

@@ -4,16 +4,21 @@
 //!
 //! `cargo xtask chaos` asks for many runs; without it a few short ones are made.
 
+mod arks;
 mod bags;
 mod chance;
 mod late;
 mod ocfl;
 mod options;
+mod origins;
+mod packages;
 mod perform;
 mod plan;
 mod promises;
+mod promises_of_packages;
 mod settle;
 mod stores;
+mod web;
 mod world;
 
 use anyhow::{Result, bail};
@@ -28,7 +33,10 @@ use crate::world::{World, place};
 fn run(plan: &Plan) -> Result<bool> {
     let Some(mut world) = World::new(plan)? else { return Ok(false) };
     world.log(format!("seed {}, {}, stores: {}, {} s", plan.seed, plan.database, plan.stores, plan.seconds));
-    world.log(format!("copies are damaged in {}, {} attempts", plan.damaged, plan.max_attempts));
+    world.log(format!(
+        "copies are damaged in {}, {} attempts, ARKs: {}",
+        plan.damaged, plan.max_attempts, plan.has_arks
+    ));
     let folder = world.path("bags");
     let mut bags = Vec::new();
     for slot in slots() {

@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::bags::Bag;
 use crate::late::Underway;
+use crate::packages::{Layout, Package, Sent};
 use crate::plan::{Act, Plan, WORKERS, Wish};
 use crate::world::{INSTITUTION, Running, World};
 
@@ -27,12 +28,24 @@ const RUNS: [&str; WORKERS] = ["serve", "work"];
 #[derive(Debug)]
 pub(crate) struct Deposit {
     /// As planned.
-    number: u64,
-    /// Into [`Cast::bags`].
-    pub(crate) bag: (usize, usize),
+    pub(crate) number: u64,
+    pub(crate) what: Deposited,
     /// Its work item, once it is known.
     pub(crate) item: Option<String>,
+    /// From when to when the command ran, once it has succeeded.
+    pub(crate) submitted: Option<(Instant, Instant)>,
 }
+
+/// What was deposited.
+#[derive(Debug)]
+pub(crate) enum Deposited {
+    /// Into [`Cast::bags`].
+    Bag(usize, usize),
+    Package(Box<Sent>),
+}
+
+/// What the note of a package's deposit begins with; its number follows.
+pub(crate) const NOTE: &str = "deposit ";
 
 /// What came into the receiving store under one name, the last one last.
 #[derive(Debug)]
@@ -65,8 +78,11 @@ pub(crate) struct Cast {
     pub(crate) retried: BTreeSet<String>,
     /// Promises that were broken.
     pub(crate) findings: Vec<String>,
+    /// Items that failed as they had to, and were deleted then.
+    pub(crate) failed_rightly: BTreeSet<String>,
     pub(crate) late: Option<Underway>,
     damaged: &'static str,
+    pub(crate) seed: u64,
     workers: [Option<Child>; WORKERS],
     /// When each worker was found to have ended by itself.
     lost: [Option<Instant>; WORKERS],
@@ -85,8 +101,10 @@ impl Cast {
             uploads: Vec::new(),
             retried: BTreeSet::new(),
             findings: Vec::new(),
+            failed_rightly: BTreeSet::new(),
             late: None,
             damaged: plan.damaged,
+            seed: plan.seed,
             workers: [const { None }; WORKERS],
             lost: [None; WORKERS],
             waiting: VecDeque::new(),
@@ -143,7 +161,7 @@ impl Cast {
 
     fn act(&mut self, act: &Act) -> Result<()> {
         match act {
-            Act::Ask { .. } | Act::Damage { .. } | Act::DamageInventory { .. } => {}
+            Act::Ask { .. } | Act::Damage { .. } | Act::DamageInventory { .. } | Act::Release => {}
             _ => self.world.log(format!("{act:?}")),
         }
         match act {
@@ -153,6 +171,13 @@ impl Cast {
             Act::Sleep { worker } => self.signal(*worker, Signal::STOP)?,
             Act::Wake { worker } => self.signal(*worker, Signal::CONT)?,
             Act::Deposit { number, slot, variant } => self.deposit(*number, *slot, *variant)?,
+            Act::Submit { number, package } => self.submit(*number, package)?,
+            Act::Release => self.world.web.release(),
+            Act::Ezid { fault, times } => {
+                if let Some(double) = &self.world.ezid {
+                    double.plan(fault, *times);
+                }
+            }
             Act::Upload { slot, variant } => self.upload(*slot, *variant)?,
             Act::Ask { wish, deposit } => self.ask_of_item(*wish, *deposit),
             Act::DropLate(late) => match &self.late {
@@ -244,8 +269,23 @@ impl Cast {
 
     fn deposit(&mut self, number: u64, slot: usize, variant: usize) -> Result<()> {
         let tar = self.bags[slot][variant].tar.to_string_lossy().into_owned();
-        self.deposits.push(Deposit { number, bag: (slot, variant), item: None });
-        self.ask(&["deposit", &tar, "--json"]);
+        self.submitted(number, Deposited::Bag(slot, variant), &["deposit", &tar, "--json"])
+    }
+
+    fn submit(&mut self, number: u64, package: &Package) -> Result<()> {
+        let (name, note) = (format!("packages/{number}"), format!("{NOTE}{number}"));
+        let folder = self.world.path(&name);
+        let prefix = format!("/{number}");
+        let layout = Layout { web: &self.world.web, seed: self.seed, folder: &folder, prefix };
+        let (sent, how) = layout.lay(package).with_context(|| format!("cannot lay out {package:?}"))?;
+        let mut arguments = vec!["deposit", "--json", "--note", &note];
+        arguments.extend(how.iter().map(String::as_str));
+        self.submitted(number, Deposited::Package(Box::new(sent)), &arguments)
+    }
+
+    fn submitted(&mut self, number: u64, what: Deposited, arguments: &[&str]) -> Result<()> {
+        self.deposits.push(Deposit { number, what, item: None, submitted: None });
+        self.ask(arguments);
         if let Some(waiting) = self.waiting.back_mut() {
             waiting.deposit = Some(self.deposits.len() - 1);
         }
@@ -327,6 +367,7 @@ impl Cast {
             && let Some(item) = line["item"].as_str()
         {
             self.deposits[deposit].item = Some(item.to_owned());
+            self.deposits[deposit].submitted = Some((asked.began, Instant::now()));
         }
         Ok(())
     }

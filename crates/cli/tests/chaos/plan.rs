@@ -2,17 +2,21 @@
 //! what the program is doing depends on the machine.
 
 use strongroom_engine::background::TASKS;
+use strongroom_ezid_double::Fault as EzidFault;
 use strongroom_s3_double::{Fault, Operation};
 
 use crate::bags::{VARIANTS, slots};
 use crate::chance::Chance;
 use crate::late::Late;
 use crate::options::{Database, Stores};
+use crate::packages::{self, Package};
 
 /// How many worker processes there are.
 pub(crate) const WORKERS: usize = 2;
 /// The lease of a task, in seconds: the shortest that the settings allow.
 pub(crate) const LEASE: u64 = 5;
+/// Packages that are no bags and that there are from the beginning.
+const FIRST_PACKAGES: u64 = 4;
 /// The stores that keep bytes.
 pub(crate) const PRESERVATION: [&str; 2] = ["primary", "secondary"];
 
@@ -33,7 +37,14 @@ const STAGES: [&str; 14] = [
     "cleanup",
 ];
 /// Fail points that a worker may sleep at, or be killed at by itself, beside the begin and end of every stage.
-const POINTS: [&str; 13] = [
+const POINTS: [&str; 20] = [
+    "batch.expand.begin",
+    "batch.expand.page",
+    "batch.expand.end",
+    "ingest.resolve.chosen",
+    "ingest.resolve.registered",
+    "outbox.ezid.sent",
+    "ingest.sweep.unstaged",
     "ingest.fetch.middle",
     "ingest.fetch.read",
     "ingest.write.middle",
@@ -112,6 +123,19 @@ pub(crate) enum Act {
         slot: usize,
         variant: usize,
     },
+    /// Deposits a package that is no bag.
+    Submit {
+        /// Counted with the deposits of bags.
+        number: u64,
+        package: Box<Package>,
+    },
+    /// Lets slow files come.
+    Release,
+    /// So many of the next requests to EZID go wrong.
+    Ezid {
+        fault: EzidFault,
+        times: usize,
+    },
     /// Puts a bag into the receiving store.
     Upload {
         slot: usize,
@@ -165,7 +189,7 @@ pub(crate) enum Act {
         task: &'static str,
     },
     Restore {
-        object: &'static str,
+        object: String,
     },
     Reconcile,
     Backup,
@@ -188,6 +212,8 @@ pub(crate) struct Plan {
     /// The only store in which copies are damaged: whatever is damaged has a good copy in the other.
     pub(crate) damaged: &'static str,
     pub(crate) max_attempts: u64,
+    /// Whether objects get ARKs, registered with EZID.
+    pub(crate) has_arks: bool,
     pub(crate) acts: Vec<Timed>,
 }
 
@@ -197,9 +223,11 @@ impl Plan {
         let mut chance = Chance::new(seed);
         let damaged = *chance.pick(&PRESERVATION);
         let max_attempts = *chance.pick(&[3, 5, 100]);
+        let has_arks = chance.percent(50);
         let mut planner = Planner {
             chance,
             stores,
+            has_arks,
             end: seconds * 1_000,
             acts: Vec::new(),
             worker_free: [0; WORKERS],
@@ -210,13 +238,14 @@ impl Plan {
         let mut acts = planner.acts;
         // Acts of one moment stay in the order in which they were planned.
         acts.sort_by_key(|timed| timed.at);
-        Self { seed, database, stores, seconds, damaged, max_attempts, acts }
+        Self { seed, database, stores, seconds, damaged, max_attempts, has_arks, acts }
     }
 }
 
 struct Planner {
     chance: Chance,
     stores: Stores,
+    has_arks: bool,
     end: u64,
     acts: Vec<Timed>,
     /// From when on each worker and each store is as it should be.
@@ -240,6 +269,13 @@ impl Planner {
             let at = self.chance.below(self.end / 3);
             self.deposit(at, slot);
         }
+        for _ in 0..FIRST_PACKAGES {
+            let at = self.chance.below(self.end / 3);
+            let package = Package::any(&mut self.chance);
+            self.submit(at, package);
+        }
+        let at = self.chance.below(self.end / 2);
+        self.race(at);
         let mut at = 0;
         loop {
             at += self.chance.between(40, 320);
@@ -252,10 +288,15 @@ impl Planner {
 
     fn act(&mut self, at: u64) {
         match self.chance.below(100) {
-            0..20 => {
+            0..9 => {
                 let slot = usize::try_from(self.chance.below(slots().len() as u64)).unwrap();
                 self.deposit(at, slot);
             }
+            9..18 => {
+                let package = Package::any(&mut self.chance);
+                self.submit(at, package);
+            }
+            18..20 => self.race(at),
             20..26 => {
                 let slot = usize::try_from(self.chance.below(slots().len() as u64)).unwrap();
                 let variant = usize::try_from(self.chance.below(VARIANTS as u64)).unwrap();
@@ -265,7 +306,9 @@ impl Planner {
             40..60 => self.ask(at),
             60..68 => self.drop_late(at),
             68..74 => self.pause(at),
-            74..86 => self.trouble_store(at),
+            74..84 => self.trouble_store(at),
+            84..86 if self.has_arks => self.trouble_ezid(at),
+            84..86 => self.trouble_store(at),
             86..92 => {
                 let pick = self.chance.next();
                 let harm = *self.chance.pick(&[Harm::Flip, Harm::Cut, Harm::Delete]);
@@ -282,7 +325,10 @@ impl Planner {
             }
             95..98 => {
                 let slots = slots();
-                let object = self.chance.pick(&slots).object;
+                let of_bags = self.chance.percent(50);
+                let object =
+                    if of_bags { self.chance.pick(&slots).object } else { packages::any_object(&mut self.chance) };
+                let object = object.to_owned();
                 self.add(at, Act::Restore { object });
             }
             98 => self.add(at, Act::Reconcile),
@@ -294,6 +340,32 @@ impl Planner {
         let variant = usize::try_from(self.chance.below(VARIANTS as u64)).unwrap();
         self.deposits += 1;
         self.add(at, Act::Deposit { number: self.deposits, slot, variant });
+    }
+
+    fn submit(&mut self, at: u64, package: Package) {
+        self.deposits += 1;
+        self.add(at, Act::Submit { number: self.deposits, package: Box::new(package) });
+        let later = at + self.chance.between(200, 2_000);
+        self.add(later, Act::Release);
+    }
+
+    /// Deposits of one local identifier at the same moment.
+    fn race(&mut self, at: u64) {
+        for package in Package::racing(&mut self.chance) {
+            self.submit(at, package);
+        }
+    }
+
+    fn trouble_ezid(&mut self, at: u64) {
+        let fault = match self.chance.below(6) {
+            0 | 1 => EzidFault::LoseReply,
+            2 => EzidFault::LoseRequest,
+            3 => EzidFault::CutReply,
+            4 => EzidFault::Slow(std::time::Duration::from_millis(self.chance.between(50, 1_500))),
+            _ => EzidFault::Answer(503, "error: temporarily unavailable".to_owned()),
+        };
+        let times = usize::try_from(self.chance.between(1, 5)).unwrap();
+        self.add(at, Act::Ezid { fault, times });
     }
 
     /// Starts a worker with some fail points at which it sleeps or dies.
@@ -397,7 +469,11 @@ impl Planner {
 
     fn pause(&mut self, at: u64) {
         let stage = *self.chance.pick(&STAGES);
-        let topic = if self.chance.percent(30) { "ingest.sweep".to_owned() } else { format!("ingest.{stage}") };
+        let topic = match self.chance.below(10) {
+            0..3 => "ingest.sweep".to_owned(),
+            3 => "batch.expand".to_owned(),
+            _ => format!("ingest.{stage}"),
+        };
         let later = at + self.chance.between(200, 2_000);
         self.add(at, Act::Pause { topic: topic.clone() });
         self.add(later, Act::Resume { topic });

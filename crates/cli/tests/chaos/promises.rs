@@ -8,23 +8,26 @@ use serde_json::Value;
 
 use crate::bags::{Bag, files_of_tar, sha512};
 use crate::ocfl::{StoredObject, read_root};
-use crate::perform::Cast;
+use crate::origins::Origins;
+use crate::perform::{Cast, Deposited};
 use crate::plan::PRESERVATION;
 use crate::world::INSTITUTION;
 
 /// What the schedule removes by itself when its hour comes.
 const SWEPT_LATER: &str = "staging.abandoned";
 
-fn text<'v>(value: &'v Value, key: &str) -> &'v str {
+pub(crate) fn text<'v>(value: &'v Value, key: &str) -> &'v str {
     value[key].as_str().unwrap_or_default()
 }
 
 /// An object as the registry has it and as the stores hold it.
-struct Kept {
-    identifier: String,
-    stored: StoredObject,
+pub(crate) struct Kept {
+    pub(crate) identifier: String,
+    pub(crate) stored: StoredObject,
     /// Which item made which version.
-    made_by: BTreeMap<String, u64>,
+    pub(crate) made_by: BTreeMap<String, u64>,
+    pub(crate) local_ids: Vec<String>,
+    pub(crate) ark: Option<String>,
 }
 
 impl Cast {
@@ -33,9 +36,12 @@ impl Cast {
         let stores = self.stores_are_whole()?;
         let kept = self.registry_and_stores_agree(&stores)?;
         self.nothing_is_found()?;
-        self.items_have_ended_as_they_say(&kept)?;
+        let origins = self.origins()?;
+        self.items_have_ended_as_they_say(&kept, &origins)?;
+        self.packages_are_kept(&kept, &origins)?;
+        self.arks_are_registered(&kept)?;
         self.uploads_are_kept(&kept)?;
-        self.objects_come_back(&kept)?;
+        self.objects_come_back(&kept, &origins)?;
         for bag in self.bags.iter().flatten() {
             if fs::read(&bag.tar).map(|bytes| sha512(&bytes)).ok().as_ref() != Some(&bag.sha512) {
                 self.findings.push(format!("the deposited {} was touched", bag.tar.display()));
@@ -44,7 +50,7 @@ impl Cast {
         Ok(())
     }
 
-    fn find(&mut self, finding: impl Into<String>) {
+    pub(crate) fn find(&mut self, finding: impl Into<String>) {
         let finding = finding.into();
         self.world.log(format!("FINDING: {finding}"));
         self.findings.push(finding);
@@ -104,7 +110,11 @@ impl Cast {
                 ));
             }
             match stores.values().find(|stored| stored.inventories == inventories) {
-                Some(stored) => kept.push(Kept { identifier, stored: stored.clone(), made_by }),
+                Some(stored) => {
+                    let local_ids = serde_json::from_value(object["local_ids"].clone())?;
+                    let ark = object["ark"].as_str().map(str::to_owned);
+                    kept.push(Kept { identifier, stored: stored.clone(), made_by, local_ids, ark });
+                }
                 None => self.find(format!("{identifier} with {head} published versions lies in no store like that")),
             }
         }
@@ -141,13 +151,15 @@ impl Cast {
     }
 
     /// No item is open; what failed, failed although nothing is wrong; what succeeded is kept.
-    fn items_have_ended_as_they_say(&mut self, kept: &[Kept]) -> Result<()> {
+    fn items_have_ended_as_they_say(&mut self, kept: &[Kept], origins: &Origins) -> Result<()> {
         let items = self.world.run(["items", "list", "--json"])?.succeeded()?.json()?;
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
         for item in &items {
             *counts.entry(format!("{} {}", text(item, "action"), text(item, "status"))).or_default() += 1;
             match text(item, "status") {
-                "succeeded" if text(item, "action") == "ingest" => self.succeeded(item, kept),
+                "succeeded" if text(item, "action") == "ingest" && !origins.is_of_package(text(item, "item")) => {
+                    self.succeeded(item, kept);
+                }
                 "succeeded" | "cancelled" => {}
                 _ => self.find(format!("an item could not be brought to its end: {item}")),
             }
@@ -160,8 +172,8 @@ impl Cast {
         let id = text(item, "item");
         let of_deposit = self.deposits.iter().find(|deposit| deposit.item.as_deref() == Some(id));
         // What came otherwise is some variant of the bag of that name.
-        let bags: Vec<Bag> = if let Some(deposit) = of_deposit {
-            vec![self.bags[deposit.bag.0][deposit.bag.1].clone()]
+        let bags: Vec<Bag> = if let Some(Deposited::Bag(slot, variant)) = of_deposit.map(|deposit| &deposit.what) {
+            vec![self.bags[*slot][*variant].clone()]
         } else {
             let name = text(item, "name").trim_end_matches(".tar");
             self.bags.iter().flatten().filter(|bag| bag.slot.bag_name() == name).cloned().collect()
@@ -201,9 +213,13 @@ impl Cast {
     }
 
     /// Every object is restored, and each of its slots is exactly one variant that was deposited.
-    fn objects_come_back(&mut self, kept: &[Kept]) -> Result<()> {
-        for object in kept {
+    fn objects_come_back(&mut self, kept: &[Kept], origins: &Origins) -> Result<()> {
+        for (number, object) in kept.iter().enumerate() {
             let name = object.identifier.rsplit('/').next().unwrap_or_default();
+            if !self.bags.iter().flatten().any(|bag| bag.slot.object == name) {
+                self.package_comes_back(number, object, origins)?;
+                continue;
+            }
             fs::create_dir_all(self.world.path("back"))?;
             let answer =
                 self.world.run(["restore", "object", &object.identifier, "--to", "back", "--wait", "--json"])?;

@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use serde_json::Value;
 
+use crate::origins::{NOT_FETCHED, Origins, has_code};
 use crate::perform::Cast;
 use crate::plan::PRESERVATION;
+use crate::promises::text;
 
 /// How long nothing at all may change before the run counts as stuck. Holds of processes that were killed last a minute.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -16,10 +18,6 @@ const PATIENCE: Duration = Duration::from_secs(90);
 const HURRY: Duration = Duration::from_secs(2);
 /// How often an item that fails is requeued once nothing is wrong.
 const REQUEUES: u64 = 2;
-
-fn text<'v>(value: &'v Value, key: &str) -> &'v str {
-    value[key].as_str().unwrap_or_default()
-}
 
 impl Cast {
     /// Puts everything right and works to the end.
@@ -29,11 +27,17 @@ impl Cast {
         for store in PRESERVATION {
             self.world.heal(store)?;
         }
+        self.world.web.release();
+        if let Some(ezid) = &self.world.ezid {
+            ezid.clear_faults();
+        }
         self.start_workers()?;
         // Damage that stands in the way of deposits is repaired first.
         self.world.run(["fixity", "run", "--all", "--json"])?;
         self.drain()?;
         self.repair()?;
+        self.drain()?;
+        self.delete_what_failed_rightly()?;
         self.drain()?;
         self.stop_workers()?;
         // A put that ends behind the last sweep of its version leaves bytes that the next one removes: comparing brings it
@@ -59,11 +63,12 @@ impl Cast {
             let items = self.world.run(["items", "list", "--json"])?.succeeded()?.json()?;
             let topics = self.world.run(["queue", "list", "--json"])?.succeeded()?.json()?;
             let is_open = |item: &&Value| ["pending", "started", "held"].contains(&text(item, "status"));
-            let failed: Vec<&str> = items
+            let has_failed = items.iter().any(|item| text(item, "status") == "failed");
+            let origins = if has_failed { self.origins_of(&items)? } else { Origins::default() };
+            let failed: Vec<&Value> = items
                 .iter()
-                .filter(|item| text(item, "status") == "failed")
-                .map(|item| text(item, "item"))
-                .filter(|item| requeued.get(*item).copied().unwrap_or_default() < REQUEUES)
+                .filter(|item| text(item, "status") == "failed" && !self.has_failed_rightly(item, &origins))
+                .filter(|item| requeued.get(text(item, "item")).copied().unwrap_or_default() < REQUEUES)
                 .collect();
             let tasks: u64 = topics
                 .iter()
@@ -84,9 +89,13 @@ impl Cast {
                 bail!("nothing moves any more: {tasks} tasks wait; open items: {open:#?}; topics: {topics:#?}");
             }
             for item in failed {
-                *requeued.entry(item.to_owned()).or_default() += 1;
-                let answer = self.world.run(["items", "requeue", item])?;
-                self.world.log(format!("requeued {item}: {:?} {}", answer.code, answer.stderr.trim()));
+                let id = text(item, "item");
+                *requeued.entry(id.to_owned()).or_default() += 1;
+                if origins.is_of_package(id) && has_code(item, NOT_FETCHED) {
+                    self.find(format!("an item was given up although its files can be had: {item}"));
+                }
+                let answer = self.world.run(["items", "requeue", id])?;
+                self.world.log(format!("requeued {id}: {:?} {}", answer.code, answer.stderr.trim()));
             }
             for topic in &topics {
                 self.free_topic(topic)?;
@@ -106,6 +115,20 @@ impl Cast {
             }
             std::thread::park_timeout(Duration::from_millis(150));
         }
+    }
+
+    /// Deletes what failed as it had to: what it had staged goes with it.
+    fn delete_what_failed_rightly(&mut self) -> Result<()> {
+        let items = self.world.run(["items", "list", "--status", "failed", "--json"])?.succeeded()?.json()?;
+        let origins = self.origins()?;
+        let failed: Vec<&Value> = items.iter().filter(|item| self.has_failed_rightly(item, &origins)).collect();
+        for item in failed {
+            let id = text(item, "item");
+            self.world.log(format!("failed as it had to: {item}"));
+            self.world.run(["items", "delete", id])?.succeeded()?;
+            self.failed_rightly.insert(id.to_owned());
+        }
+        Ok(())
     }
 
     /// Resumes a topic and brings its dead tasks back, once: what is dead again is deleted and told.

@@ -11,10 +11,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 use strongroom_database::testing::Scratch;
+use strongroom_ezid_double::{EzidDouble, PASSWORD, USER};
 use strongroom_s3_double::{ACCESS_KEY, BUCKET, Double, SECRET_KEY};
 
 use crate::options::{Database, Stores};
 use crate::plan::{LEASE, Plan};
+use crate::web::Web;
 
 /// Longer than any command of a person takes while nothing is wrong.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -51,6 +53,9 @@ pub(crate) struct World {
     pub(crate) database: Option<Scratch>,
     /// Object storage by the name of the store that lies in it.
     pub(crate) doubles: BTreeMap<String, Double>,
+    pub(crate) web: Web,
+    /// Where objects get ARKs.
+    pub(crate) ezid: Option<EzidDouble>,
     max_attempts: u64,
     began: Instant,
     log: File,
@@ -84,6 +89,8 @@ impl World {
             folder,
             database,
             doubles: BTreeMap::new(),
+            web: Web::start(),
+            ezid: plan.has_arks.then(EzidDouble::start).transpose()?,
             max_attempts: plan.max_attempts,
             began: Instant::now(),
             log,
@@ -177,8 +184,24 @@ impl World {
             .env("STRONGROOM_WORKERS__DEFAULT__MAX_ATTEMPTS", self.max_attempts.to_string())
             .env("STRONGROOM_RECEIVING__SCAN_INTERVAL", "1s")
             .env("STRONGROOM_RECEIVING__QUIET_PERIOD", "1s")
+            .env("STRONGROOM_INGEST__URL_HOSTS", self.web.hosts())
+            .env("STRONGROOM_INGEST__ALLOW_PRIVATE_ADDRESSES", "true")
+            .envs(self.of_arks())
             .current_dir(&self.folder)
             .stdin(Stdio::null());
+    }
+
+    /// The settings of ARKs.
+    fn of_arks(&self) -> Vec<(&'static str, String)> {
+        let Some(ezid) = &self.ezid else { return Vec::new() };
+        vec![
+            ("STRONGROOM_IDENTIFIERS__MINTER", "ezid".to_owned()),
+            ("STRONGROOM_IDENTIFIERS__NAAN", "99999".to_owned()),
+            ("STRONGROOM_IDENTIFIERS__SHOULDER", "fk4".to_owned()),
+            ("STRONGROOM_IDENTIFIERS__EZID_URL", ezid.url()),
+            ("STRONGROOM_IDENTIFIERS__EZID_USER", USER.to_owned()),
+            ("STRONGROOM_IDENTIFIERS__EZID_PASSWORD", PASSWORD.to_owned()),
+        ]
     }
 
     /// Runs a command to its end.

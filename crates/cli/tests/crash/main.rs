@@ -1,6 +1,8 @@
 //! Kills the real program at every stage boundary, once each, starts it again, and compares what is there in the end with
 //! what an undisturbed run leaves.
 
+mod packages;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -16,6 +18,7 @@ use strongroom_engine::workflow::Workflows;
 use strongroom_ocfl::{StorageRoot, ValidateOptions, validate_root};
 use strongroom_queue::tasks;
 use strongroom_registry::events::{self, EventCursor};
+use strongroom_registry::items::Item;
 use strongroom_registry::{Action, RegistryError, Scope, items, leases, objects, versions};
 use strongroom_storage::Key;
 use tempfile::TempDir;
@@ -168,7 +171,7 @@ fn end_state(home: &Path) -> EndState {
         .map(|version| (version.number, version.files, version.bytes))
         .collect();
     nothing_is_left(&home);
-    stores_are_valid(&home);
+    stores_are_valid(&home, 1);
     EndState { files, identifiers, events: counted, versions }
 }
 
@@ -194,7 +197,7 @@ fn nothing_is_left(home: &Home) {
         .expect("the registry is read");
 }
 
-fn stores_are_valid(home: &Home) {
+fn stores_are_valid(home: &Home, wanted: usize) {
     for name in ["primary", "secondary"] {
         let store = home.store(name).expect("a preservation store");
         let prefix = Key::new("example.edu").expect("a key");
@@ -206,7 +209,7 @@ fn stores_are_valid(home: &Home) {
         })
         .expect("a report");
         assert!(report.errors.is_empty(), "{name}: {:?}", report.errors);
-        assert_eq!(objects, 1, "objects in {name}");
+        assert_eq!(objects, wanted, "objects in {name}");
     }
 }
 
@@ -242,21 +245,24 @@ fn survive(point: &str) {
 
 /// Runs workers until no item is open, then asks them to stop.
 fn finish(home: &Path) {
+    work_until(home, &|items, tasks| tasks == 0 && items.iter().all(|item| item.status.is_ended()));
+}
+
+/// Runs workers until the items and the number of tasks are as wanted, then asks them to stop.
+fn work_until(home: &Path, is_over: &dyn Fn(&[Item], u64) -> bool) {
     let mut workers = program(home).args(["-q", "work"]).spawn().expect("the program starts");
     let watched = open(home);
     loop {
-        let is_over = watched
+        let (items, tasks) = watched
             .registry
             .read(|tx| {
-                let open = items::list(tx, Scope::System, &items::ItemFilter::default(), None, 100)?
-                    .iter()
-                    .any(|item| !item.status.is_ended());
+                let items = items::list(tx, Scope::System, &items::ItemFilter::default(), None, 100)?;
                 let tasks: u64 =
                     tasks::counts(tx)?.iter().map(|counts| counts.ready + counts.delayed + counts.leased).sum();
-                Ok::<_, RegistryError>(!open && tasks == 0)
+                Ok::<_, RegistryError>((items, tasks))
             })
             .expect("the registry is read");
-        if is_over {
+        if is_over(&items, tasks) {
             break;
         }
         assert!(workers.try_wait().expect("a state").is_none(), "the workers ended before their work");
@@ -394,7 +400,14 @@ fn an_uploaded_folder_ends_as_undisturbed_when_killed_while_it_is_removed() {
 
 #[test]
 fn an_ingest_ends_as_undisturbed_when_killed_within_a_stage() {
-    for point in ["ingest.write.middle", "ingest.record.committing", "ingest.record.middle"] {
+    for point in [
+        "ingest.fetch.read",
+        "ingest.write.middle",
+        "ingest.record.committing",
+        "ingest.record.listed",
+        "ingest.record.marked",
+        "ingest.record.middle",
+    ] {
         survive(point);
     }
 }

@@ -145,7 +145,6 @@ fn expand(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         progress.made += page.len() as u64;
         let text = serde_json::to_string(&progress)?;
         make(context, (batch, actor), page, (text, digest.clone()))?;
-        crash_point("batch.expand.page");
     }
     let item = context.item.id;
     context.with_end(move |tx, _| interim::clear(tx, item).map(|()| Vec::new()));
@@ -343,6 +342,7 @@ fn make(
         making.finish(tx)
     })?;
     context.registry().wakeups().notify(topics.iter().map(String::as_str));
+    crash_point("batch.expand.page");
     Ok(())
 }
 

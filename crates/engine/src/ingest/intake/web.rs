@@ -15,6 +15,7 @@ use crate::error::chain;
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::kept_downloads;
 use crate::ingest::kind::{DepositKind, holds_bag, is_container_name};
+use crate::ingest::stages::package::problem;
 use crate::workflow::{StageContext, StageError};
 
 /// Size and etag as the server says them.
@@ -164,10 +165,16 @@ impl DownloadFailure {
 /// What the failure of a download means for a stage.
 pub(crate) fn failure(error: DownloadError) -> StageError {
     match error {
-        DownloadError::Refused { .. } => StageError::fatal(format!(
+        DownloadError::Refused { .. } => not_fetched(format!(
             "{error}; ingest.url_hosts in the settings allows hosts, ingest.private_url_hosts or ingest.allow_private_addresses those of private networks"
         )),
         other if other.is_transient() => StageError::Transient(chain(&other)),
-        other => StageError::fatal(chain(&other)),
+        other => not_fetched(chain(&other)),
     }
+}
+
+/// Ends a work item whose package, or a file of it, cannot be had.
+fn not_fetched(message: String) -> StageError {
+    let problem = problem("error", "package.not_fetched", None, message);
+    StageError::Fatal { note: format!("the package cannot be fetched{}", problem.in_note()), problems: vec![problem] }
 }

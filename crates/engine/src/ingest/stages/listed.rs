@@ -58,8 +58,9 @@ pub(super) fn stage_listed(
                     staged.bytes += size;
                     Ok(())
                 }
-                Err(StageError::Fatal { note, .. }) if staged.failures.len() < MOST_FAILURES => {
-                    staged.failures.push((download.row, note));
+                Err(StageError::Fatal { note, problems }) if staged.failures.len() < MOST_FAILURES => {
+                    let message = problems.into_iter().next().map_or(note, |problem| problem.message);
+                    staged.failures.push((download.row, message));
                     Ok(())
                 }
                 Err(other) => Err(other),

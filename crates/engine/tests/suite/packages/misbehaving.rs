@@ -87,6 +87,40 @@ fn a_file_that_is_not_there_fails_the_item_and_a_requeue_completes_it_when_it_is
 }
 
 #[test]
+fn what_cannot_be_had_for_good_is_told_with_a_code_whatever_the_package_is() {
+    for way in WAYS {
+        let elsewhere = Behaviour::RedirectTo("http://10.0.0.1/scan.tif".into());
+        for behaviour in [Behaviour::NotFound, Behaviour::WrongLength(500_000), Behaviour::Endless, elsewhere] {
+            let world = World::new();
+            let url = world.web.url("/scan.tif");
+            let shown = format!("{behaviour:?} as {way:?}");
+            world.web.put("/scan.tif", scan());
+            world.web.on("/scan.tif", behaviour);
+            let request = match way {
+                Way::Manifest => {
+                    let row = format!("{url} | | | {} | | scan.tif |", scan().len());
+                    world.request(world.write("scan.tif.checkm", manifest(OBJECT, &[row])))
+                }
+                _ => request(&world, way),
+            };
+            let item = world.deposit(&request).pop().expect("an item");
+            assert_eq!(world.codes(item.id), ["package.not_fetched"], "{shown}: {:?}", item.note);
+            let message = &world.problems(item.id)[0].message;
+            assert!(message.contains("scan.tif") && !message.contains("first:"), "{shown}: {message}");
+            assert!(item.note.is_some_and(|note| note.contains("; first: ")), "{shown}");
+        }
+    }
+}
+
+#[test]
+fn a_list_that_cannot_be_had_for_good_is_told_with_a_code() {
+    let world = World::new();
+    world.web.on("/list.checkm", Behaviour::NotFound);
+    let item = world.deposit(&world.request("/list.checkm")).pop().expect("an item");
+    assert_eq!(world.codes(item.id), ["package.not_fetched"], "{:?}", item.note);
+}
+
+#[test]
 fn a_server_that_fails_twice_is_asked_again() {
     for way in WAYS {
         check_success(way, &[Behaviour::FailTimes { times: 2, status: 500 }]);
