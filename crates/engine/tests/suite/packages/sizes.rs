@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
 
-use strongroom_download::{Client, Policy};
+use strongroom_download::Policy;
 use strongroom_registry::ItemStatus;
 use strongroom_web_double::{Behaviour, WebDouble};
 
@@ -57,9 +57,9 @@ fn bare_manifest(address: &str, count: usize) -> String {
 
 /// A world that may download from a server.
 fn world_of(address: &str, settings: &str) -> World {
-    let world = World::of(fixture::home_with(&format!("{ONE_ATTEMPT}{settings}")), WebDouble::start());
+    let mut world = World::of(fixture::home_with(&format!("{ONE_ATTEMPT}{settings}")), WebDouble::start());
     let policy = Policy { hosts: vec![address.to_owned()], ..world.policy() };
-    assert!(world.home.home.download_with(Client::new(policy).expect("a client")));
+    world.download_within(policy);
     world
 }
 
