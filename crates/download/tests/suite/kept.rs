@@ -135,7 +135,7 @@ fn a_state_that_does_not_fit_the_bytes_or_the_url_is_not_used() {
         ("download", (|bytes| bytes.truncate(1_000)) as fn(&mut Vec<u8>)),
         ("download-state", |bytes| bytes.truncate(10)),
         ("download-state", |bytes| {
-            *bytes = String::from_utf8_lossy(bytes).replace("\"source\":\"", "\"source\":\"x").into()
+            *bytes = String::from_utf8_lossy(bytes).replace("\"source\":\"", "\"source\":\"x").into();
         }),
     ] {
         let place = Place::begun();

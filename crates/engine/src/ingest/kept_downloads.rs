@@ -27,7 +27,7 @@ pub(crate) fn path(home: &Home, item: ItemId, name: &str) -> PathBuf {
 
 /// Removes what is kept of an item.
 pub(crate) fn forget(home: &Home, item: ItemId) -> Result<(), EngineError> {
-    remove(home.directory.join(FOLDER).join(item.to_string()))
+    remove(&home.directory.join(FOLDER).join(item.to_string()))
 }
 
 /// Removes what is kept of items that have ended.
@@ -44,16 +44,16 @@ pub fn sweep_downloads(home: &Home) -> Result<u64, EngineError> {
         let Some(item) = entry.file_name().to_str().and_then(|name| name.parse::<ItemId>().ok()) else { continue };
         let found = home.registry.read(|tx| items::get(tx, Scope::System, item))?;
         if !found.is_some_and(|item| !item.status.is_ended() || item.needs_review) {
-            remove(entry.path())?;
+            remove(&entry.path())?;
             removed += 1;
         }
     }
     Ok(removed)
 }
 
-fn remove(folder: PathBuf) -> Result<(), EngineError> {
-    match fs::remove_dir_all(&folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("remove", &folder, error)),
+fn remove(folder: &Path) -> Result<(), EngineError> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("remove", folder, error)),
         _ => Ok(()),
     }
 }

@@ -311,19 +311,19 @@ fn expected_of(row: &FileRow) -> Expected {
 
 /// The bytes of a file, kept on their way or not.
 enum Bytes<'b> {
-    Kept(KeptBody<'b>),
-    Passing(Body<'b>),
+    Kept(Box<KeptBody<'b>>),
+    Passing(Box<Body<'b>>),
 }
 
 impl<'b> From<KeptBody<'b>> for Bytes<'b> {
     fn from(body: KeptBody<'b>) -> Self {
-        Self::Kept(body)
+        Self::Kept(Box::new(body))
     }
 }
 
 impl<'b> From<Body<'b>> for Bytes<'b> {
     fn from(body: Body<'b>) -> Self {
-        Self::Passing(body)
+        Self::Passing(Box::new(body))
     }
 }
 

@@ -169,7 +169,7 @@ sections! {
         size_timeout: Duration = Is("\"5m\""), Kind::Duration,
             "how long servers are asked for the sizes of files that a manifest does not state; then the deposit is one of unknown size; 0s: they are not asked";
         private_url_hosts: Vec<String> = Is("[]"), Kind::List,
-            "those of url_hosts that may have such addresses where not all may";
+            "those of these hosts that may have such addresses where not all may";
         fetch_txt: bool = Is("false"), Kind::Flag,
             "whether the files that the fetch.txt of a bag names are downloaded from those hosts; without it such a bag is incomplete";
     }

@@ -79,7 +79,7 @@ pub(crate) fn small_items_pass_a_large_one_until_it_has_waited_for_long(subject:
     let (has, large) = one_has_and_one_waits(&world);
     let early = new(&world, "early");
     assert_eq!(ask(&world, early, known(10)), RESERVED);
-    subject.advance(HOUR - Duration::from_secs(1));
+    subject.advance(Duration::from_secs(3_599));
     assert_eq!(ask(&world, large, known(80)), NO_ROOM);
     let next_to_last = new(&world, "next to last");
     assert_eq!(ask(&world, next_to_last, known(10)), RESERVED);
