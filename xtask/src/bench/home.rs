@@ -73,7 +73,7 @@ impl CarefulServer {
 pub(super) enum Registry {
     File(rusqlite::Connection),
     Server {
-        client: Client,
+        client: Box<Client>,
         counts_statements: bool,
         /// How often the benchmark itself has asked the database, which is none of its cost.
         asked: i64,
@@ -111,15 +111,12 @@ impl Home {
             init.args(["--registry", url]);
         }
         place::succeed(init.arg(folder).stdout(Stdio::null())).context("the program cannot make a data directory")?;
-        let registry = match (on_server, server) {
-            (Some((_, client)), Some(server)) => {
-                Registry::Server { client, counts_statements: server.counts_statements, asked: 0 }
-            }
-            _ => {
-                let file = folder.join("registry.db");
-                let opened = rusqlite::Connection::open(&file);
-                Registry::File(opened.with_context(|| format!("cannot open {}", file.display()))?)
-            }
+        let registry = if let (Some((_, client)), Some(server)) = (on_server, server) {
+            Registry::Server { client: Box::new(client), counts_statements: server.counts_statements, asked: 0 }
+        } else {
+            let file = folder.join("registry.db");
+            let opened = rusqlite::Connection::open(&file);
+            Registry::File(opened.with_context(|| format!("cannot open {}", file.display()))?)
         };
         Ok(Self { program: program.to_owned(), folder: folder.to_owned(), environment: Vec::new(), registry })
     }

@@ -147,7 +147,7 @@ pub fn find_each(
 ) -> Result<Vec<Option<String>>, RegistryError> {
     let mut lists = ids.map(|(kind, value)| vec![institution.into(), kind.as_str().into(), value.into()]);
     let rows = tx.query_many(Statement("object_ids.find_each"), &mut lists)?;
-    rows.iter().map(owner).collect()
+    rows.iter().map(|row| owner(row.as_ref())).collect()
 }
 
 /// Records identifiers, each with its object, that were found to belong to none; the objects that they belong to then, in their order,
@@ -162,11 +162,11 @@ pub fn claim_each(
         vec![institution.into(), kind.as_str().into(), value.into(), object.into(), now.into()]
     });
     let rows = tx.query_many(Statement("object_ids.claim_each"), &mut lists)?;
-    rows.iter().map(owner).collect()
+    rows.iter().map(|row| owner(row.as_ref())).collect()
 }
 
-fn owner(row: &Option<Row>) -> Result<Option<String>, RegistryError> {
-    Ok(row.as_ref().map(|row| row.text("object_identifier").map(str::to_owned)).transpose()?)
+fn owner(row: Option<&Row>) -> Result<Option<String>, RegistryError> {
+    Ok(row.map(|row| row.text("object_identifier").map(str::to_owned)).transpose()?)
 }
 
 /// As [`is_name_taken`], for many, each with its work item.

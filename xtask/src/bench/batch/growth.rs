@@ -3,6 +3,7 @@
 //! histories the last line, which is what retention keeps; and for five items an object with versions, files, contents, copies,
 //! identifiers and events, as if it had been deposited five times.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -204,8 +205,10 @@ impl Filler {
                 let value = |column: &String| registry.copied(table, column, (self.items, last_number));
                 let values: Vec<String> = columns.iter().map(value).collect();
                 let of_objects = format!("WHERE n % {DEPOSITS} = 0");
-                statements += &format!(
-                    "INSERT INTO {table} ({}) SELECT {} FROM {sets} CROSS JOIN first_{table} f {};\n",
+                // Writing into a string cannot fail.
+                let _ = writeln!(
+                    statements,
+                    "INSERT INTO {table} ({}) SELECT {} FROM {sets} CROSS JOIN first_{table} f {};",
                     columns.join(", "),
                     values.join(", "),
                     if OF_DEPOSITS.contains(table) { "" } else { &of_objects }
