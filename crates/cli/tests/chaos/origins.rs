@@ -2,6 +2,7 @@
 //! the deposit was made with.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use anyhow::Result;
 use serde_json::Value;
@@ -57,7 +58,7 @@ impl Cast {
                     batches.insert(text(item, "batch"), deposit);
                 }
                 // Bags that came through the receiving store.
-                None if text(item, "name").ends_with(".tar") => {}
+                None if Path::new(text(item, "name")).extension().is_some_and(|ending| ending == "tar") => {}
                 None => unknown.push(item),
             }
         }

@@ -306,9 +306,8 @@ impl Planner {
             40..60 => self.ask(at),
             60..68 => self.drop_late(at),
             68..74 => self.pause(at),
-            74..84 => self.trouble_store(at),
             84..86 if self.has_arks => self.trouble_ezid(at),
-            84..86 => self.trouble_store(at),
+            74..86 => self.trouble_store(at),
             86..92 => {
                 let pick = self.chance.next();
                 let harm = *self.chance.pick(&[Harm::Flip, Harm::Cut, Harm::Delete]);

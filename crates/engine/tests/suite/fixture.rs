@@ -203,7 +203,7 @@ impl TestHome {
 
     /// The home with its registry replaced by a copy.
     pub(crate) fn restored(self, backup: &Path) -> Self {
-        let Self { home, clock, folder, _schema } = self;
+        let Self { home, clock, folder, _schema: schema } = self;
         let settings = home.settings.clone();
         let path = registry_file(&settings, folder.path());
         // Threads of the workers may be a moment behind their last task.
@@ -217,7 +217,7 @@ impl TestHome {
             let _ = std::fs::remove_file(format!("{}{suffix}", path.display()));
         }
         std::fs::copy(backup, &path).expect("puts the copy in place");
-        Self { home: Arc::new(open(folder.path(), settings, &clock)), clock, folder, _schema }
+        Self { home: Arc::new(open(folder.path(), settings, &clock)), clock, folder, _schema: schema }
     }
 
     /// Another home over the same stores, with a copy of the registry, opened to take up what the stores know.

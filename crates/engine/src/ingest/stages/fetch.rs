@@ -14,9 +14,9 @@ use strongroom_registry::interim;
 use strongroom_registry::items::ItemProblem;
 use strongroom_registry::work;
 
-use super::provision::quota;
 use super::fetch_list;
 use super::listed::{Listed, stage_listed};
+use super::provision::quota;
 use crate::crash_point;
 use crate::ingest::area::submission_row;
 use crate::ingest::deposit::DepositOptions;

@@ -160,7 +160,7 @@ fn the_system_files_and_the_minted_ark(engine: Engine) {
     assert_eq!(submitted.keys().collect::<Vec<_>>(), ["manifest.checkm"]);
     assert_eq!(world.files(&object, 1, "").len(), FILES.len() + 3, "and nothing else");
     let ark = object.ark.expect("an ARK");
-    assert_eq!(double.identifiers().into_keys().collect::<Vec<_>>(), [ark.clone()]);
+    assert_eq!(double.identifiers().into_keys().collect::<Vec<_>>(), std::slice::from_ref(&ark));
     let erc = String::from_utf8(described["erc.txt"].clone()).expect("UTF-8");
     let first = erc.lines().find_map(|line| line.strip_prefix("where: "));
     assert_eq!(first, Some(ark.as_str()));

@@ -132,7 +132,8 @@ fn a_folder_that_changes_between_two_files_is_read_again_as_often_as_it_changes(
 
 #[test]
 fn files_that_come_and_go_while_a_folder_is_read_are_there_or_not_as_in_its_last_state() {
-    let changes: [(&str, fn(&Path)); 4] = [
+    type Change = fn(&Path);
+    let changes: [(&str, Change); 4] = [
         ("a file goes", |path| fs::remove_file(path.join("folder/c.bin")).expect("removes")),
         ("a folder goes", |path| fs::remove_dir_all(path.join("folder")).expect("removes")),
         ("a file comes", |path| fs::write(path.join("folder/d.bin"), vec![9; LARGE]).expect("writes")),

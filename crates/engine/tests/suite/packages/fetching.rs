@@ -125,8 +125,8 @@ fn requeue(world: &World, item: &Item, stage: Option<Stage>) -> Item {
 
 #[test]
 fn a_bag_in_every_form_and_from_everywhere_is_completed() {
-    let forms: [(&str, fn(Files<'_>) -> Vec<u8>); 3] =
-        [("bag.tar", tar), ("bag.zip", zip), ("bag.tar.gz", |files| gzip(&tar(files)))];
+    type Pack = fn(Files<'_>) -> Vec<u8>;
+    let forms: [(&str, Pack); 3] = [("bag.tar", tar), ("bag.zip", zip), ("bag.tar.gz", |files| gzip(&tar(files)))];
     for is_at_url in [false, true] {
         for (file, pack) in forms {
             let world = world();
@@ -168,7 +168,7 @@ fn without_the_setting_the_bag_is_incomplete_and_with_it_the_same_work_item_comp
         let opened = Home::with_registry(world.home.path(), settings, world.home.registry.clone());
         world.home.home = Arc::new(opened.expect("opens the home"));
         world.download_within(world.policy());
-        let item = requeue(&world, &item, stage.clone());
+        let item = requeue(&world, &item, stage);
         assert_eq!(item.status, ItemStatus::Succeeded, "{stage:?}: {:?}", item.note);
         assert_eq!(kept(&world, "bag"), payload());
     }
@@ -176,7 +176,8 @@ fn without_the_setting_the_bag_is_incomplete_and_with_it_the_same_work_item_comp
 
 #[test]
 fn nothing_is_asked_for_while_anything_else_is_wrong_with_the_bag() {
-    let cases: [(&str, &str, &dyn Fn(&mut Holey, &World)); 8] = [
+    type Change<'c> = &'c dyn Fn(&mut Holey, &World);
+    let cases: [(&str, &str, Change<'_>); 8] = [
         ("not in a manifest", "fetch.unlisted", &|bag, world| bag.line(&world.web.url("/0.bin"), "-", "data/none.txt")),
         ("a tag file", "fetch.tag_file", &|bag, world| bag.line(&world.web.url("/0.bin"), "-", "bag-info.txt")),
         ("leaves the bag", "path.unsafe", &|bag, world| bag.line(&world.web.url("/0.bin"), "-", "data/../../x")),

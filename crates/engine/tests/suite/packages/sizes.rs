@@ -74,7 +74,7 @@ fn every_size_that_a_manifest_does_not_state_is_asked_for() {
         }
     }
     // An empty file has a size, too.
-    let stated = |number: usize| if number % 5 == 0 { number.to_string() } else { String::new() };
+    let stated = |number: usize| if number.is_multiple_of(5) { number.to_string() } else { String::new() };
     let rows: Vec<String> = names
         .iter()
         .enumerate()
