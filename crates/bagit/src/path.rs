@@ -13,7 +13,8 @@ use crate::codes::{self, Rule};
 const LONG: usize = 255;
 
 /// A name as text. Bytes that are not UTF-8 become `\xHH`, and in such a name a backslash is doubled, so that two different
-/// names stay different.
+/// names that are not UTF-8 stay different. A name that is UTF-8 is as it stands, also where it looks like an escaped one: what has
+/// both in one place is refused (`entry.duplicate`).
 pub fn escape_name(raw: &[u8]) -> String {
     if let Ok(text) = std::str::from_utf8(raw) {
         return text.to_owned();
