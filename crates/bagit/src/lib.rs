@@ -45,7 +45,7 @@ pub use path::{encode_path, escape_name, unsafe_reason};
 pub use problem::{Problem, Severity, Unlisted, Verdict};
 pub use profile::{BagFacts, BuiltinProfile, Paths, Profile, ProfileError, TagFact, TagRule};
 pub use report::{ProfileReason, Report};
-pub use source::{BagFile, Limits, LooseFiles, Scan, Serialization, SingleFile, Source, Visitor};
+pub use source::{BagFile, Limits, LooseFiles, Scan, Serialization, SingleFile, Source, Visitor, open_regular};
 pub use tag_file::{Tag, TagFile};
 pub use text::Charset;
 pub use validate::{validate, validate_stream};

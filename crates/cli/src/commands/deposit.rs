@@ -1,10 +1,10 @@
 //! `deposit`: hands payloads to the engine, and with `--wait` works on them until they end.
 
-use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use strongroom_bagit::open_regular;
 use strongroom_digest::{Algorithm, Digest};
 use strongroom_engine::app::deposits::{self, DepositKind, DepositMode, GivenDescription, PackageSource, Request};
 use strongroom_engine::app::views::{ItemId, ItemStatus, ItemView, SubmittedView};
@@ -148,7 +148,10 @@ const LARGEST_FILE: u64 = 16 << 20;
 
 /// A small file, as text or not.
 pub(crate) fn read_small(path: &Path) -> Result<Vec<u8>, Failure> {
-    let file = File::open(path).map_err(|error| Failure::io("read", path, &error))?;
+    let file = open_regular(path).map_err(|error| match error.kind() {
+        ErrorKind::InvalidInput => Failure::usage(format!("{} is no file (entry.not_a_file)", path.display())),
+        _ => Failure::io("read", path, &error),
+    })?;
     let mut bytes = Vec::new();
     file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(|error| Failure::io("read", path, &error))?;
     if bytes.len() as u64 > LARGEST_FILE {
