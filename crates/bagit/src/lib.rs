@@ -41,7 +41,7 @@ pub use declaration::{Declaration, Version};
 pub use error::BagError;
 pub use manifest::{FetchLine, ManifestKind, ManifestName};
 pub use part::split_part;
-pub use path::{encode_path, escape_name, unsafe_reason};
+pub use path::{encode_path, escape_name, is_escaped_name, unsafe_reason};
 pub use problem::{Problem, Severity, Unlisted, Verdict};
 pub use profile::{BagFacts, BuiltinProfile, Paths, Profile, ProfileError, TagFact, TagRule};
 pub use report::{ProfileReason, Report};

@@ -53,6 +53,15 @@ pub(crate) fn unescape_name(escaped: &str) -> Vec<u8> {
     raw
 }
 
+/// Whether a path is what [`escape_name`] makes of a name that is not UTF-8. A name that has been written so itself is one, too.
+pub fn is_escaped_name(path: &str) -> bool {
+    if !path.contains("\\x") {
+        return false;
+    }
+    let raw = unescape_name(path);
+    std::str::from_utf8(&raw).is_err() && escape_name(&raw) == path
+}
+
 fn is_reserved_on_windows(component: &str) -> bool {
     let stem = component.split('.').next().unwrap_or_default().trim_end();
     let device = match stem.len() {

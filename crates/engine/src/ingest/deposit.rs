@@ -167,6 +167,12 @@ impl DepositOptions {
     }
 }
 
+/// The paths of a delete list, one a line. A byte order mark and the ends of lines of other systems are no part of a path.
+pub fn delete_paths(text: &str) -> Vec<String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    text.lines().map(str::trim_end).filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
 /// What a request made.
 #[derive(Debug, Clone)]
 pub struct Deposited {
