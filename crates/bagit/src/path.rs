@@ -13,7 +13,8 @@ use crate::codes::{self, Rule};
 const LONG: usize = 255;
 
 /// A name as text. Bytes that are not UTF-8 become `\xHH`, and in such a name a backslash is doubled, so that two different
-/// names stay different.
+/// names that are not UTF-8 stay different. A name that is UTF-8 is as it stands, also where it looks like an escaped one: what has
+/// both in one place is refused (`entry.duplicate`).
 pub fn escape_name(raw: &[u8]) -> String {
     if let Ok(text) = std::str::from_utf8(raw) {
         return text.to_owned();
@@ -50,6 +51,15 @@ pub(crate) fn unescape_name(escaped: &str) -> Vec<u8> {
         rest = after;
     }
     raw
+}
+
+/// Whether a path is what [`escape_name`] makes of a name that is not UTF-8. A name that has been written so itself is one, too.
+pub fn is_escaped_name(path: &str) -> bool {
+    if !path.contains("\\x") {
+        return false;
+    }
+    let raw = unescape_name(path);
+    std::str::from_utf8(&raw).is_err() && escape_name(&raw) == path
 }
 
 fn is_reserved_on_windows(component: &str) -> bool {

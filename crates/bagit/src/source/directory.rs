@@ -18,8 +18,11 @@ use crate::codes;
 use crate::error::BagError;
 use crate::path::{escape_name, too_long_reason, unescape_name};
 
-/// Opens a regular file and nothing else.
-pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+/// Opens a regular file and nothing else: no FIFO or device is waited for. Links are followed.
+///
+/// # Errors
+/// It cannot be opened; or it is no regular file, which is [`io::ErrorKind::InvalidInput`].
+pub fn open_regular(path: &Path) -> io::Result<File> {
     let flags = (rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC).bits();
     let file = OpenOptions::new().read(true).custom_flags(flags as i32).open(path)?;
     if !file.metadata()?.is_file() {
@@ -64,17 +67,48 @@ pub(super) fn scan(base: &Folder, gate: &mut Gate, mut visit: Visitor<'_>) -> Re
     let limits = gate.limits();
     let mut files = Sorter::new(limits.memory / 4, limits.temporary_directory.as_deref());
     walk(base, gate, &mut files)?;
+    let mut last: Option<Listed> = None;
     for record in files.finish().map_err(BagError::Spill)?.iter().map_err(BagError::Spill)? {
         let (path, facts) = record.map_err(BagError::Spill)?;
         let Some(entry) = unpack(&path, &facts) else { continue };
-        let file = Unopened { base, path: &entry.path, file: None };
-        if let Err(error) = gate::show(&entry, file, &mut visit)? {
-            gate.problem(
-                codes::ENTRY_UNREADABLE.problem(format!("the file cannot be read: {error}")).about(&entry.path),
-            );
+        match &mut last {
+            Some(listed) if listed.entry.path == entry.path => listed.is_repeated = true,
+            _ => {
+                if let Some(listed) = last.replace(Listed { entry, is_repeated: false }) {
+                    listed.show(base, gate, &mut visit)?;
+                }
+            }
         }
     }
-    Ok(())
+    last.map_or(Ok(()), |listed| listed.show(base, gate, &mut visit))
+}
+
+/// A file of the folder.
+struct Listed {
+    entry: BagFile,
+    /// Whether another one is shown as the same path: one has a name with a backslash, the other one has the bytes, which are not
+    /// UTF-8, that the backslash and what follows it stand for.
+    is_repeated: bool,
+}
+
+impl Listed {
+    fn show(&self, base: &Folder, gate: &mut Gate, visit: &mut Visitor<'_>) -> Result<(), BagError> {
+        let path = &self.entry.path;
+        if self.is_repeated {
+            let message = format!(
+                "the folder has two files of this path: {path:?} as it stands, with a backslash, and one with the bytes \"{}\", which \
+                 are not UTF-8 and are shown the same; rename one of them",
+                unescape_name(path).escape_ascii()
+            );
+            gate.problem(codes::ENTRY_DUPLICATE.problem(message).about(path));
+            return Ok(());
+        }
+        let file = Unopened { base, path, file: None };
+        if let Err(error) = gate::show(&self.entry, file, visit)? {
+            gate.problem(codes::ENTRY_UNREADABLE.problem(format!("the file cannot be read: {error}")).about(path));
+        }
+        Ok(())
+    }
 }
 
 fn pack(size: u64, seconds: i64) -> [u8; 16] {

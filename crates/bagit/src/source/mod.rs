@@ -24,7 +24,8 @@ use crate::error::BagError;
 use crate::manifest::ManifestName;
 use crate::problem::{Problem, Unlisted};
 
-pub(crate) use directory::{open_member, open_regular};
+pub(crate) use directory::open_member;
+pub use directory::open_regular;
 pub(crate) use folder::Folder;
 use gate::Gate;
 pub use loose::LooseFiles;

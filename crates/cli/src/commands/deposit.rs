@@ -1,10 +1,10 @@
 //! `deposit`: hands payloads to the engine, and with `--wait` works on them until they end.
 
-use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use strongroom_bagit::open_regular;
 use strongroom_digest::{Algorithm, Digest};
 use strongroom_engine::app::deposits::{self, DepositKind, DepositMode, GivenDescription, PackageSource, Request};
 use strongroom_engine::app::views::{ItemId, ItemStatus, ItemView, SubmittedView};
@@ -148,7 +148,10 @@ const LARGEST_FILE: u64 = 16 << 20;
 
 /// A small file, as text or not.
 pub(crate) fn read_small(path: &Path) -> Result<Vec<u8>, Failure> {
-    let file = File::open(path).map_err(|error| Failure::io("read", path, &error))?;
+    let file = open_regular(path).map_err(|error| match error.kind() {
+        ErrorKind::InvalidInput => Failure::usage(format!("{} is no file (entry.not_a_file)", path.display())),
+        _ => Failure::io("read", path, &error),
+    })?;
     let mut bytes = Vec::new();
     file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(|error| Failure::io("read", path, &error))?;
     if bytes.len() as u64 > LARGEST_FILE {
@@ -157,11 +160,20 @@ pub(crate) fn read_small(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
+/// A file that describes an object; what of it is not kept is told.
+pub(crate) fn read_description(path: &Path) -> Result<serde_json::Value, Failure> {
+    let (metadata, not_kept) = deposits::read_description(&path.to_string_lossy(), &read_small(path)?)?;
+    for text in not_kept {
+        eprintln!("{}", printable(&format!("warning: {text}")));
+    }
+    Ok(metadata)
+}
+
 /// The paths of a delete list.
 fn delete_list(path: &Path) -> Result<Vec<String>, Failure> {
     let text = String::from_utf8(read_small(path)?)
         .map_err(|_| Failure::usage(format!("the delete list {} is not UTF-8", path.display())))?;
-    Ok(text.lines().map(str::trim_end).filter(|line| !line.is_empty()).map(str::to_owned).collect())
+    Ok(deposits::delete_paths(&text))
 }
 
 fn digest(text: &str) -> Result<(Algorithm, Digest), String> {
@@ -178,7 +190,7 @@ fn digest(text: &str) -> Result<(Algorithm, Digest), String> {
 pub(crate) fn run(command: Deposit, context: &Context) -> Outcome {
     let waits = command.waiting.is_wanted()?;
     let metadata = match &command.metadata {
-        Some(path) => Some(deposits::read_description(&path.to_string_lossy(), &read_small(path)?)?),
+        Some(path) => Some(read_description(path)?),
         None => None,
     };
     let request = Request {

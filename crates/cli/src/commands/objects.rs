@@ -167,7 +167,7 @@ fn describe(call: &OpContext, command: &Describe, context: &Context) -> Outcome 
     let described = match (&command.csv, &command.metadata, &command.object) {
         (Some(path), ..) => objects::read_descriptions(&path.to_string_lossy(), &read_small(path)?)?,
         (None, Some(path), Some(object)) => {
-            let metadata = objects::read_description(&path.to_string_lossy(), &read_small(path)?)?;
+            let metadata = deposit::read_description(path)?;
             vec![NewDescription { object: object.clone(), metadata }]
         }
         _ => return Err(Failure::usage("a file that describes the object is missing").next("give it with --metadata")),

@@ -55,6 +55,21 @@ fn a_file_and_a_folder_are_deposited_at_once_and_come_back() {
 }
 
 #[test]
+fn a_restored_submission_says_that_a_name_is_escaped() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let place = Place::with_home();
+    place.write("letters/a.txt", "one");
+    let odd = std::ffi::OsStr::from_bytes(b"caf\xe9.txt");
+    std::fs::write(place.path("letters").join(odd), "odd").unwrap();
+    place.run(["deposit", "letters", "--wait"]).succeeds();
+    std::fs::create_dir(place.path("back")).unwrap();
+    let restore = ["restore", "object", "example.edu/letters", "--to", "back", "--format", "submitted", "--wait"];
+    let answer = place.run(restore).succeeds();
+    assert!(answer.stdout.contains("1 name is escaped"), "{answer:?}");
+    assert!(!answer.stdout.contains("byte for byte"), "{answer:?}");
+}
+
+#[test]
 fn what_is_said_on_the_command_line_describes_the_object() {
     let place = Place::with_home();
     place.write("photo.tif", b"II*\0");
@@ -67,6 +82,30 @@ fn what_is_said_on_the_command_line_describes_the_object() {
 }
 
 #[test]
+fn what_a_file_says_that_a_description_has_no_field_for_is_told() {
+    let place = Place::with_home();
+    place.write("photo.tif", b"II*\0");
+    let text = "<metadata xmlns:dc=\"http://purl.org/dc/elements/1.1/\"><dc:title>Maps</dc:title>\n<dc:foo>bar</dc:foo></metadata>";
+    place.write("dc.xml", text);
+    let answer = place.run(["deposit", "photo.tif", "--metadata", "dc.xml", "--wait"]).succeeds();
+    assert!(answer.stderr.contains("warning: dc.xml:2: metadata.not_kept"), "{answer:?}");
+    let answer = place.run(["objects", "describe", "example.edu/photo.tif", "--metadata", "dc.xml"]).succeeds();
+    assert!(answer.stderr.contains("warning: dc.xml:2: metadata.not_kept"), "{answer:?}");
+}
+
+#[test]
+fn a_package_that_is_a_fifo_is_refused_and_not_waited_for() {
+    let place = Place::with_home();
+    place.write("photo.tif", b"II*\0");
+    let made = std::process::Command::new("mkfifo").arg(place.path("fifo")).status().unwrap();
+    assert!(made.success());
+    place.run(["deposit", "fifo", "--wait"]).fails(2, &["a FIFO", "entry.not_a_file"]);
+    for option in ["--metadata", "--delete-list"] {
+        place.run(["deposit", "photo.tif", option, "fifo"]).fails(2, &["entry.not_a_file"]);
+    }
+}
+
+#[test]
 fn a_delete_list_takes_files_out_of_a_merge() {
     let place = Place::with_home();
     for (file, text) in [("letters/a.txt", "one"), ("letters/b.txt", "two")] {
@@ -75,7 +114,8 @@ fn a_delete_list_takes_files_out_of_a_merge() {
     place.run(["deposit", "letters", "--wait"]).succeeds();
     std::fs::remove_dir_all(place.path("letters")).unwrap();
     place.write("letters/c.txt", "three");
-    place.write("gone.txt", "a.txt\n");
+    // As an editor of another system saves it.
+    place.write("gone.txt", "\u{feff}a.txt\r\n");
     place.run(["deposit", "letters", "--delete-list", "gone.txt"]).fails(2, &["--mode merge"]);
     place.run(["deposit", "letters", "--mode", "merge", "--delete-list", "gone.txt", "--wait"]).succeeds();
     assert_eq!(paths(&place, "example.edu/letters"), ["b.txt", "c.txt"]);

@@ -11,7 +11,7 @@ use crate::EngineError;
 use crate::ingest::{DepositRequest, deposit};
 use crate::paging;
 
-pub use crate::ingest::{DepositKind, DepositMode, GivenDescription, PackageSource, read_description};
+pub use crate::ingest::{DepositKind, DepositMode, GivenDescription, PackageSource, delete_paths, read_description};
 
 /// What a depositor asks for.
 #[derive(Debug, Clone, Default)]

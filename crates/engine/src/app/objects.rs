@@ -14,7 +14,7 @@ use crate::arks::{find_object, is_ark, normal};
 use crate::status::health_of;
 use crate::{Availability, EngineError, Home, export, ingest};
 
-pub use crate::ingest::{NewDescription, read_description, read_descriptions};
+pub use crate::ingest::{NewDescription, read_descriptions};
 pub use strongroom_registry::search::SearchFilter;
 
 /// Which objects are listed.

@@ -14,7 +14,7 @@ use strongroom_registry::tenants::{self, Collection, Institution};
 use strongroom_registry::{BatchId, ItemId, RegistryError, Scope, Transaction, batches};
 
 use super::intake::{PackageSource, bag_part, check_apart};
-use super::kind::{DepositKind, DepositMode, is_container_name, is_manifest_name, recognize};
+use super::kind::{self, DepositKind, DepositMode, Misfit, is_container_name, is_manifest_name, recognize};
 use super::naming::{self, Identifiers};
 use super::submission::{Package, Submission, submit};
 use super::workflow::INGEST;
@@ -165,6 +165,12 @@ impl DepositOptions {
     pub(crate) fn mode(&self) -> DepositMode {
         self.mode.unwrap_or_else(|| self.kind().default_mode())
     }
+}
+
+/// The paths of a delete list, one a line. A byte order mark and the ends of lines of other systems are no part of a path.
+pub fn delete_paths(text: &str) -> Vec<String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    text.lines().map(str::trim_end).filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
 /// What a request made.
@@ -342,6 +348,7 @@ fn package(
     identifiers: &Identifiers,
 ) -> Result<Package, EngineError> {
     let (source, file_name) = located(source)?;
+    check_fits(&source, request.kind)?;
     let kind = match (request.kind, &source) {
         (DepositKind::Auto, PackageSource::LocalPath(path)) => match recognize(path) {
             // The workers may be allowed to read what the person who submits it may not.
@@ -368,6 +375,21 @@ fn package(
         _ => None,
     };
     Ok(Package { item: ItemId::new(), source, file_name, object_name, kind, part, size: None })
+}
+
+/// Refuses what is no package of the type that was stated.
+fn check_fits(source: &PackageSource, kind: DepositKind) -> Result<(), EngineError> {
+    let misfit = match source {
+        PackageSource::LocalPath(path) => match kind::misfit(path, kind) {
+            // The workers may be allowed to read what the person who submits it may not.
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => None,
+            found => found
+                .map_err(|source| EngineError::Io { act: "inspect", path: path.display().to_string(), source })?,
+        },
+        PackageSource::Url(url) if kind == DepositKind::Folder => Some(Misfit::of_folder_url(url)),
+        PackageSource::Url(_) | PackageSource::ReceivingKey(_) => None,
+    };
+    misfit.map_or(Ok(()), |Misfit { code, message }| Err(EngineError::Usage(format!("{message} ({code})"))))
 }
 
 /// Why a deposit into a removed collection is refused.

@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::io::{self, BufReader, Read};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use strongroom_bagit::{BagError, BagFile, Limits, ManifestName, Serialization, Source};
+use strongroom_bagit::{BagError, BagFile, Limits, ManifestName, Serialization, Source, open_regular};
 use strongroom_checkm::{ManifestProfile, Mode as ReadMode, ReadOptions, Reader};
 use strongroom_registry::Layout;
+use url::Url;
 
 use super::stages::package::NO_END_MARK;
 use crate::EngineError;
@@ -129,7 +131,61 @@ const HEAD: u64 = 600;
 /// Most bytes of files of a compressed archive that are passed over in search of what makes it a bag.
 const PASSED_OVER: u64 = 256 << 20;
 
-/// Recognizes the package at a path.
+/// Why what lies at a path is not deposited as it was asked: a problem code, and what is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Misfit {
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+}
+
+impl Misfit {
+    /// A URL that was stated to be a folder.
+    pub(crate) fn of_folder_url(url: &Url) -> Self {
+        let message = format!(
+            "{url} is a file, and a folder has no URL; \"--type container\" takes the members of an archive, \"--type file\" a file as it is"
+        );
+        Self { code: OTHER_TYPE, message }
+    }
+}
+
+/// Whether what lies at a path can be a package of this type; links are followed.
+pub(crate) fn misfit(path: &Path, kind: DepositKind) -> io::Result<Option<Misfit>> {
+    let metadata = fs::metadata(path)?;
+    let shown = path.display();
+    if !metadata.is_dir() && !metadata.is_file() {
+        let kind = metadata.file_type();
+        let what = match (kind.is_fifo(), kind.is_socket()) {
+            (true, _) => "a FIFO",
+            (_, true) => "a socket",
+            _ => "a device",
+        };
+        let message = format!("{shown} is {what}, and only files and folders are deposited");
+        return Ok(Some(Misfit { code: "entry.not_a_file", message }));
+    }
+    let is_right = match kind {
+        DepositKind::Auto | DepositKind::Bag | DepositKind::Metadata => true,
+        DepositKind::Folder => metadata.is_dir(),
+        _ => metadata.is_file(),
+    };
+    if is_right {
+        return Ok(None);
+    }
+    let what = if metadata.is_dir() { "a folder" } else { "a file" };
+    let fitting = recognize(path).unwrap_or(DepositKind::File);
+    Ok(Some(Misfit {
+        code: OTHER_TYPE,
+        message: format!(
+            "{shown} is {what}, which the type {} is not; \"--type {}\" fits",
+            kind.as_str(),
+            fitting.as_str()
+        ),
+    }))
+}
+
+/// The code of a package that is of another type than was stated.
+pub(crate) const OTHER_TYPE: &str = "package.other_type";
+
+/// Recognizes the package at a path, which is a file or a folder.
 ///
 /// # Errors
 /// It cannot be read, or it is a manifest of a profile by which nothing is deposited.
@@ -140,11 +196,11 @@ pub(crate) fn recognize(path: &Path) -> Result<DepositKind, EngineError> {
         return Ok(if is_bag { DepositKind::Bag } else { DepositKind::Folder });
     }
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut file = fs::File::open(path).map_err(unreadable)?;
+    let mut file = open_regular(path).map_err(unreadable)?;
     let mut head = Vec::new();
     (&mut file).take(HEAD).read_to_end(&mut head).map_err(unreadable)?;
     if is_manifest(&head) {
-        return manifest_kind(fs::File::open(path).map_err(unreadable)?, &path.display().to_string());
+        return manifest_kind(open_regular(path).map_err(unreadable)?, &path.display().to_string());
     }
     if Serialization::detect(&head, "").is_none() {
         // Named as an archive and none: that is told, not kept as a file.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
+use strongroom_bagit::open_regular;
 use strongroom_checkm::{
     Column, Limits, ManifestProfile, Mode, Problem, ReadOptions, Reader, Severity, ValidateOptions, validate,
 };
@@ -60,8 +61,9 @@ pub(crate) fn spool(
     source: &PackageSource,
     options: &DepositOptions,
 ) -> Result<(File, String), StageError> {
+    source.check_fits(options.kind())?;
     let mut body: Box<dyn Read> = match source {
-        PackageSource::LocalPath(path) => Box::new(File::open(path).map_err(|error| unreadable(path, &error))?),
+        PackageSource::LocalPath(path) => Box::new(open_regular(path).map_err(|error| unreadable(path, &error))?),
         PackageSource::Url(url) => Box::new(Download::open(context, url.as_str(), Expected::default())?),
         PackageSource::ReceivingKey(key) => return Err(StageError::fatal(format!("{key} is no manifest"))),
     };

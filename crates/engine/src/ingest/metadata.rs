@@ -59,26 +59,33 @@ pub(crate) fn given_record(given: &GivenDescription) -> Result<Record, EngineErr
 }
 
 /// Reads a file that describes an object, as its name says: Dublin Core or DataCite (`.xml`), JSON (`.json`), one row of a table
-/// (`.csv`), or ERC (any other ending).
+/// (`.csv`), or ERC (any other ending). With what it says that a description has no field for, in words.
 ///
 /// # Errors
 /// It cannot be read as such.
-pub fn read_description(name: &str, bytes: &[u8]) -> Result<serde_json::Value, EngineError> {
+pub fn read_description(name: &str, bytes: &[u8]) -> Result<(serde_json::Value, Vec<String>), EngineError> {
     let limits = Limits::default();
     let ending = name.rsplit_once('.').map_or_else(String::new, |(_, ending)| ending.to_ascii_lowercase());
     let record = match ending.as_str() {
-        "xml" => strongroom_metadata::read_dublin_core(bytes, &limits).map(|reading| reading.record).or_else(|error| {
-            strongroom_metadata::read_datacite(bytes, &limits).map(|found| found.record).map_err(|_| error)
-        }),
-        "json" => strongroom_metadata::read_json(bytes, &limits),
-        "csv" => strongroom_metadata::read_csv(bytes, &limits),
-        _ => strongroom_metadata::read_erc(bytes, &limits).map(|reading| reading.record),
+        "xml" => strongroom_metadata::read_dublin_core(bytes, &limits)
+            .or_else(|error| strongroom_metadata::read_datacite(bytes, &limits).map_err(|_| error)),
+        "json" => strongroom_metadata::read_json(bytes, &limits).map(whole),
+        "csv" => strongroom_metadata::read_csv(bytes, &limits).map(whole),
+        _ => strongroom_metadata::read_erc(bytes, &limits),
     };
-    let record = record.map_err(|error| {
+    let Reading { record, notes } = record.map_err(|error| {
         EngineError::Usage(format!("the description {name} cannot be used: {error}"))
             .next("give Dublin Core (.xml), JSON (.json), one row of a table (.csv) or ERC (.txt)")
     })?;
-    as_json(&record).ok_or_else(|| EngineError::Usage(format!("the description {name} says nothing of the object")))
+    let metadata = as_json(&record)
+        .ok_or_else(|| EngineError::Usage(format!("the description {name} says nothing of the object")))?;
+    let not_kept = notes.into_iter().map(|note| format!("{name}:{}: metadata.not_kept {}", note.line, note.message));
+    Ok((metadata, not_kept.collect()))
+}
+
+/// A reading of which all is kept.
+fn whole(record: Record) -> Reading {
+    Reading { record, notes: Vec::new() }
 }
 
 /// Reads a table (`.csv`) that describes many objects, each by a row.

@@ -27,7 +27,7 @@ mod workflow;
 
 pub(crate) use batch::OF_BATCHES;
 pub(crate) use deposit::{DepositOptions, object_name_fault};
-pub use deposit::{DepositRequest, Deposited, GivenDescription, NewDescription, deposit, describe};
+pub use deposit::{DepositRequest, Deposited, GivenDescription, NewDescription, delete_paths, deposit, describe};
 pub use intake::PackageSource;
 pub(crate) use intake::{bag_name, bag_part};
 pub use kept_downloads::sweep_downloads;

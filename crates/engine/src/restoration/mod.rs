@@ -21,12 +21,12 @@ mod target;
 mod unpack;
 mod validation;
 
-use strongroom_bagit::WriteError;
+use strongroom_bagit::{WriteError, is_escaped_name};
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::objects::{self, Object};
 use strongroom_registry::restorations::{self, RestorationResult};
 use strongroom_registry::work;
-use strongroom_registry::{Action, FileId, Parts, Scope, Stage as Name, Time, interim, restored};
+use strongroom_registry::{Action, FileId, Parts, Scope, Stage as Name, Time, counted, interim, restored};
 
 pub(crate) use batch::OF_BATCHES;
 pub(crate) use batch::follow_receipt;
@@ -77,10 +77,7 @@ fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         let (given, form) = if !options.paths.is_empty() {
             (selection::give(context, &target, &object, version, &options.paths)?, "in part".to_owned())
         } else if options.submission {
-            (
-                submission::give(context, &target, &object, version)?,
-                "with each file byte for byte as deposited".to_owned(),
-            )
+            (submission::give(context, &target, &object, version)?, as_deposited(context, &object, version)?)
         } else {
             let gaps = parts(context, &object, version)?.filter(|parts| !parts.is_complete());
             let (given, lack) = bag::give(context, &target, &object, version)?;
@@ -95,6 +92,20 @@ fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         None => String::new(),
     };
     Ok(Outcome::done(format!("{what}: {given}{stays}")))
+}
+
+/// How the files of a deposit are given back: names that are not UTF-8 are kept, and given, in an escaped form.
+fn as_deposited(context: &StageContext<'_>, object: &Object, version: u64) -> Result<String, StageError> {
+    let mut escaped = 0;
+    for_each_page(context, object, version, objects::DEPOSIT, &mut |page| {
+        escaped += page.iter().filter(|file| is_escaped_name(&file.path)).count() as u64;
+        Ok(())
+    })?;
+    if escaped == 0 {
+        return Ok("with each file byte for byte as deposited".to_owned());
+    }
+    let names = counted(escaped, "name is", "names are");
+    Ok(format!("with the bytes of each file as deposited; {names} escaped, with \\xHH for each byte that is not UTF-8"))
 }
 
 /// The object that the item is about.

@@ -13,7 +13,8 @@ use url::Url;
 
 use super::web::{self, DownloadFailure};
 use crate::ingest::deposit::DepositOptions;
-use crate::ingest::kind::{self, DepositKind};
+use crate::ingest::kind::{self, DepositKind, Misfit};
+use crate::ingest::stages::package::problem;
 use crate::receiving::ReceivingKey;
 use crate::workflow::{StageContext, StageError};
 use crate::{EngineError, Home};
@@ -97,6 +98,21 @@ impl PackageSource {
                 None => Err(StageError::Withdrawn(format!("{upload} is gone"))),
             },
         }
+    }
+
+    /// Refuses what is no package of this type, without opening it: what is neither a file nor a folder, and one of them where the
+    /// other was stated.
+    pub(crate) fn check_fits(&self, kind: DepositKind) -> Result<(), StageError> {
+        let misfit = match self {
+            Self::LocalPath(path) => kind::misfit(path, kind).map_err(|error| unreadable(path, &error))?,
+            Self::Url(url) if kind == DepositKind::Folder => Some(Misfit::of_folder_url(url)),
+            Self::Url(_) | Self::ReceivingKey(_) => None,
+        };
+        misfit.map_or(Ok(()), |Misfit { code, message }| {
+            let problem = problem("error", code, None, message);
+            let note = format!("the package cannot be deposited{}", problem.in_note());
+            Err(StageError::Invalid { note, problems: vec![problem] })
+        })
     }
 
     /// Opens the package to be read once.

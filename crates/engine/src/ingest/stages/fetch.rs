@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 
-use strongroom_bagit::{BagError, BagFile, Scan, Serialization};
+use strongroom_bagit::{BagError, BagFile, Scan, Serialization, open_regular};
 use strongroom_checkm::ManifestProfile;
 use strongroom_digest::{Algorithm, Digest, hash_reader};
 use strongroom_registry::Digests;
@@ -37,6 +37,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         return Ok(Outcome::done("there is nothing to read"));
     }
     let payload = package_source(context)?;
+    payload.check_fits(options.kind())?;
     let located = payload.locate(context.home)?;
     check_unreplaced(&payload, context.item.etag.as_deref(), &located)?;
     if context.item.etag.as_ref() != Some(&located.etag) {
@@ -257,7 +258,7 @@ fn check_declared_digest(
     let Some((algorithm, declared)) = options.digest.clone() else { return Ok(()) };
     let PackageSource::LocalPath(path) = payload else { return Ok(()) };
     let unreadable = |error: io::Error| StageError::fatal(format!("could not read {}: {error}", path.display()));
-    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let file = open_regular(path).map_err(unreadable)?;
     let go_on = || context.task.check();
     let interruptible = Interruptible::new(file, &go_on);
     let (_, digests) = hash_reader(interruptible, &[algorithm]).map_err(|error| interruption(context, path, &error))?;

@@ -9,7 +9,7 @@ use strongroom_registry::{Description, work};
 
 use super::fetch::WARNINGS;
 use super::validate::{Findings, item_problem};
-use crate::ingest::deposit::DepositOptions;
+use crate::ingest::deposit::{DepositOptions, delete_paths};
 use crate::ingest::kind::{DepositKind, DepositMode};
 use crate::ingest::metadata;
 use crate::ingest::staged::Readings;
@@ -96,7 +96,7 @@ fn delete_list(context: &StageContext<'_>, given: &DepositOptions) -> Result<Vec
         && let Some(list) = staged(context, DELETE_LIST)?
     {
         let text = read_text(context, &list, LONGEST_DELETE_LIST)?;
-        paths.extend(text.lines().map(str::trim_end).filter(|line| !line.is_empty()).map(str::to_owned));
+        paths.extend(delete_paths(&text));
     }
     paths.sort();
     paths.dedup();

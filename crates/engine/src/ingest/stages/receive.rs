@@ -58,6 +58,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         return Ok(Outcome::done("there is no package: the object is described anew"));
     }
     let payload = package_source(context)?;
+    payload.check_fits(options.kind())?;
     if options.kind() == DepositKind::Auto {
         let kind = payload.recognize(context)?;
         options.kind = Some(kind).filter(|kind| *kind != DepositKind::Bag);

@@ -108,6 +108,63 @@ fn what_is_no_file_is_refused_in_folders_and_links_are_not_followed() {
     assert_eq!(world.deposited(&world.ingest(&world.request(folder)), 1), contents(&[("a.txt", b"one")]));
 }
 
+/// Every type that a package may be stated to be.
+const TYPES: [DepositKind; 9] = [
+    DepositKind::Auto,
+    DepositKind::Bag,
+    DepositKind::File,
+    DepositKind::Folder,
+    DepositKind::Container,
+    DepositKind::Manifest,
+    DepositKind::BatchManifest,
+    DepositKind::SingleFileBatchManifest,
+    DepositKind::ContainerBatchManifest,
+];
+
+fn make_fifo(path: &std::path::Path) {
+    let made = std::process::Command::new("mkfifo").arg(path).status().expect("mkfifo");
+    assert!(made.success());
+}
+
+#[test]
+fn what_is_neither_a_file_nor_a_folder_is_refused_at_once_as_every_type() {
+    let world = World::new();
+    make_fifo(&world.path("fifo"));
+    let _listening = std::os::unix::net::UnixListener::bind(world.path("socket")).expect("binds");
+    let cases = [("fifo", "a FIFO"), ("socket", "a socket"), ("/dev/null", "a device")];
+    for kind in TYPES {
+        for (name, what) in cases {
+            let refused = world.submit(&DepositRequest { kind, ..world.request(world.path(name)) });
+            let told = refused.expect_err("is refused").chain();
+            assert!(told.contains(what) && told.contains("entry.not_a_file"), "{kind:?}: {told}");
+        }
+    }
+}
+
+#[test]
+fn a_fifo_in_the_place_of_what_was_submitted_is_refused_and_not_waited_for() {
+    for kind in TYPES {
+        let world = World::new();
+        let path = if kind == DepositKind::Folder {
+            world.folder("package", &[("a.txt", b"one")])
+        } else {
+            world.write("package", b"one")
+        };
+        let digest = Some(("md5".parse().expect("known"), "0".repeat(32).parse().expect("a digest")));
+        let digest = digest.filter(|_| kind == DepositKind::File);
+        let made = world.submit(&DepositRequest { kind, digest, ..world.request(path.clone()) }).expect("is submitted");
+        if kind == DepositKind::Folder {
+            std::fs::remove_dir_all(&path).expect("removes it");
+        } else {
+            std::fs::remove_file(&path).expect("removes it");
+        }
+        make_fifo(&path);
+        let item = world.work(made.batch).pop().expect("an item");
+        assert_eq!((item.status, item.is_verdict), (ItemStatus::Failed, true), "{kind:?}: {:?}", item.note);
+        assert_eq!(world.codes(item.id), ["entry.not_a_file"], "{kind:?}: {:?}", item.note);
+    }
+}
+
 #[test]
 fn two_files_of_one_path_are_refused() {
     let world = World::new();
@@ -115,6 +172,38 @@ fn two_files_of_one_path_are_refused() {
     let world = World::new();
     refused(&world, "b.tar", &raw_tar(&[member("a.txt"), member("./a.txt")]), "entry.duplicate");
 }
+
+#[test]
+fn a_name_that_is_not_utf_8_and_one_that_reads_as_its_escaped_form_are_refused_together() {
+    for (odd, literal) in [("odd", "lit"), ("odd", "longer")] {
+        let world = World::new();
+        let members = [
+            raw_member(b"caf\xe9.txt", EntryType::Regular, "", odd.as_bytes()),
+            raw_member(br"caf\xE9.txt", EntryType::Regular, "", literal.as_bytes()),
+        ];
+        refused(&world, "a.tar", &raw_tar(&members), "entry.duplicate");
+        for files in [&[][..], BAG] {
+            let below = if files.is_empty() { "" } else { "data/" };
+            let folder = world.folder("photos", files);
+            std::fs::create_dir_all(folder.join(below)).expect("makes the folder");
+            let name = [below.as_bytes(), b"caf\xe9.txt"].concat();
+            std::fs::write(folder.join(std::ffi::OsStr::from_bytes(&name)), odd).expect("writes");
+            std::fs::write(folder.join(format!(r"{below}caf\xE9.txt")), literal).expect("writes");
+            let item = world.deposit(&world.request(folder)).pop().expect("an item");
+            assert_eq!((item.status, item.is_verdict), (ItemStatus::Failed, true), "{:?}", item.note);
+            let problems = world.problems(item.id);
+            let found = problems.iter().find(|problem| problem.code == "entry.duplicate");
+            let found = found.unwrap_or_else(|| panic!("{problems:?}"));
+            assert_eq!(found.path, Some(format!(r"{below}caf\xE9.txt")));
+            assert!(found.message.contains(r"caf\xe9.txt") && found.message.contains(r"caf\\xE9.txt"), "{found:?}");
+            assert_eq!(world.objects(), Vec::<String>::new());
+        }
+    }
+}
+
+/// The tag files of a bag whose manifest names nothing.
+const BAG: Files<'static> =
+    &[("bagit.txt", b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"), ("manifest-md5.txt", b"")];
 
 #[test]
 fn a_file_where_another_needs_a_folder_is_refused() {

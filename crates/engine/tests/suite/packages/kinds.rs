@@ -69,6 +69,45 @@ fn check(world: &World, request: &DepositRequest, case: &Case) {
 }
 
 #[test]
+fn a_folder_is_not_taken_for_a_file_nor_a_file_for_a_folder() {
+    let world = World::new();
+    let folder = world.folder("letters", PHOTOS);
+    let bag = world.folder("bag", &[("bagit.txt", b"")]);
+    let refused = |kind, path: &std::path::Path, words: &[&str]| {
+        let told = world.submit(&DepositRequest { kind, ..world.request(path) }).expect_err("is refused").chain();
+        for word in words.iter().chain(&["package.other_type"]) {
+            assert!(told.contains(word), "{kind:?}: {word:?} is not in {told}");
+        }
+    };
+    for kind in [
+        DepositKind::File,
+        DepositKind::Container,
+        DepositKind::Manifest,
+        DepositKind::BatchManifest,
+        DepositKind::SingleFileBatchManifest,
+        DepositKind::ContainerBatchManifest,
+    ] {
+        refused(kind, &folder, &["is a folder", kind.as_str(), "--type folder"]);
+        refused(kind, &bag, &["is a folder", kind.as_str(), "--type bag"]);
+    }
+    let cases =
+        [("a.zip", zip(PHOTOS), "container"), ("a.tar", tar(PHOTOS), "container"), ("a.txt", b"one".to_vec(), "file")];
+    for (name, bytes, fitting) in cases {
+        refused(DepositKind::Folder, &world.write(name, bytes), &["is a file", &format!("--type {fitting}")]);
+    }
+    let request = DepositRequest { kind: DepositKind::Folder, ..world.request("/a.zip") };
+    let told = world.submit(&request).expect_err("is refused").chain();
+    assert!(told.contains("package.other_type") && told.contains("--type container"), "{told}");
+    // What is replaced after it was submitted is not taken for what it is now.
+    let made = world.submit(&DepositRequest { kind: DepositKind::Folder, ..world.request(folder.clone()) });
+    std::fs::remove_dir_all(&folder).expect("removes it");
+    std::fs::write(&folder, zip(PHOTOS)).expect("writes");
+    let item = world.work(made.expect("is submitted").batch).pop().expect("an item");
+    assert_eq!((item.status, item.is_verdict), (ItemStatus::Failed, true), "{:?}", item.note);
+    assert_eq!(world.codes(item.id), ["package.other_type"], "{:?}", item.note);
+}
+
+#[test]
 fn every_package_that_is_one_object_is_recognized_and_can_be_stated_from_a_path() {
     let cases = single_objects(&World::new()).len();
     for number in 0..cases {
