@@ -178,10 +178,17 @@ impl HeaderBuilder {
             }
             let known = Column::named(name);
             match known {
-                None => {
-                    let message = format!("column {} is {}; expected one of Merritt's columns", at + 1, quoted(name));
-                    tell(codes::FIELDS_UNKNOWN, name, message);
-                }
+                None => match Column::misspelled(name) {
+                    Some(column) => {
+                        let message = format!("column {} is {}; expected {column}", at + 1, quoted(name));
+                        tell(codes::FIELDS_MISSPELLED, name, message);
+                    }
+                    None => {
+                        let message =
+                            format!("column {} is {}; expected one of Merritt's columns", at + 1, quoted(name));
+                        tell(codes::FIELDS_UNKNOWN, name, message);
+                    }
+                },
                 Some((column, is_prefixed)) => {
                     if !is_prefixed {
                         let message = format!("column {} is {}; expected {column}", at + 1, quoted(name));
