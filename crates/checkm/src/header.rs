@@ -178,17 +178,13 @@ impl HeaderBuilder {
             }
             let known = Column::named(name);
             match known {
-                None => match Column::misspelled(name) {
-                    Some(column) => {
-                        let message = format!("column {} is {}; expected {column}", at + 1, quoted(name));
-                        tell(codes::FIELDS_MISSPELLED, name, message);
-                    }
-                    None => {
-                        let message =
-                            format!("column {} is {}; expected one of Merritt's columns", at + 1, quoted(name));
-                        tell(codes::FIELDS_UNKNOWN, name, message);
-                    }
-                },
+                None => {
+                    let (rule, expected) = match Column::misspelled(name) {
+                        Some(column) => (codes::FIELDS_MISSPELLED, column.name()),
+                        None => (codes::FIELDS_UNKNOWN, "one of Merritt's columns"),
+                    };
+                    tell(rule, name, format!("column {} is {}; expected {expected}", at + 1, quoted(name)));
+                }
                 Some((column, is_prefixed)) => {
                     if !is_prefixed {
                         let message = format!("column {} is {}; expected {column}", at + 1, quoted(name));
