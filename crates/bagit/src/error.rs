@@ -25,8 +25,8 @@ pub enum BagError {
         /// The path given.
         path: PathBuf,
     },
-    /// Neither a directory nor a tar, tar.gz or zip archive.
-    #[error("{} is neither a directory nor a tar, tar.gz or zip archive", path.display())]
+    /// Neither a directory nor a tar, tar.gz, tar.bz2 or zip archive.
+    #[error("{} is neither a directory nor a tar, tar.gz, tar.bz2 or zip archive", path.display())]
     UnknownSerialization {
         /// The path given.
         path: PathBuf,

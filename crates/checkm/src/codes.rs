@@ -54,6 +54,7 @@ codes! {
     EOF_MISSING Error Error "eof.missing" "there is no #%eof: the manifest may be cut off";
     FIELDS_DIGEST Error Warning "fields.digest" "one of the columns nfo:hashAlgorithm and nfo:hashValue is there without the other; read leniently, no digest is checked";
     FIELDS_MISSING Error Warning "fields.missing" "there is no #%fields; the columns of the profile are assumed, in its order";
+    FIELDS_MISSPELLED Error Error "fields.misspelled" "the name of a column is nearly that of the algorithm, the digest or the size, which would not be compared";
     FIELDS_NO_URL Error Error "fields.no_url" "no column is nfo:fileUrl, so that no row can be read";
     FIELDS_NOT_OF_PROFILE Warning Warning "fields.not_of_profile" "a column does not belong to the profile";
     FIELDS_PREFIX Error Warning "fields.prefix" "the name of a column has not the prefix that it has in Merritt's manifests";

@@ -88,6 +88,18 @@ impl Column {
         Self::ResourceType,
     ];
 
+    /// The column of which something is compared that an unknown name is nearly the name of: at most two letters differ.
+    pub(crate) fn misspelled(name: &str) -> Option<Self> {
+        let bare = |name: &str| name.rsplit(':').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let found = bare(name);
+        // A longer one is none of them.
+        if found.len() > 40 {
+            return None;
+        }
+        let compared = [Self::HashAlgorithm, Self::HashValue, Self::FileSize];
+        compared.into_iter().find(|column| strsim::osa_distance(&found, &bare(column.name())) <= 2)
+    }
+
     /// The name with its prefix, as Merritt writes it.
     pub fn name(self) -> &'static str {
         match self {

@@ -179,8 +179,11 @@ impl HeaderBuilder {
             let known = Column::named(name);
             match known {
                 None => {
-                    let message = format!("column {} is {}; expected one of Merritt's columns", at + 1, quoted(name));
-                    tell(codes::FIELDS_UNKNOWN, name, message);
+                    let (rule, expected) = match Column::misspelled(name) {
+                        Some(column) => (codes::FIELDS_MISSPELLED, column.name()),
+                        None => (codes::FIELDS_UNKNOWN, "one of Merritt's columns"),
+                    };
+                    tell(rule, name, format!("column {} is {}; expected {expected}", at + 1, quoted(name)));
                 }
                 Some((column, is_prefixed)) => {
                     if !is_prefixed {

@@ -70,6 +70,7 @@ pub use client::Client;
 pub use error::DownloadError;
 pub use fetch::{Fetched, FileRequest};
 pub use kept::{KeptBody, forget};
+pub use location::host_fault;
 pub use opening::Expected;
 pub use parallel::{Finished, Job, Parallel, Totals};
 pub use policy::{Policy, Retries, Timeouts};

@@ -31,7 +31,10 @@ pub(crate) fn allowed(hosts: &[String], text: &str, base: Option<&Url>) -> Resul
         return Err(refused("it names no host"));
     }
     if !is_among(hosts, &url) {
-        return Err(refused("its host is not among the allowed hosts"));
+        return Err(refused(&match port_missing(hosts, &url) {
+            Some(entry) => format!("its host is not among the allowed hosts with this port; allow {entry:?}"),
+            None => "its host is not among the allowed hosts".to_owned(),
+        }));
     }
     url.set_fragment(None);
     Ok(url)
@@ -41,6 +44,40 @@ pub(crate) fn allowed(hosts: &[String], text: &str, base: Option<&Url>) -> Resul
 pub(crate) fn is_among(patterns: &[String], url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase();
     patterns.iter().any(|pattern| is_host_allowed(&pattern.to_ascii_lowercase(), &host, url))
+}
+
+/// What would allow a URL whose host is allowed with another port.
+fn port_missing(hosts: &[String], url: &Url) -> Option<String> {
+    let mut other = url.clone();
+    let is_named = |pattern: &String| {
+        let port = pattern.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
+        other.set_port(port).is_ok() && is_among(std::slice::from_ref(pattern), &other)
+    };
+    hosts.iter().any(is_named).then(|| authority(url))
+}
+
+/// What is wrong with an entry of a list of hosts that no URL can fit, and what to write in its place; none where one can.
+pub fn host_fault(entry: &str) -> Option<String> {
+    let bare = entry.split_once("://").map_or(entry, |(_, rest)| rest);
+    let bare = bare.split(['/', '?', '#']).next().unwrap_or_default();
+    let bare = bare.rsplit_once('@').map_or(bare, |(_, host)| host).trim().trim_end_matches(':');
+    let (domain, name) = match bare.strip_prefix("*.") {
+        Some(rest) => ("*.", rest),
+        None => ("", bare),
+    };
+    let example = "write a host such as \"files.example.edu\", \"files.example.edu:8443\" with a port that is not the usual one, or \
+                   \"*.example.edu\" for all below a domain";
+    let parsed = Url::parse(&format!("http://{name}/")).ok().filter(|_| !name.contains('*'));
+    let Some((host, parsed)) = parsed.as_ref().and_then(|url| Some((url.host_str()?.trim_end_matches('.'), url)))
+    else {
+        let what = if name.contains('*') { "a host cannot be left open" } else { "it is no host" };
+        return Some(format!("{what}; {example}"));
+    };
+    // A port that is usual for http is left out of a URL, but may be meant for https.
+    let digits = name.rsplit_once(':').map(|(_, digits)| digits).filter(|digits| !digits.ends_with(']'));
+    let port = parsed.port().or_else(|| digits?.parse().ok()).map(|port| format!(":{port}")).unwrap_or_default();
+    let right = format!("{domain}{host}{port}");
+    (!entry.eq_ignore_ascii_case(&right)).then(|| format!("write {right:?}"))
 }
 
 /// Whether a pattern of the policy names the host and port; a pattern without a port means the port of the scheme.
@@ -150,6 +187,46 @@ mod tests {
             ("", "https://example.org/"),
         ] {
             assert!(!is_allowed(pattern, url), "{pattern} {url}");
+        }
+    }
+
+    #[test]
+    fn a_host_that_is_allowed_with_another_port_is_told_with_its_port() {
+        for (pattern, url, told) in [
+            ("127.0.0.1", "http://127.0.0.1:8971/x", "allow \"127.0.0.1:8971\""),
+            ("*.example.org", "https://a.example.org:8443/x", "allow \"a.example.org:8443\""),
+            ("example.org:8443", "https://example.org/x", "allow \"example.org:443\""),
+            ("example.org", "https://example.net:8443/x", "among the allowed hosts"),
+        ] {
+            let error = allowed(&[pattern.to_owned()], url, None).unwrap_err().to_string();
+            assert!(error.ends_with(told), "{error}");
+        }
+    }
+
+    #[test]
+    fn entries_that_fit_no_url_are_told_with_what_to_write() {
+        for entry in
+            ["example.org", "Example.ORG", "*.example.org:8443", "example.org:80", "[::1]:8080", "[::1]", "10.0.0.1"]
+        {
+            assert_eq!(host_fault(entry), None, "{entry}");
+        }
+        for (entry, right) in [
+            ("http://127.0.0.1:8971", "write \"127.0.0.1:8971\""),
+            ("https://example.org/files", "write \"example.org\""),
+            ("example.org/", "write \"example.org\""),
+            ("example.org.", "write \"example.org\""),
+            ("example.org:", "write \"example.org\""),
+            (" example.org", "write \"example.org\""),
+            ("2130706433", "write \"127.0.0.1\""),
+            ("M\u{fc}nchen.example", "write \"xn--mnchen-3ya.example\""),
+            ("*", "a host cannot be left open"),
+            ("*:8971", "a host cannot be left open"),
+            ("a.*.org", "a host cannot be left open"),
+            ("example.org:99999", "it is no host"),
+            ("", "it is no host"),
+        ] {
+            let found = host_fault(entry).unwrap_or_default();
+            assert!(found.starts_with(right), "{entry}: {found}");
         }
     }
 

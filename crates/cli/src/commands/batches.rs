@@ -29,6 +29,14 @@ pub(crate) enum Batches {
         #[command(flatten)]
         options: TableOptions,
     },
+    /// Requeue the failed items of a batch; those that were cancelled are requeued one by one, with "items requeue"
+    Requeue {
+        #[command(flatten)]
+        which: Which,
+        /// The stage to begin with [default: the one that each stopped at]
+        #[arg(long)]
+        stage: Option<String>,
+    },
     /// Release the held items of a batch
     Release(Which),
     /// Hold the open items of a batch: they stay where they are
@@ -71,6 +79,11 @@ pub(crate) fn run(command: Batches, context: &Context) -> Outcome {
             Ok(Exit::Done)
         }
         Batches::Report { which, update: _, options } => report_on(&which, options, context),
+        Batches::Requeue { which, stage } => {
+            let call = context.call()?;
+            let stage = stage.as_deref().map(|stage| word(stage, "stage", &app::items::stages(&call)?)).transpose()?;
+            steer(&which, Ask::Requeue(stage), context)
+        }
         Batches::Release(which) => steer(&which, Ask::Release, context),
         Batches::Hold(which) => steer(&which, Ask::Hold, context),
         Batches::Cancel(which) => steer(&which, Ask::Cancel, context),

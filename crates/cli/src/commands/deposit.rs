@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use strongroom_bagit::open_regular;
 use strongroom_digest::{Algorithm, Digest};
 use strongroom_engine::app::deposits::{self, DepositKind, DepositMode, GivenDescription, PackageSource, Request};
-use strongroom_engine::app::views::{ItemId, ItemStatus, ItemView, SubmittedView};
+use strongroom_engine::app::views::{ItemId, ItemProblem, ItemStatus, ItemView, SubmittedView};
 use strongroom_engine::app::{OpContext, items};
 
 use super::items::problem_line;
@@ -296,6 +296,16 @@ const PROBLEMS: usize = 20;
 /// Items that are read together.
 const SHOWN_AT_ONCE: usize = 500;
 
+/// The problem of a package that its server did not give.
+const NOT_FETCHED: &str = "package.not_fetched";
+
+/// Whether an item failed for something else than its package: a server, a setting, a quota. Then the same package can be deposited.
+fn may_be_put_right(item: &ItemView) -> bool {
+    let is_of_package = |problem: &ItemProblem| problem.severity == "error" && problem.code != NOT_FETCHED;
+    let says_what_to_do = item.note.as_deref().is_some_and(|note| note.contains("next:"));
+    item.status == ItemStatus::Failed && !says_what_to_do && !item.problems.iter().any(is_of_package)
+}
+
 /// One line for an item that ended; whether it succeeded.
 fn told(call: &OpContext, item: &ItemView, context: &Context) -> Result<Ended, Failure> {
     let ended = Ended::of(item.status);
@@ -314,6 +324,9 @@ fn told(call: &OpContext, item: &ItemView, context: &Context) -> Result<Ended, F
     if ended == Ended::Otherwise {
         let act = if item.status == ItemStatus::Held { "release" } else { "history" };
         context.output.say(format!("  next: strongroom items {act} {}", item.item))?;
+        if may_be_put_right(item) {
+            context.output.say(format!("  when that is put right: strongroom items requeue {}", item.item))?;
+        }
     }
     Ok(ended)
 }

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use strongroom_engine::EngineError;
 use strongroom_engine::app::items::{Ask, Filter as Wanted};
 use strongroom_engine::app::views::{HistoryLineView, ItemId, ItemProblem, ItemStatus, ItemView};
-use strongroom_engine::app::{self, OpContext, items};
+use strongroom_engine::app::{self, OpContext, batches, items};
 
 use super::values::{time, word};
 use crate::context::Context;
@@ -82,6 +82,9 @@ pub(crate) struct Filter {
     /// Only those of this object: INSTITUTION/NAME, kept or not, or its identifier or a part of it
     #[arg(long, value_name = "OBJECT")]
     object: Option<String>,
+    /// Only those of this batch, the oldest first: its identifier, or a part of it that no other has
+    #[arg(long, value_name = "BATCH")]
+    batch: Option<String>,
     /// Only those that ask for review
     #[arg(long)]
     needs_review: bool,
@@ -116,9 +119,10 @@ fn list(filter: &Filter, context: &Context) -> Outcome {
     let stage = filter.stage.as_deref().map(|text| word(text, "stage", &items::stages(&call)?)).transpose()?;
     let action = filter.action.as_deref().map(|text| word(text, "action", &items::actions(&call)?)).transpose()?;
     let (institution, object) = (filter.institution.clone(), filter.object.clone());
+    let batch = filter.batch.as_deref().map(|batch| batches::named(&call, batch)).transpose()?;
     let needs_review = filter.needs_review;
     let listing = filter.options.newest_first(&context.output);
-    let wanted = Wanted { institution, object, batch: None, status, stage, action, needs_review, since, listing };
+    let wanted = Wanted { institution, object, batch, status, stage, action, needs_review, since, listing };
     let mut table = table(context, filter.options.table);
     app::first(listing.limit, |after| items::list(&call, &wanted, after), |item| table.row(&item))?;
     table.end("there are no such work items")?;

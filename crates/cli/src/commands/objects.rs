@@ -14,7 +14,7 @@ use super::values::{time, word};
 use super::wait::Waiting;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{ListOptions, counted};
+use crate::output::{ListOptions, counted, printable};
 
 /// Show objects: what is kept
 #[derive(Debug, Subcommand)]
@@ -182,7 +182,7 @@ pub(crate) fn run(command: Objects, context: &Context) -> Outcome {
         Objects::Describe(command) => return describe(&call, &command, context),
         Objects::List(filter) => return list(&call, &filter, context),
         Objects::Search(query) => return search(&call, query, context),
-        Objects::Show(which) => context.output.show(&objects::show(&call, &which.object)?)?,
+        Objects::Show(which) => show(&objects::show(&call, &which.object)?, context)?,
         Objects::Files { which, version, below, options } => {
             return list_files(&call, &which.object, &files::Filter { version, below }, &options, context);
         }
@@ -199,6 +199,31 @@ pub(crate) fn run(command: Objects, context: &Context) -> Outcome {
         Objects::Premis(which) => context.output.document(|out| objects::premis(&call, &which.object, out))?,
     }
     Ok(Exit::Done)
+}
+
+/// An object; behind it, for people, each field of its metadata on a line.
+fn show(object: &ObjectView, context: &Context) -> Result<(), Failure> {
+    if context.output.is_json() {
+        return context.output.json(object);
+    }
+    context.output.show(&ObjectView { metadata: None, ..object.clone() })?;
+    let Some(fields) = object.metadata.as_ref().and_then(|metadata| metadata.as_object()) else { return Ok(()) };
+    // What the title, the creator and the date say already.
+    let is_shown = |name: &str| matches!(name, "what" | "who" | "when");
+    let lines: Vec<(&String, &str)> = fields
+        .iter()
+        .filter(|(name, _)| !is_shown(name))
+        .flat_map(|(name, value)| {
+            let values = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+            values.iter().filter_map(move |value| Some((name, value.as_str()?)))
+        })
+        .collect();
+    let Some(width) = lines.iter().map(|(name, _)| name.len()).max() else { return Ok(()) };
+    context.output.say("metadata")?;
+    for (name, value) in lines {
+        context.output.field(&format!("  {name}"), width + 4, &printable(value))?;
+    }
+    Ok(())
 }
 
 fn list(call: &OpContext, filter: &Filter, context: &Context) -> Outcome {

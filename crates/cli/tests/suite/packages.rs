@@ -184,3 +184,83 @@ fn a_host_that_is_not_allowed_is_told_with_the_setting_that_allows_it() {
     assert!(item["note"].as_str().unwrap().contains("ingest.url_hosts"), "{item}");
     assert!(web.requests().is_empty());
 }
+
+#[test]
+fn the_description_of_an_object_is_shown_and_changed_by_its_ark() {
+    let place = Place::with_home();
+    place.write("photo.tif", b"II*\0");
+    place.write("more.json", r#"{"subject": ["bridges", "rivers"], "publisher": "A press"}"#);
+    let ark = "ark:/99999/fk4dummy";
+    let said = ["--primary-id", ark, "--creator", "Ada", "--date", "1843", "--metadata", "more.json", "--wait"];
+    place.run(["deposit", "photo.tif"].iter().chain(&said)).succeeds();
+    place.write("new.csv", "subject\nengines\n");
+    place.run(["objects", "describe", ark, "--metadata", "new.csv", "--wait"]).succeeds();
+    place.write("table.csv", "object,title\nark:99999/fk4-dummy,A photograph\n");
+    place.run(["objects", "describe", "--csv", "table.csv", "--wait"]).succeeds();
+    let object = place.run(["objects", "show", ark, "--json"]).succeeds().object();
+    assert_eq!((&object["creator"], &object["date"]), (&"Ada".into(), &"1843".into()), "{object}");
+    assert_eq!((&object["title"], &object["versions"]), (&"A photograph".into(), &3.into()), "{object}");
+    assert_eq!(object["metadata"]["subject"], "engines", "{object}");
+    let shown = place.run(["objects", "show", ark]).succeeds().stdout;
+    for (name, value) in [("creator", "Ada"), ("date", "1843"), ("  subject", "engines"), ("  publisher", "A press")] {
+        let is_shown = |line: &str| line.starts_with(name) && line.ends_with(value);
+        assert!(shown.lines().any(is_shown), "{name} {value}: {shown}");
+    }
+    place.write("empty.csv", format!("object,title\n{ark},\n"));
+    place.run(["objects", "describe", "--csv", "empty.csv"]).fails(2, &["an empty cell leaves a field as it is"]);
+}
+
+#[test]
+fn an_empty_identifier_is_refused() {
+    let place = Place::with_home();
+    place.write("photo.tif", b"II*\0");
+    place.run(["deposit", "photo.tif", "--local-id", ""]).fails(2, &["the local id is empty", "--local-id"]);
+}
+
+#[test]
+fn the_failed_items_of_a_batch_are_listed_and_requeued_at_once() {
+    let (place, web) = (Place::with_home(), WebDouble::start());
+    let rows: Vec<String> = (1..=3)
+        .map(|number| {
+            web.put(&format!("/{number}.txt"), number.to_string());
+            web.url(&format!("/{number}.txt"))
+        })
+        .collect();
+    web.on("/1.txt", Behaviour::NotFound);
+    web.on("/2.txt", Behaviour::NotFound);
+    let list = format!("#%fields | nfo:fileUrl\n{}", rows.join("\n"));
+    place.write("list.checkm", manifest("mrt-single-file-batch-manifest", &[list]));
+    let answer = run_with(&place, &web, &["deposit", "list.checkm", "--wait"]);
+    assert_eq!(answer.code, Some(1), "{answer:?}");
+    assert!(answer.stdout.contains("when that is put right: strongroom items requeue"), "{answer:?}");
+    let batch = place.run(["batches", "list", "--json"]).succeeds().object()["batch"].as_str().unwrap().to_owned();
+    let failed = || place.run(["items", "list", "--batch", &batch, "--status", "failed", "--json"]).succeeds().json();
+    assert_eq!(failed().len(), 2);
+    assert_eq!(place.run(["items", "list", "--batch", &batch, "--json"]).succeeds().json().len(), 4);
+    web.mend("/1.txt");
+    web.mend("/2.txt");
+    place.run(["batches", "requeue", &batch, "--stage", "nothing"]).fails(2, &["nothing"]);
+    let shown = place.run(["batches", "requeue", &batch, "--json"]).succeeds().object();
+    assert_eq!((&shown["open"], &shown["failed"]), (&2.into(), &0.into()), "{shown}");
+    place.run(["batches", "requeue", &batch]).fails(4, &["no item of it has failed"]);
+}
+
+#[test]
+fn a_port_that_is_missing_in_the_settings_is_told() {
+    let (place, web) = (Place::with_home(), WebDouble::start());
+    web.put("/photo.tif", b"II*\0");
+    let url = web.url("/photo.tif");
+    let environment = [("STRONGROOM_INGEST__URL_HOSTS", "127.0.0.1")];
+    let item = place.run_with(&environment, &["deposit", &url, "--wait", "--json"]).object();
+    let note = item["note"].as_str().unwrap();
+    assert!(note.contains(&format!("allow \"{}\"", web.authority())), "{item}");
+    for (entry, right) in [
+        ("*", "a host cannot be left open"),
+        ("*:8971", "\"files.example.edu:8443\""),
+        ("http://a.org:8971", "write \"a.org:8971\""),
+    ] {
+        place
+            .run_with(&[("STRONGROOM_INGEST__URL_HOSTS", entry)], &["config", "check"])
+            .fails(2, &["ingest.url_hosts", right]);
+    }
+}

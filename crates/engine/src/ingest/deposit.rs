@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use strongroom_checkm::Checksum;
 use strongroom_digest::{Algorithm, Digest};
 use strongroom_registry::items::{self, NewItem};
-use strongroom_registry::objects::{self, Object};
+use strongroom_registry::objects::Object;
 use strongroom_registry::tenants::{self, Collection, Institution};
 use strongroom_registry::{BatchId, ItemId, RegistryError, Scope, Transaction, batches};
 
@@ -18,6 +18,7 @@ use super::kind::{self, DepositKind, DepositMode, Misfit, is_container_name, is_
 use super::naming::{self, Identifiers};
 use super::submission::{Package, Submission, submit};
 use super::workflow::INGEST;
+use crate::arks::find_object;
 use crate::journal::{JournalEntry, Target};
 use crate::{EngineError, Home};
 
@@ -522,7 +523,7 @@ fn find_described(
     let (mut found, mut wrong): (Vec<Object>, Vec<String>) = (Vec::new(), Vec::new());
     let mut known = BTreeSet::new();
     for one in described {
-        match objects::find(tx, scope, &one.object) {
+        match find_object(tx, scope, &one.object) {
             Ok(object) if !known.insert(object.id) => wrong.push(format!("{} is there twice", one.object)),
             Ok(object) if found.first().is_some_and(|first| first.institution != object.institution) => {
                 wrong.push(format!("{} is of another institution than the first", one.object));

@@ -97,11 +97,18 @@ pub fn read_descriptions(name: &str, bytes: &[u8]) -> Result<Vec<NewDescription>
         EngineError::Usage(format!("the table {name} cannot be used: {error}"))
             .next("give a table with a column \"object\" and a column for each field, such as \"title\"")
     })?;
+    let is_empty = table.rows.is_empty();
     let rows = table.rows.into_iter().filter_map(|row| {
         let metadata = as_json(&row.record)?;
         Some(NewDescription { object: row.object, metadata })
     });
-    Ok(rows.collect())
+    let described: Vec<NewDescription> = rows.collect();
+    if described.is_empty() {
+        let text =
+            if is_empty { "has no rows" } else { "says nothing of any object: an empty cell leaves a field as it is" };
+        return Err(EngineError::Usage(format!("the table {name} {text}")).next("give each object a value in its row"));
+    }
+    Ok(described)
 }
 
 /// A record as a description keeps it; nothing where it says nothing.

@@ -34,7 +34,18 @@ pub(crate) struct Identifiers {
 }
 
 impl Identifiers {
+    /// # Errors
+    /// One of them cannot be an identifier, or is empty, as where a variable of a script is not set.
     pub(crate) fn of(request: &DepositRequest) -> Result<Self, EngineError> {
+        let is_empty = |text: &str| text.split(';').all(|id| id.trim().is_empty());
+        let given = [
+            ("primary", request.primary_id.as_deref().is_some_and(|id| id.trim().is_empty())),
+            ("local", request.local_ids.iter().any(|ids| is_empty(ids))),
+        ];
+        if let Some((kind, _)) = given.iter().find(|(_, is_empty)| *is_empty) {
+            return Err(EngineError::Usage(format!("the {kind} id is empty"))
+                .next(format!("give the identifier, or leave --{kind}-id out")));
+        }
         Self::parse(request.primary_id.as_deref(), &request.local_ids)
     }
 

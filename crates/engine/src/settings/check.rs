@@ -150,6 +150,12 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
     }
     check_restoration_stores(settings, &owners)?;
     settings.identifiers.check().map_err(|(key, reason)| self::unfit(key.to_owned(), reason))?;
+    let hosts = [("url_hosts", &settings.ingest.url_hosts), ("private_url_hosts", &settings.ingest.private_url_hosts)];
+    for (key, entry) in hosts.iter().flat_map(|(key, entries)| entries.iter().map(move |entry| (key, entry))) {
+        if let Some(fault) = strongroom_download::host_fault(entry) {
+            return unfit(format!("ingest.{key}"), format!("{entry:?} fits no URL: {fault}"));
+        }
+    }
     if settings.staging.free_for_unknown > 100 {
         let reason =
             format!("{} percent are more than all of staging; give 0 to 100", settings.staging.free_for_unknown);

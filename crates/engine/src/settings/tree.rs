@@ -163,7 +163,7 @@ sections! {
         unknown_profile: String = Is("\"refuse\""), Kind::Choice(&["refuse", "warn"]),
             "what happens to a bag that names a profile which is not known: it is invalid, or that is a warning and the bag is checked without it";
         url_hosts: Vec<String> = Is("[]"), Kind::List,
-            "the hosts from which a deposit may be fetched by URL; \"*.example.edu\" names all below; empty: none";
+            "the hosts from which a deposit may be fetched by URL; \"*.example.edu\" names all below, \"files.example.edu:8443\" a port that is not that of the scheme; empty: none";
         allow_private_addresses: bool = Is("false"), Kind::Flag,
             "whether those hosts may have addresses of the local network or this machine";
         size_timeout: Duration = Is("\"5m\""), Kind::Duration,

@@ -10,10 +10,12 @@ w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.ob
 -- list: items.tables
 work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
 -- Whether a deposit that failed needs no review any more: a later one of the same object succeeded, that is no other part of it.
+-- Where it has to make an object of its own (the option is_own_object), one that is called alike is the same only where it made it.
 -- list: items.made_good
 (w.action = 'ingest' AND w.status = 'failed' AND EXISTS (SELECT 1 FROM work_items x
     WHERE x.institution_id = w.institution_id AND x.object_identifier = w.object_identifier
         AND x.number > w.number AND x.action = 'ingest' AND x.status = 'succeeded'
+        AND (w.options NOT LIKE '%"is_own_object":true%' OR x.object_id = w.object_id)
         AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
             WHERE m.item_id = w.id AND p.item_id = x.id)))
 -- name: items.claim

@@ -76,6 +76,12 @@ pub(crate) fn a_failed_deposit_is_put_right_by_one_that_was_submitted_later(subj
     end(last, &fatal);
     assert_eq!(needs_review(), [last]);
     world.ask(last, Request::Delete).expect("is deleted");
+    // A later deposit that is only called alike is of another object.
+    let options = r#"{"is_own_object":true}"#.to_owned();
+    let own = world.make(&NewItem { options, ..world.new_item("bag") });
+    end(own, &fatal);
+    end(world.item(), &StageEnd::Succeeded { note: "done".into() });
+    assert_eq!(needs_review(), [own]);
 }
 
 /// Statements that write what a machine wrote whose clock is ahead.

@@ -23,7 +23,7 @@ use crate::signals;
 Each bag is checked, also after one that is not valid or cannot be read. Exit 1 where one is not valid; 3, 4 or 5 where \
 one could not be checked, which is said on standard error.")]
 pub(crate) struct Validate {
-    /// The bags: folders, or tar, tar.gz or zip archives
+    /// The bags: folders, or tar, tar.gz, tar.bz2 or zip archives
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Compare the payload with Payload-Oxum only: neither digests nor manifests are read. A bag without a Payload-Oxum is unsupported
@@ -129,7 +129,7 @@ fn report_on(path: &Path, options: &CheckOptions, context: &Context) -> Result<B
     let report = match checked(path, options, context) {
         Ok(report) => report,
         Err(BagError::UnknownSerialization { path }) => {
-            let message = format!("{} is neither a folder nor a tar, tar.gz or zip archive", path.display());
+            let message = format!("{} is neither a folder nor a tar, tar.gz, tar.bz2 or zip archive", path.display());
             return Ok(BagReport {
                 path: shown,
                 verdict: Verdict::NotABag,

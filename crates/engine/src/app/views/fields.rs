@@ -33,7 +33,7 @@ macro_rules! views {
 
 views! {
     ObjectView {
-        object, identifier, ark, local_ids, title, description, access, state, health, completeness, parts, missing_parts,
+        object, identifier, ark, local_ids, title, description, creator, date, metadata, access, state, health, completeness, parts, missing_parts,
         institution, collection, placement, profile, profile_version, source_organization, versions, head, files, bytes,
         created_at, updated_at
     }

@@ -22,6 +22,12 @@ pub struct ObjectView {
     pub title: Option<String>,
     /// Its description.
     pub description: Option<String>,
+    /// Who made it.
+    pub creator: Option<String>,
+    /// When it was made.
+    pub date: Option<String>,
+    /// What else is known to describe it: fields of Dublin Core and ERC by their names, each a text or a list of them.
+    pub metadata: Option<serde_json::Value>,
     /// `consortia`, `institution` or `restricted`.
     pub access: Option<String>,
     /// Whether it is kept.
@@ -126,6 +132,9 @@ impl ObjectView {
             local_ids: object.description.local_ids,
             title: object.description.title,
             description: object.description.description,
+            creator: object.description.creator,
+            date: object.description.date,
+            metadata: object.description.metadata,
             access: object.description.access,
             state: object.state,
             health,

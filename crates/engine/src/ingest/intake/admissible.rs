@@ -55,7 +55,7 @@ pub(crate) fn check_is_bag(source: &PackageSource) -> Result<(), StageError> {
     }
     match Source::open(path) {
         Err(BagError::UnknownSerialization { path }) => {
-            let message = format!("{} is neither a folder nor a tar, tar.gz or zip archive", path.display());
+            let message = format!("{} is neither a folder nor a tar, tar.gz, tar.bz2 or zip archive", path.display());
             Err(no_bag(None, &message))
         }
         // What cannot be read now is reported by the stage when it locates the package.

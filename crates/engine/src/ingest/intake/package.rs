@@ -126,6 +126,7 @@ impl PackageSource {
                 };
                 return Ok(OpenPackage { source, failure: None });
             }
+            (Self::LocalPath(path), DepositKind::Container) => Source::open(path).map_err(no_container)?,
             (Self::LocalPath(path), _) => Source::open(path).map_err(bag_trouble)?,
             (Self::Url(url), _) => return web::open(context, url, options),
             (Self::ReceivingKey(upload), _) => upload
@@ -260,6 +261,17 @@ pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> StageError {
             StageError::fatal(format!("{note}; give the user that runs the workers permission to read it"))
         }
         _ => StageError::Transient(note),
+    }
+}
+
+/// The same as [`bag_trouble`], of what was to be a container.
+fn no_container(error: BagError) -> StageError {
+    match error {
+        BagError::UnknownSerialization { path } => StageError::fatal(format!(
+            "{} is none of the archives that are read: zip, tar, tar.gz and tar.bz2; next: pack it anew, or deposit it with --type file",
+            path.display()
+        )),
+        other => bag_trouble(other),
     }
 }
 

@@ -10,13 +10,15 @@ use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::objects::Object;
 use strongroom_registry::versions::{self, Version};
 use strongroom_registry::work::Claim;
-use strongroom_registry::{ContentId, Transaction, VersionState, object_ids, outbox};
+use strongroom_registry::{ContentId, RegistryError, Scope, Transaction, VersionState, items, object_ids, outbox};
 use strongroom_storage::Store;
 
 use super::write::{assembly, in_every_store, write_again};
 use crate::home::NamedStore;
 use crate::ingest::completion::{Brought, commit_failure, complete, missing};
+use crate::ingest::deposit::DepositOptions;
 use crate::ingest::inventory::Inventory;
+use crate::ingest::kind::DepositKind;
 use crate::ingest::lease::{Begun, Known, compare_anew, keep_object};
 use crate::ingest::placement::bring_up;
 use crate::ingest::version::{going_forward, standing};
@@ -102,8 +104,9 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         Ok(topics)
     };
     if version.description.part.is_none() {
+        let hint = only_called_alike(context, &version)?;
         context.with_end(publish);
-        return Ok(Outcome::done(format!("version {} is published", version.number)));
+        return Ok(Outcome::done(format!("version {} is published{hint}", version.number)));
     }
     // What is reported of a part names those that came in, which are known when it is published.
     let topics = context.write(publish)?;
@@ -111,6 +114,31 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     crash_point("ingest.record.published");
     let standing = standing(context, &version.description, version.object, version.generation, version.number)?;
     Ok(Outcome::done(format!("version {} is published{standing}", version.number)))
+}
+
+/// What is said of a further version whose deposit named its object only by being called like an earlier one from somewhere else:
+/// the depositor may have meant another object.
+fn only_called_alike(context: &StageContext<'_>, version: &Version) -> Result<String, StageError> {
+    let (item, options) = (context.item, DepositOptions::of(context.item)?);
+    let is_by_name = !matches!(options.kind(), DepositKind::Bag | DepositKind::Metadata)
+        && !(options.is_named || options.update || options.is_own_object)
+        && options.local_ids.is_empty()
+        && options.ark.is_none();
+    if version.number == 1 || !is_by_name {
+        return Ok(String::new());
+    }
+    let earlier = context.registry().read(|tx| {
+        let published = versions::list(tx, version.object, version.generation, false)?;
+        let before = published.iter().rev().find(|before| before.number < version.number);
+        match before.and_then(|before| before.item).map(|id| items::find(tx, Scope::System, id)) {
+            Some(Err(RegistryError::NotFound { .. })) | None => Ok(None),
+            Some(found) => Ok::<_, RegistryError>(found?.source),
+        }
+    })?;
+    if earlier.is_none() || earlier == item.source {
+        return Ok(String::new());
+    }
+    Ok(format!(" of {}, which existed; --local-id or --primary-id would make another object", item.object_identifier))
 }
 
 /// The stores that honour no conditions on puts, each with the age that its inventories count as having since their last

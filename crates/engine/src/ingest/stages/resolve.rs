@@ -55,7 +55,9 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         return belongs_to(context, format!("{}-{short}", item.object_identifier));
     }
     if (options.update || options.kind() == DepositKind::Metadata) && known.is_none() {
-        let note = format!("an update of {} was asked for, and there is no such object", item.object_identifier);
+        let next =
+            if options.update { "; next: strongroom deposit without --update, where it is a new one" } else { "" };
+        let note = format!("an update of {} was asked for, and there is no such object{next}", item.object_identifier);
         return Err(StageError::fatal(note));
     }
     if let Some(known) = &known {

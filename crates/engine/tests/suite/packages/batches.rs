@@ -4,15 +4,13 @@ use std::collections::BTreeSet;
 
 use strongroom_engine::ingest::{DepositRequest, PackageSource};
 use strongroom_queue::tasks;
-use strongroom_registry::items::Item;
-#[cfg(feature = "failpoints")]
-use strongroom_registry::items::Request;
+use strongroom_registry::items::{self, Item, ItemFilter, Request};
 use strongroom_registry::tenants::{self, CollectionRules};
 use strongroom_registry::{BatchId, CollectionId, ItemStatus, RegistryError, Scope};
 use strongroom_web_double::Behaviour;
 
-use super::world::{SINGLE_FILES, World, manifest};
-use crate::fixture::INSTITUTION;
+use super::world::{ONE_ATTEMPT, SINGLE_FILES, World, manifest};
+use crate::fixture::{Engine, INSTITUTION};
 
 /// More rows than one transaction makes items of.
 const ROWS: usize = 1_100;
@@ -103,6 +101,34 @@ fn rows_are_of_one_object_where_they_have_one_identifier_and_of_others_where_the
     pause(&world, "ingest.receive", false);
     let items = world.work(batch);
     assert!(items.iter().all(|item| item.status == ItemStatus::Succeeded), "{items:#?}");
+}
+
+#[test]
+fn a_row_that_failed_is_to_be_reviewed_also_where_another_deposit_made_an_object_of_its_name() {
+    for engine in [Engine::Sqlite, Engine::Postgres] {
+        let Some(world) = World::in_database(engine, ONE_ATTEMPT) else { continue };
+        let row = format!("{} | | | | | report.txt | | | | |", world.web.url("/report.txt"));
+        let list = world.write("list.checkm", manifest(SINGLE_FILES, &[row]));
+        let items = world.deposit(&world.request(list));
+        let failed = items.last().expect("an item");
+        assert_eq!(failed.status, ItemStatus::Failed, "{:?}", failed.note);
+        let needs_review = || {
+            let filter = ItemFilter { needs_review: Some(true), ..ItemFilter::default() };
+            let found = world.home.registry.read(|tx| items::list(tx, Scope::System, &filter, None, 9));
+            found.expect("items").into_iter().map(|item| item.id).collect::<Vec<_>>()
+        };
+        assert_eq!(needs_review(), [failed.id]);
+        let other = world.write("report.txt", "another report");
+        assert_eq!(world.ingest(&world.request(other)).identifier, failed.object_identifier);
+        assert_eq!(needs_review(), [failed.id]);
+        world.web.put("/report.txt", "the report of the row");
+        world.ask(failed.id, Request::Requeue(None));
+        world.work(failed.batch.expect("a batch"));
+        assert_eq!(needs_review(), []);
+        let own = world.object_of(&world.item(failed.id));
+        assert_ne!(own.identifier, failed.object_identifier);
+        assert_eq!((own.head, world.object("report.txt").head), (1, 1));
+    }
 }
 
 #[cfg(feature = "failpoints")]

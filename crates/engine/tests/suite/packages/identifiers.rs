@@ -113,6 +113,34 @@ fn local_identifiers_are_trimmed_and_count_once_in_the_order_in_which_they_are_g
 }
 
 #[test]
+fn an_identifier_that_is_given_empty_is_refused() {
+    let world = World::new();
+    for id in ["", " ", ";"] {
+        let refused = world.submit(&with_ids(&world, "a.txt", "one", &[id])).expect_err("it is empty").to_string();
+        assert!(refused.contains("the local id is empty"), "{refused}");
+    }
+    let named = DepositRequest { primary_id: Some(String::new()), ..world.request(world.write("a.txt", "one")) };
+    let refused = world.submit(&named).expect_err("it is empty").to_string();
+    assert!(refused.contains("the primary id is empty"), "{refused}");
+    assert_eq!(world.objects(), Vec::<String>::new());
+}
+
+#[test]
+fn a_version_of_an_object_that_is_only_called_alike_is_told_as_one() {
+    let world = World::new();
+    let note = |path: std::path::PathBuf| world.deposit(&world.request(path)).pop().and_then(|item| item.note);
+    assert_eq!(note(world.write("A/scan.tif", "one")).as_deref(), Some("version 1 is published"));
+    assert_eq!(note(world.write("A/scan.tif", "new")).as_deref(), Some("version 2 is published"), "the same again");
+    let other = note(world.write("B/scan.tif", "two")).unwrap_or_default();
+    assert!(other.starts_with(&format!("version 3 is published of {INSTITUTION}/scan.tif, which existed")), "{other}");
+    assert!(other.contains("--local-id"), "{other}");
+    let named = with_ids(&world, "C/photo.tif", "one", &["photo"]);
+    world.ingest(&named);
+    let again = world.deposit(&with_ids(&world, "D/photo.tif", "two", &["photo"])).pop().and_then(|item| item.note);
+    assert_eq!(again.as_deref(), Some("version 2 is published"));
+}
+
+#[test]
 fn a_primary_identifier_that_contradicts_a_local_one_is_refused_and_nothing_is_made() {
     let world = World::new();
     world.ingest(&with_ids(&world, "a.txt", "one", &["letter 7"]));

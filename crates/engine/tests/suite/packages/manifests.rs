@@ -104,6 +104,29 @@ fn everything_that_is_wrong_with_a_manifest_is_told_at_once_and_nothing_is_downl
 }
 
 #[test]
+fn a_column_that_is_nearly_called_like_one_of_a_digest_or_a_size_is_an_error_and_another_one_a_warning() {
+    let world = World::new();
+    world.serve(FILES);
+    let row = [format!("{} | md5 | {} | | | a.txt |", world.web.url("/a.txt"), "0".repeat(32))];
+    let wrong = manifest(OBJECT, &row);
+    for (column, misspelled) in
+        [("nfo:hashValue", "nfo:hashVal"), ("nfo:hashAlgorithm", "hashAlgoritm"), ("nfo:fileSize", "nfo:fileSzie")]
+    {
+        let list = wrong.replace(column, misspelled);
+        let items = world.deposit(&world.request(world.write("list.checkm", list)));
+        let item = failed(&world, &items);
+        assert!(world.codes(item.id).contains(&"fields.misspelled".to_owned()), "{:?}", world.problems(item.id));
+        assert!(world.problems(item.id).iter().any(|problem| problem.message.contains(column)));
+    }
+    assert!(world.web.requests().is_empty(), "{:?}", world.web.requests());
+    let list = manifest(OBJECT, &[format!("{} | | | | | a.txt | x", world.web.url("/a.txt"))]);
+    let items = world.deposit(&world.request(world.write("other.checkm", list.replace("mrt:mimeType", "mrt:shelf"))));
+    let last = items.last().expect("an item");
+    assert_eq!(last.status, ItemStatus::Succeeded, "{:?}", last.note);
+    assert_eq!(world.codes(last.id), ["fields.unknown"]);
+}
+
+#[test]
 fn a_manifest_of_another_profile_than_is_stated_is_refused() {
     let kinds = [
         (DepositKind::Manifest, OBJECT),
