@@ -114,6 +114,8 @@ pub(crate) struct Staging<'a, 'c> {
     spooled: u64,
     reserved: u64,
     growth_refused: bool,
+    /// Whether what comes now is another package than what was staged before.
+    has_changed: bool,
     failure: Option<StageError>,
     /// Bytes of the temporary file when the space of its file system was last looked up.
     space_checked: u64,
@@ -149,6 +151,7 @@ impl<'a, 'c> Staging<'a, 'c> {
             spooled: 0,
             reserved: context.item.size.unwrap_or(0),
             growth_refused: false,
+            has_changed: false,
             failure: None,
             space_checked: 0,
         })
@@ -286,8 +289,10 @@ impl<'a, 'c> Staging<'a, 'c> {
         if self.bytes > self.reserved {
             self.reserve_more()?;
         }
-        if self.resumes && self.is_recorded(entry)? {
-            return Ok(());
+        if self.resumes
+            && let Some(known) = self.recorded(entry)?
+        {
+            return if self.is_archive { self.compare(entry, bytes, &known) } else { Ok(()) };
         }
         let name = self.next_name.take().unwrap_or_else(|| self.number.to_string());
         let bytes = Interruptible::new(bytes, self.context.task);
@@ -358,15 +363,37 @@ impl<'a, 'c> Staging<'a, 'c> {
         interruption(self.context, Path::new(&entry.path), error)
     }
 
-    fn is_recorded(&mut self, entry: &BagFile) -> Result<bool, StageError> {
+    /// Compares a member of an archive with what an earlier attempt staged of it: the archive may be another one of the same size, and a
+    /// server need not say so. Its bytes come in any case.
+    fn compare(&mut self, entry: &BagFile, bytes: &mut dyn Read, known: &InterimFile) -> Result<(), StageError> {
+        let bytes = Interruptible::new(bytes, self.context.task);
+        let (size, found) =
+            hash_reader(bytes, &[Algorithm::Sha512]).map_err(|error| self.interruption(entry, &error))?;
+        if size == known.size && found.get(Algorithm::Sha512) == digest_of(&known.digests, Algorithm::Sha512) {
+            return Ok(());
+        }
+        self.has_changed = true;
+        Err(StageError::Transient(format!("{:?} is another one than was read before", entry.path)))
+    }
+
+    /// How many files came.
+    pub(crate) fn taken(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether what comes now is another package than what was staged before.
+    pub(crate) fn has_changed(&self) -> bool {
+        self.has_changed
+    }
+
+    /// What an earlier attempt staged of a file, where it is still there.
+    fn recorded(&mut self, entry: &BagFile) -> Result<Option<InterimFile>, StageError> {
         let known = self.context.registry().read(|tx| interim::file(tx, self.context.item.id, &entry.path))?;
         let is_usable = |known: &InterimFile| {
             known.size == entry.size && Key::new(known.staging_key.as_str()).is_ok_and(|key| self.owns(&key))
         };
-        match known.filter(is_usable) {
-            Some(known) => self.presence.of(self.context, &known),
-            None => Ok(false),
-        }
+        let Some(known) = known.filter(is_usable) else { return Ok(None) };
+        Ok(self.presence.of(self.context, &known)?.then_some(known))
     }
 
     /// Whether a key lies in the place that the item has in staging now.

@@ -1,7 +1,9 @@
 //! The workflow of a deposit: its stages in their order, and where a deposit begins again.
 
 use strongroom_registry::items::Item;
-use strongroom_registry::{Action, RegistryError, Stage as Name, Transaction, VersionState, interim, versions};
+use strongroom_registry::{
+    Action, ItemStatus, RegistryError, Stage as Name, Transaction, VersionState, interim, versions,
+};
 
 use super::stages;
 use super::sweep;
@@ -83,8 +85,8 @@ fn restart(tx: &mut dyn Transaction, item: &Item, wanted: Name) -> Result<Name, 
     if has_reached(wanted, COMPARE) && version.is_none() {
         return Ok(RESOLVE);
     }
-    // Nothing is staged without room reserved for it.
-    if wanted == FETCH && !interim::has_reservation(tx, item.id)? {
+    // Nothing is staged without room reserved for it, and an item that failed has given back what it had not used.
+    if wanted == FETCH && (item.status == ItemStatus::Failed || !interim::has_reservation(tx, item.id)?) {
         return Ok(PROVISION);
     }
     Ok(wanted)

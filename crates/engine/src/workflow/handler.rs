@@ -94,6 +94,14 @@ impl StageHandler {
                 let reason = if is_refused { WaitReason::RefusedStore } else { WaitReason::Store };
                 StageEnd::Defer { until, reason, note }
             }
+            StageError::Changed { again_at, note } => {
+                let max_losses = self.home.settings.pool(&self.topic).max_attempts;
+                let advice = format!(
+                    "it is another one each time it is read; next: see that it stays as it is, then: strongroom items requeue {}",
+                    context.item.id
+                );
+                StageEnd::StagingLost { to: again_at, max_losses, note, advice }
+            }
             StageError::Withdrawn(note) => StageEnd::Cancelled { note },
             StageError::StagingLost(note) => match workflow.restage.map_or(Ok(None), |restage| restage(context)) {
                 Ok(Some(stage)) => self.staging_lost(context, stage, note),

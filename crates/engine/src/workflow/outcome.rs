@@ -64,6 +64,14 @@ pub enum StageError {
     Transient(String),
     /// What was staged is not what was fetched: fetch again.
     StagingLost(String),
+    /// What was to be taken in changed while it was, and what was staged of it is discarded: it begins again at this stage, so often as
+    /// a stage may be tried.
+    Changed {
+        /// Where it begins again.
+        again_at: Stage,
+        /// What changed.
+        note: String,
+    },
     /// Nothing is wrong: it waits, and looks again at this time or when something wakes the item.
     Waits {
         /// When.
@@ -100,6 +108,7 @@ impl std::fmt::Display for StageError {
             | Self::Invalid { note, .. }
             | Self::Transient(note)
             | Self::StagingLost(note)
+            | Self::Changed { note, .. }
             | Self::Waits { note, .. }
             | Self::Withdrawn(note) => f.write_str(note),
             Self::Away { store, reason } => write!(f, "waits for store {store}: {reason}"),

@@ -43,6 +43,9 @@ SELECT own.item_id, own.staging_id, own.is_discarded,
     ELSE 0 END AS reserved_by_institution
 FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN reservations own ON own.item_id = w.id
 WHERE w.id = ?1
+-- name: space.keep_staged
+UPDATE reservations SET bytes = (SELECT CAST(coalesce(sum(f.size), 0) AS BIGINT) FROM interim_files f WHERE f.item_id = ?1)
+WHERE item_id = ?1 AND bytes > (SELECT CAST(coalesce(sum(f.size), 0) AS BIGINT) FROM interim_files f WHERE f.item_id = ?1)
 -- name: space.of_item
 SELECT staging_id, is_discarded FROM reservations WHERE item_id = ?1
 -- name: space.release

@@ -242,9 +242,10 @@ fn decide<'a>(
     Ok((Move { wait_until, ..change }, outcome))
 }
 
-/// What an item's coming to rest brings with it: its object leases go; where it was the first that waits for space in staging, the
-/// others that do are woken; where it ended, a newer deposit of the same object is woken and, when `sweep`, what it was preparing is marked as discarded, and the task is enqueued that clears what it
-/// left behind; its batch is derived anew. Nothing for a status that is no rest. The topics that have new work.
+/// What an item's coming to rest brings with it: its object leases go; where it was the first that waits for space in staging, or
+/// failed and gives some back, the others that wait are woken; where it ended, a newer deposit of the same object is woken and, when
+/// `sweep`, what it was preparing is marked as discarded, and the task is enqueued that clears what it left behind; its batch is
+/// derived anew. Nothing for a status that is no rest. The topics that have new work.
 pub(crate) fn on_item_inactive(
     tx: &mut dyn Transaction,
     item: &Item,
@@ -270,6 +271,9 @@ pub(crate) fn on_item_inactive(
             tasks::enqueue(tx, &[task])?;
             topics.push(SWEEP_TOPIC.to_owned());
         }
+    }
+    if status == ItemStatus::Failed && space::keep_staged(tx, item.id)? {
+        topics.extend(wake_all(tx, &WaitKey::staging(), Some(item.id.0))?);
     }
     if let Some(batch) = item.batch {
         batches::settle(tx, batch)?;

@@ -135,6 +135,11 @@ pub(crate) fn end_wait(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, R
     Ok(tx.query_one(Statement("space.waits_before"), &[since.into()])?.is_none())
 }
 
+/// An item that failed keeps space for what it has in staging, and no more: nobody knows when it is requeued. Whether it gave some back.
+pub(crate) fn keep_staged(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, RegistryError> {
+    Ok(tx.execute(Statement("space.keep_staged"), &[item.into()])? == 1)
+}
+
 fn put_reservation(tx: &mut dyn Transaction, item: ItemId, bytes: u64) -> Result<(), RegistryError> {
     let now = tx.now()?;
     let place = Uuid::now_v7();

@@ -124,12 +124,16 @@ fn take(
     }
     let package = payload.open(context, options)?;
     let mut has_list = false;
+    let is_archive = package.source.serialization() != Serialization::Directory;
     let staging = RefCell::new(Staging::begin(context, package.source.serialization(), begun)?);
     let scanned = package.scan(&mut |bytes| staging.borrow_mut().spool(bytes), &mut |entry, bytes| {
         has_list |= entry.path == fetch_list::NAME;
         staging.borrow_mut().take(entry, bytes)
     });
     let mut staging = staging.into_inner();
+    if staging.has_changed() {
+        return Ok(Taken::Changed);
+    }
     let failure = match staging.stopped() {
         Some(Stopped::NoRoom(bytes)) => return Ok(Taken::NoRoom(bytes)),
         // What interrupts the stage makes its download fail, too.
@@ -153,7 +157,10 @@ fn take(
     {
         return Ok(Taken::NoRoom(bytes));
     }
-    Ok(Taken::Whole(scan, staging.into_inner().end()?))
+    let taken = staging.borrow().taken();
+    let staged = staging.into_inner().end()?;
+    // An earlier attempt staged what the archive does not have any more.
+    Ok(if is_archive && staged.totals.files > taken { Taken::Changed } else { Taken::Whole(scan, staged) })
 }
 
 /// Takes the files that a manifest names into staging, and the manifest itself. Every file that cannot be had for good is told of.
@@ -227,10 +234,7 @@ fn start_over(context: &StageContext<'_>, payload: &PackageSource) -> Result<Out
     restage(context)?;
     let located = payload.locate(context.home)?;
     context.write(move |tx, claim| work::set_source(tx, claim, &located.etag, located.size, None))?;
-    Ok(Outcome::RestartFrom {
-        stage: PROVISION,
-        note: "the package changed since it was received; starting again".into(),
-    })
+    Err(StageError::Changed { again_at: PROVISION, note: "the package changed since it was received".into() })
 }
 
 /// The deposit is larger than what was reserved, and there is no room for more right now.
