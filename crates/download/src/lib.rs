@@ -5,6 +5,7 @@
 //! - [`Client::open`] returns a [`Body`], a reader that asks for the rest of the file when the connection breaks or stalls.
 //! - [`Client::fetch`] downloads to a file. What came before an interruption is kept, and another process can resume there.
 //! - [`Client::fetch_all`] downloads many files at a time.
+//! - [`Client::post`] posts a body, to the same hosts and addresses.
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -59,6 +60,7 @@ mod parallel;
 mod partial;
 mod permits;
 mod policy;
+mod post;
 mod probe;
 mod retry;
 mod supervision;
@@ -67,8 +69,10 @@ pub use body::Body;
 pub use client::Client;
 pub use error::DownloadError;
 pub use fetch::{Fetched, FileRequest};
+pub use location::shown_text as shown_url;
 pub use opening::Expected;
 pub use parallel::{Finished, Job, Parallel, Totals};
 pub use policy::{Policy, Retries, Timeouts};
+pub use post::{Post, Posted};
 pub use probe::Probe;
 pub use supervision::Supervision;

@@ -18,6 +18,7 @@ use crate::access::{Admission, Availability, StoreAccess, StoreState, by_name};
 use crate::arks::Ezid;
 use crate::identification::Identifiers;
 use crate::journal::{self, JournalEntry};
+use crate::notifications::{MailSessions, callback_client};
 use crate::places;
 use crate::profiles;
 use crate::runtime::RunningTasks;
@@ -63,6 +64,10 @@ pub struct Home {
     downloads: OnceLock<strongroom_download::Client>,
     /// What registers ARKs, made when it is first needed.
     ezid: OnceLock<Option<Ezid>>,
+    /// What posts callbacks, made when it is first needed.
+    callbacks: OnceLock<strongroom_download::Client>,
+    /// The sessions with the mail server.
+    pub(crate) mail_sessions: MailSessions,
 }
 
 /// A store with its name in the settings.
@@ -129,6 +134,24 @@ impl Home {
         let client = strongroom_download::Client::new(policy)
             .map_err(|error| EngineError::Settings(format!("downloads are not possible: {error}")))?;
         Ok(self.downloads.get_or_init(|| client))
+    }
+
+    /// What posts callbacks, to the hosts that the settings allow.
+    pub(crate) fn callbacks(&self) -> Result<&strongroom_download::Client, EngineError> {
+        if let Some(client) = self.callbacks.get() {
+            return Ok(client);
+        }
+        let client = callback_client(self)?;
+        Ok(self.callbacks.get_or_init(|| client))
+    }
+
+    /// The certificates of authorities in a file that the settings name, as PEM.
+    pub(crate) fn authorities(&self, file: Option<&str>) -> Result<Option<String>, EngineError> {
+        let Some(file) = file else { return Ok(None) };
+        let path = self.directory.join(file);
+        let read = std::fs::read_to_string(&path);
+        let path = path.display().to_string();
+        read.map(Some).map_err(|source| EngineError::Io { act: "read the certificates in", path, source })
     }
 
     /// What registers ARKs; none where the settings name no account at EZID.
@@ -310,6 +333,8 @@ impl Home {
             marks,
             downloads: OnceLock::new(),
             ezid: OnceLock::new(),
+            callbacks: OnceLock::new(),
+            mail_sessions: MailSessions::default(),
             running: Arc::default(),
         };
         home.apply_capacity(&home.settings);

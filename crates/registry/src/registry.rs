@@ -80,7 +80,8 @@ macro_rules! schema_in {
                 28 "stores of events" "0026_stores_of_events"
                 29 "packages" "0027_packages"
                 30 "ARKs" "0028_arks"
-                31 "access" "0029_access"),
+                31 "access" "0029_access"
+                36 "notifications" "0034_notifications"),
         )
     };
 }

@@ -4,6 +4,7 @@ mod cuts;
 mod files;
 mod parallel;
 mod policy;
+mod posts;
 mod probe;
 mod reader;
 mod waiting;
