@@ -81,7 +81,7 @@ macro_rules! schema_in {
                 29 "packages" "0027_packages"
                 30 "ARKs" "0028_arks"
                 31 "access" "0029_access"
-                36 "notifications" "0034_notifications"),
+                32 "notifications" "0034_notifications"),
         )
     };
 }
