@@ -51,7 +51,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "notify test",
         &[
             "strongroom notify test --mail ann@example.edu",
-            "strongroom notify test --callback https://hooks.example.edu/strongroom --institution example.edu",
+            "strongroom notify test --callback https://hooks.example.edu/strongroom",
         ],
     ),
     ("objects list", &["strongroom objects list --institution example.edu"]),
