@@ -1,5 +1,7 @@
 //! A mail: what its message in the outbox has. It is composed when it is sent (`composed`).
 
+use std::fmt::Write as _;
+
 use serde::{Deserialize, Serialize};
 use strongroom_registry::outbox;
 use uuid::Uuid;
@@ -73,8 +75,8 @@ impl Mail {
             "The table {} is not attached: it has {size} bytes, and mail.max_attachment of the settings is {most}.",
             attachment.name
         );
-        self.text.push_str(&format!("\n{lack}\n"));
-        self.html.push_str(&format!("<p>{}</p>\n", lack.replace('&', "&amp;").replace('<', "&lt;")));
+        let _ = write!(self.text, "\n{lack}\n");
+        let _ = writeln!(self.html, "<p>{}</p>", lack.replace('&', "&amp;").replace('<', "&lt;"));
         self.attachment = None;
     }
 }
