@@ -79,7 +79,11 @@ pub fn test(
             receiver: receiver.name(),
             state: "delivered".to_owned(),
         }),
-        Delivery::Undeliverable(reason) => Err(EngineError::CheckFailed(reason)),
+        Delivery::Undeliverable(text) => Err(match text.split_once("; next: ") {
+            // In the outbox both are one text.
+            Some((reason, next)) => EngineError::CheckFailed(reason.to_owned()).next(next),
+            None => EngineError::CheckFailed(text),
+        }),
         Delivery::Delayed(Delay { reason, .. }) => {
             let reason = format!("the test message was not delivered: {reason}");
             Err(EngineError::CheckFailed(reason).next(format!(

@@ -214,8 +214,9 @@ fn a_test_callback_is_delivered_when_the_command_returns() {
     assert!(!view.receiver.contains("secret"), "{view:?}");
     let body: Value = serde_json::from_slice(&web.requests()[0].body).expect("JSON");
     assert_eq!(body, json!({ "event": "test", "institution": INSTITUTION }));
-    let error = post("/nothing").unwrap_err().to_string();
-    assert!(error.contains("status 404") && error.contains("next: "), "{error}");
+    let error = post("/nothing").unwrap_err();
+    let EngineError::Advised(advised) = &error else { panic!("{error}") };
+    assert!(error.to_string().contains("status 404") && advised.next.contains("outbox send"), "{}", advised.next);
     web.on(PATH, Behaviour::FailTimes { times: 1, status: 503 });
     let error = post(PATH).unwrap_err();
     assert!(matches!(error, EngineError::Advised(_)), "{error}");

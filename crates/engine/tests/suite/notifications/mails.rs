@@ -234,8 +234,9 @@ fn a_test_mail_is_delivered_when_the_command_returns() {
     let mail = |address: &str| app::test(&console(&home), &app::Receiver::Mail(address.into()), None);
     assert_eq!(mail("a@example.edu").expect("is delivered").state, "delivered");
     assert_eq!(recipients(&server.next()), ["a@example.edu"]);
-    let error = mail("gone@example.edu").unwrap_err().to_string();
-    assert!(error.contains("no such user") && error.contains("next: "), "{error}");
+    let error = mail("gone@example.edu").unwrap_err();
+    let EngineError::Advised(advised) = &error else { panic!("{error}") };
+    assert!(error.to_string().contains("no such user") && advised.next.contains("outbox send"), "{}", advised.next);
     assert!(mail("no address").unwrap_err().to_string().contains("is no address"));
     drop(server);
     let error = mail("a@example.edu").unwrap_err().to_string();
