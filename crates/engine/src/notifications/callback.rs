@@ -1,5 +1,7 @@
 //! A callback: what its message in the outbox has, and how it is signed.
 
+use std::fmt::Write as _;
+
 use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -59,7 +61,11 @@ pub(super) fn signature(secret: &Secret, time: i64, body: &str) -> String {
     // A key may have any length: it cannot fail.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret.expose().as_bytes()) else { return String::new() };
     mac.update(format!("{time}.{body}").as_bytes());
-    mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut hex = String::new();
+    for byte in mac.finalize().into_bytes() {
+        let _ = write!(hex, "{byte:02x}");
+    }
+    hex
 }
 
 #[cfg(test)]
