@@ -6,8 +6,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     background, backup, bag, batches, bench, checkm, collection, config, demo, deposit, fixity, identify, init,
-    institution, items, journal, man, migrate, objects, ocfl, outbox, profile, queue, rebuild, receiving, restore,
-    shell, signatures, status, store, work,
+    institution, items, journal, man, migrate, notify, objects, ocfl, outbox, profile, queue, rebuild, receiving,
+    restore, shell, signatures, status, store, work,
 };
 
 /// Preserve digital deposits: check bags, keep verified copies in several stores, check the copies, restore objects.
@@ -86,6 +86,9 @@ pub(crate) enum Command {
     /// Show the messages that cannot be delivered, send one again, or remove it
     #[command(subcommand)]
     Outbox(outbox::Outbox),
+    /// Test whether mails and callbacks reach their receivers
+    #[command(subcommand)]
+    Notify(notify::Notify),
     /// Check copies, and repair what is damaged
     #[command(subcommand)]
     Fixity(fixity::Fixity),

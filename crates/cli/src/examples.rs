@@ -55,6 +55,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("items release", &["strongroom items release 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("items cancel", &["strongroom items cancel 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("items delete", &["strongroom items delete 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    (
+        "notify test",
+        &[
+            "strongroom notify test --mail ann@example.edu",
+            "strongroom notify test --callback https://hooks.example.edu/strongroom",
+        ],
+    ),
     ("objects list", &["strongroom objects list --institution example.edu"]),
     ("objects show", &["strongroom objects show example.edu/letters"]),
     (

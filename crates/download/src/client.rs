@@ -96,6 +96,14 @@ impl Client {
         allowed(&self.inner.policy.hosts, url, None).map(drop)
     }
 
+    pub(crate) fn agent(&self) -> &ureq::Agent {
+        &self.inner.agent
+    }
+
+    pub(crate) fn permits(&self) -> &Arc<Permits> {
+        &self.inner.permits
+    }
+
     /// Sends a request, and follows redirects. Waits for a free connection to the host. Nothing is tried twice.
     pub(crate) fn ask(
         &self,
@@ -141,7 +149,7 @@ pub(crate) fn status_error(url: &str, response: &Response<ureq::Body>) -> Downlo
     DownloadError::Status { url: shown_text(url), status: response.status().as_u16(), retry_after }
 }
 
-fn failure(location: &Url, error: ureq::Error) -> DownloadError {
+pub(crate) fn failure(location: &Url, error: ureq::Error) -> DownloadError {
     let url = shown(location);
     match error {
         ureq::Error::Io(error) if is_of::<NotPublic>(&error) => {

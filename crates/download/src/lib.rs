@@ -6,6 +6,7 @@
 //! - [`Client::open_kept`] returns such a reader that keeps what comes, so that another process can begin where this one ended.
 //! - [`Client::fetch`] downloads to a file. What came before an interruption is kept, and another process can resume there.
 //! - [`Client::fetch_all`] downloads many files at a time.
+//! - [`Client::post`] posts a body, to the same hosts and addresses.
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -61,6 +62,7 @@ mod parallel;
 mod partial;
 mod permits;
 mod policy;
+mod post;
 mod probe;
 mod retry;
 mod supervision;
@@ -71,8 +73,10 @@ pub use error::DownloadError;
 pub use fetch::{Fetched, FileRequest};
 pub use kept::{KeptBody, forget};
 pub use location::host_fault;
+pub use location::shown_text as shown_url;
 pub use opening::Expected;
 pub use parallel::{Finished, Job, Parallel, Totals};
 pub use policy::{Policy, Retries, Timeouts};
+pub use post::{Post, Posted};
 pub use probe::Probe;
 pub use supervision::Supervision;

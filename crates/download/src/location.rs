@@ -115,8 +115,8 @@ pub(crate) fn shown(url: &Url) -> String {
     shortened(bare.as_str())
 }
 
-/// The same of a text that may be no URL.
-pub(crate) fn shown_text(text: &str) -> String {
+/// A URL as it is written in errors, or a text that may be none: without user name, password, query and fragment, shortened.
+pub fn shown_text(text: &str) -> String {
     if let Ok(url) = Url::parse(text) {
         return shown(&url);
     }

@@ -249,6 +249,15 @@ pub enum Event<'a> {
         /// Why.
         reason: &'a str,
     },
+    /// The mail server will not have a mail for a recipient; the other recipients are not concerned.
+    MailRefused {
+        /// What the mail is about.
+        key: &'a str,
+        /// The recipient.
+        recipient: &'a str,
+        /// What the server answered.
+        answer: &'a str,
+    },
     /// A background task ran to its end.
     BackgroundTaskRan {
         /// Its name.
@@ -393,6 +402,9 @@ impl Event<'_> {
             }
             Self::MessageUndeliverable { channel, key, reason } => {
                 warn!(channel, key, reason, "message is undeliverable");
+            }
+            Self::MailRefused { key, recipient, answer } => {
+                warn!(key, recipient, answer, "mail was refused for a recipient");
             }
             Self::BackgroundTaskRan { name, outcome, elapsed, is_news: true } => {
                 info!(name, outcome, ?elapsed, "background task ran");

@@ -18,6 +18,7 @@ use crate::arks::Ezid;
 use crate::downloads::Downloads;
 use crate::identification::Identifiers;
 use crate::journal::{self, JournalEntry};
+use crate::notifications::{MailSessions, callback_client};
 use crate::places;
 use crate::profiles;
 use crate::runtime::RunningTasks;
@@ -63,6 +64,10 @@ pub struct Home {
     pub downloads: Downloads,
     /// What registers ARKs, made when it is first needed.
     ezid: OnceLock<Option<Ezid>>,
+    /// What posts callbacks, made when it is first needed.
+    callbacks: OnceLock<strongroom_download::Client>,
+    /// The sessions with the mail server.
+    pub(crate) mail_sessions: MailSessions,
 }
 
 /// How space in staging is given.
@@ -144,6 +149,24 @@ impl Home {
     /// What downloads packages, from the hosts that the settings allow.
     pub(crate) fn downloads(&self) -> Result<&strongroom_download::Client, EngineError> {
         self.downloads.client()
+    }
+
+    /// What posts callbacks, to the hosts that the settings allow.
+    pub(crate) fn callbacks(&self) -> Result<&strongroom_download::Client, EngineError> {
+        if let Some(client) = self.callbacks.get() {
+            return Ok(client);
+        }
+        let client = callback_client(self)?;
+        Ok(self.callbacks.get_or_init(|| client))
+    }
+
+    /// The certificates of authorities in a file that the settings name, as PEM.
+    pub(crate) fn authorities(&self, file: Option<&str>) -> Result<Option<String>, EngineError> {
+        let Some(file) = file else { return Ok(None) };
+        let path = self.directory.join(file);
+        let read = std::fs::read_to_string(&path);
+        let path = path.display().to_string();
+        read.map(Some).map_err(|source| EngineError::Io { act: "read the certificates in", path, source })
     }
 
     /// What registers ARKs; none where the settings name no account at EZID.
@@ -321,6 +344,8 @@ impl Home {
             marks,
             downloads,
             ezid: OnceLock::new(),
+            callbacks: OnceLock::new(),
+            mail_sessions: MailSessions::default(),
             running: Arc::default(),
         };
         Ok(home)

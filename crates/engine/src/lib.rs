@@ -23,6 +23,7 @@ pub mod journal;
 mod layout;
 mod logs;
 mod measure;
+pub mod notifications;
 pub mod outbox;
 mod paging;
 pub mod places;

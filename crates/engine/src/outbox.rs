@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 use strongroom_database::CLOCK_TOLERANCE;
 use strongroom_registry::outbox::{self as rows, Message};
@@ -15,15 +16,20 @@ use uuid::Uuid;
 use crate::arks::EzidUpdates;
 use crate::background;
 use crate::event::Event;
+use crate::notifications::{Callbacks, Mails};
 use crate::receiving::Notices;
-use crate::runtime::{LONGEST_DELAY, Shutdown, panic_message, retry_delay};
+use crate::runtime::{Shutdown, panic_message, retry_delay};
 use crate::{EngineError, Home};
 
 /// Messages read at once.
 const PAGE: usize = 200;
 
+/// The longest wait that a receiver can ask for.
+const LONGEST_ASKED: Duration = Duration::from_hours(1);
 /// The longest wait between two attempts, in microseconds, with what a clock may be behind.
-const LONGEST_WAIT: i64 = LONGEST_DELAY.as_micros() as i64 + CLOCK_TOLERANCE;
+const LONGEST_WAIT: i64 = LONGEST_ASKED.as_micros() as i64 + CLOCK_TOLERANCE;
+/// The attempts that are made at least, also of a message that is old when it is first attempted, before a channel gives up.
+const LEAST_ATTEMPTS: u64 = 5;
 
 /// A way by which messages reach people.
 pub trait Channel: Sync {
@@ -37,6 +43,18 @@ pub trait Channel: Sync {
     /// Where a message is delivered to: one that fails holds up the later ones for the same place.
     fn place(&self, _message: &Message) -> String {
         String::new()
+    }
+
+    /// What messages for several places have in common, such as the server that takes them: where that fails ([`Delay::of_route`]), a
+    /// run attempts no other message of the same route.
+    fn route(&self, _message: &Message) -> String {
+        String::new()
+    }
+
+    /// How old a message is when it is not attempted any more and needs review, after at least five attempts; none: it is attempted
+    /// without end.
+    fn gives_up_after(&self, _home: &Home) -> Option<Duration> {
+        None
     }
 
     /// Makes one attempt. In the transaction that records what follows from the delivery, the channel marks the message as
@@ -57,10 +75,35 @@ pub enum Delivery {
     Obsolete,
     /// It cannot be delivered as things are, and another attempt would change nothing: why.
     Undeliverable(String),
+    /// It was not delivered, and another attempt may succeed.
+    Delayed(Delay),
+}
+
+/// Why a message was not delivered now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delay {
+    /// Why.
+    pub reason: String,
+    /// How long the receiver asks to wait.
+    pub wait: Option<Duration>,
+    /// Whether other messages of the same route would fail too.
+    pub is_of_route: bool,
+}
+
+impl Delay {
+    /// The receiver did not take this message.
+    pub fn of_message(reason: String) -> Self {
+        Self { reason, wait: None, is_of_route: false }
+    }
+
+    /// The receiver could not be asked.
+    pub fn of_route(reason: String) -> Self {
+        Self { reason, wait: None, is_of_route: true }
+    }
 }
 
 /// Every channel.
-pub const CHANNELS: &[&dyn Channel] = &[&Notices, &EzidUpdates];
+pub const CHANNELS: &[&dyn Channel] = &[&Notices, &EzidUpdates, &Mails, &Callbacks];
 
 /// What a run delivered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -88,21 +131,19 @@ pub fn deliver(home: &Home, stop: &Shutdown) -> Result<Delivered, EngineError> {
 /// # Errors
 /// Only those of the registry: a message that fails is counted.
 pub fn deliver_through(channels: &[&dyn Channel], home: &Home, stop: &Shutdown) -> Result<Delivered, EngineError> {
-    let mut run = Run { home, stop, done: Delivered::default(), next_attempt_at: None };
+    let mut run = Run::new(home);
     for channel in channels {
+        run.broken_routes.clear();
         let mut after = InstitutionId(Uuid::nil());
         while let Some(institution) = next_institution(home, *channel, after)? {
             if stop.is_requested() {
                 break;
             }
-            run.deliver_to(*channel, institution)?;
+            run.deliver_to(*channel, institution, stop)?;
             after = institution;
         }
     }
-    if let Some(at) = run.next_attempt_at {
-        home.registry.write(move |tx| schedules::due_by(tx, background::outbox::NAME, at))?;
-    }
-    Ok(run.done)
+    run.end()
 }
 
 /// How many messages that channels take were put into the outbox before `before` and are undelivered, and the error of one.
@@ -139,18 +180,55 @@ fn attempt(channel: &dyn Channel, home: &Home, message: &Message) -> Result<Deli
     })
 }
 
+fn microseconds(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// Makes one attempt at one message through the channel of its kind, whatever holds up others, and records what came of it as a run does.
+///
+/// # Errors
+/// Those of the registry; no channel takes the kind.
+pub(crate) fn deliver_one(home: &Home, message: &Message) -> Result<Delivery, EngineError> {
+    let channel = CHANNELS.iter().find(|channel| channel.kinds().contains(&message.kind.as_str()));
+    let Some(channel) = channel else {
+        return Err(EngineError::Refused(format!("nothing delivers messages of the kind {}", message.kind)));
+    };
+    let mut run = Run::new(home);
+    let delivery = run.attempt(*channel, message)?;
+    run.end()?;
+    Ok(delivery)
+}
+
 /// One run of the dispatcher.
 struct Run<'a> {
     home: &'a Home,
-    stop: &'a Shutdown,
     done: Delivered,
     /// The earliest time at which a message is to be attempted again.
     next_attempt_at: Option<Time>,
+    /// The routes of the channel that failed in this run.
+    broken_routes: BTreeSet<String>,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    fn new(home: &'a Home) -> Self {
+        Self { home, done: Delivered::default(), next_attempt_at: None, broken_routes: BTreeSet::new() }
+    }
+
+    /// Has the background task run when the next attempt is due.
+    fn end(self) -> Result<Delivered, EngineError> {
+        if let Some(at) = self.next_attempt_at {
+            self.home.registry.write(move |tx| schedules::due_by(tx, background::outbox::NAME, at))?;
+        }
+        Ok(self.done)
+    }
+
     /// Delivers the messages of an institution in order, for each place up to the first that fails or waits.
-    fn deliver_to(&mut self, channel: &dyn Channel, institution: InstitutionId) -> Result<(), EngineError> {
+    fn deliver_to(
+        &mut self,
+        channel: &dyn Channel,
+        institution: InstitutionId,
+        stop: &Shutdown,
+    ) -> Result<(), EngineError> {
         let mut after = 0;
         let mut held_up = BTreeSet::new();
         loop {
@@ -158,7 +236,7 @@ impl Run<'_> {
             let Some(last) = page.last() else { return Ok(()) };
             after = last.number;
             for message in &page {
-                if self.stop.is_requested() {
+                if stop.is_requested() {
                     return Ok(());
                 }
                 let place = channel.place(message);
@@ -173,17 +251,31 @@ impl Run<'_> {
                     held_up.insert(place);
                     continue;
                 }
-                match attempt(channel, self.home, message) {
-                    Ok(Delivery::Made) => self.done.delivered += 1,
-                    Ok(Delivery::Obsolete) => self.done.obsolete += 1,
-                    Ok(Delivery::Undeliverable(reason)) => self.record_undeliverable(channel, message, reason)?,
-                    Err(error) => {
-                        self.record_failure(channel, message, &error)?;
-                        held_up.insert(place);
+                if !self.broken_routes.is_empty() && self.broken_routes.contains(&channel.route(message)) {
+                    held_up.insert(place);
+                    continue;
+                }
+                if let Delivery::Delayed(delay) = self.attempt(channel, message)? {
+                    if delay.is_of_route {
+                        self.broken_routes.insert(channel.route(message));
                     }
+                    held_up.insert(place);
                 }
             }
         }
+    }
+
+    /// One attempt, with the record of what came of it. An error of the channel is a delay of this message.
+    fn attempt(&mut self, channel: &dyn Channel, message: &Message) -> Result<Delivery, EngineError> {
+        let outcome = attempt(channel, self.home, message);
+        let delivery = outcome.unwrap_or_else(|error| Delivery::Delayed(Delay::of_message(error.chain())));
+        match &delivery {
+            Delivery::Made => self.done.delivered += 1,
+            Delivery::Obsolete => self.done.obsolete += 1,
+            Delivery::Undeliverable(reason) => self.record_undeliverable(channel, message, reason.clone())?,
+            Delivery::Delayed(delay) => self.record_failure(channel, message, delay)?,
+        }
+        Ok(delivery)
     }
 
     /// The next messages of all kinds that a channel takes, in order.
@@ -205,17 +297,22 @@ impl Run<'_> {
         })
     }
 
-    fn record_failure(
-        &mut self,
-        channel: &dyn Channel,
-        message: &Message,
-        error: &EngineError,
-    ) -> Result<(), EngineError> {
-        let (id, text, attempt) = (message.id, error.chain(), message.attempts.saturating_add(1));
+    fn record_failure(&mut self, channel: &dyn Channel, message: &Message, delay: &Delay) -> Result<(), EngineError> {
+        let (id, text, attempt) = (message.id, delay.reason.clone(), message.attempts.saturating_add(1));
         Event::MessageNotDelivered { channel: channel.name(), key: &message.key, attempt, error: &text }.emit();
-        let delay = i64::try_from(retry_delay(attempt).as_micros()).unwrap_or(i64::MAX);
+        if let Some(limit) = channel.gives_up_after(self.home).filter(|_| attempt >= LEAST_ATTEMPTS) {
+            let now = self.home.registry.read(|tx| tx.now())?;
+            if now >= message.created_at.plus(microseconds(limit)) {
+                let reason = format!(
+                    "{attempt} attempts failed, the last with: {text}; next: correct the cause, then: strongroom outbox send {id}; \
+                     or: strongroom outbox remove {id}"
+                );
+                return self.record_undeliverable(channel, message, reason);
+            }
+        }
+        let wait = retry_delay(attempt).max(delay.wait.unwrap_or_default().min(LONGEST_ASKED));
         let at = self.home.registry.write(move |tx| {
-            let at = tx.now()?.plus(delay);
+            let at = tx.now()?.plus(microseconds(wait));
             rows::set_failed(tx, id, &text, at)?;
             Ok::<_, RegistryError>(at)
         })?;

@@ -81,7 +81,8 @@ macro_rules! schema_in {
                 29 "packages" "0027_packages"
                 30 "ARKs" "0028_arks"
                 31 "access" "0029_access"
-                32 "waits for space" "0032_staging_waits"),
+                32 "waits for space" "0032_staging_waits"
+                33 "notifications" "0034_notifications"),
         )
     };
 }

@@ -1,4 +1,4 @@
-//! What a request is answered with: as HTTP says, or as a behaviour of its path says.
+//! What a request is answered with: as HTTP says, or as a behaviour of its path says. What is posted is answered with the file.
 
 use crate::behaviour::Behaviour;
 use crate::request::Request;
@@ -48,6 +48,11 @@ fn decide(state: &mut State, request: &Request, behaviours: &mut [Behaviour]) ->
         }
     }
     let Some(bytes) = state.bytes(&request.path) else { return Some(Answer::status(404)) };
+    if request.method == "POST" {
+        let mut answer = Answer { status: 200, body: bytes, ..Answer::default() };
+        answer.distort(behaviours);
+        return Some(answer);
+    }
     if !matches!(request.method.as_str(), "GET" | "HEAD") {
         return Some(Answer::status(405));
     }

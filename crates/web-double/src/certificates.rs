@@ -20,8 +20,43 @@ pub enum Certificate {
     SelfSigned,
 }
 
+/// A certificate for a server of another program, as PEM.
+#[derive(Debug, Clone)]
+pub struct Issued {
+    /// The certificate.
+    pub certificate: String,
+    /// Its private key.
+    pub key: String,
+    /// The certificate of its authority.
+    pub root: String,
+}
+
+impl Certificate {
+    /// Issues such a certificate.
+    ///
+    /// # Panics
+    /// It cannot be made.
+    #[must_use]
+    pub fn issue(self) -> Issued {
+        let (shown, key, root) = made(self).expect("a certificate");
+        Issued { certificate: shown.pem(), key: key.serialize_pem(), root: root.pem() }
+    }
+}
+
 /// A server's configuration of TLS, and the certificate of its authority as PEM.
 pub(crate) fn issue(certificate: Certificate) -> Result<(Arc<ServerConfig>, String), Box<dyn std::error::Error>> {
+    let (shown, key, root) = made(certificate)?;
+    let private = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(vec![CertificateDer::from(shown)], private)?;
+    Ok((Arc::new(config), root.pem()))
+}
+
+/// A certificate, its key, and the certificate of its authority.
+fn made(certificate: Certificate) -> Result<(rcgen::Certificate, KeyPair, rcgen::Certificate), rcgen::Error> {
     let mut authority = CertificateParams::default();
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let authority_key = KeyPair::generate()?;
@@ -42,11 +77,5 @@ pub(crate) fn issue(certificate: Certificate) -> Result<(Arc<ServerConfig>, Stri
         Certificate::SelfSigned => params.self_signed(&key)?,
         _ => params.signed_by(&key, &issuer)?,
     };
-    let private = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .with_no_client_auth()
-        .with_single_cert(vec![CertificateDer::from(shown)], private)?;
-    Ok((Arc::new(config), root.pem()))
+    Ok((shown, key, root))
 }

@@ -28,6 +28,6 @@ mod server;
 mod state;
 
 pub use behaviour::Behaviour;
-pub use certificates::Certificate;
+pub use certificates::{Certificate, Issued};
 pub use request::Request;
 pub use server::WebDouble;

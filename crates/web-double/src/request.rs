@@ -1,7 +1,9 @@
 //! A request as it was read.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read as _};
 
+/// Longest body that is read, in bytes.
+const MAX_BODY: u64 = 16 << 20;
 /// Longest line of a request, in bytes.
 const MAX_LINE: u64 = 64 << 10;
 
@@ -16,6 +18,8 @@ pub struct Request {
     pub query: String,
     /// Names in lower case, with their values.
     pub headers: Vec<(String, String)>,
+    /// The body; empty where there is none, or it has no `Content-Length`.
+    pub body: Vec<u8>,
 }
 
 impl Request {
@@ -41,7 +45,11 @@ impl Request {
             let Some((name, value)) = text.split_once(':') else { break };
             headers.push((name.trim().to_ascii_lowercase(), value.trim().to_owned()));
         }
-        Ok(Some(Self { method: method.into(), path: path.into(), query: query.into(), headers }))
+        let mut request =
+            Self { method: method.into(), path: path.into(), query: query.into(), headers, body: Vec::new() };
+        let length: u64 = request.header("content-length").and_then(|value| value.parse().ok()).unwrap_or(0);
+        io::Read::take(reader, length.min(MAX_BODY)).read_to_end(&mut request.body)?;
+        Ok(Some(request))
     }
 }
 

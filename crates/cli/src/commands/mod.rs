@@ -19,6 +19,7 @@ pub(crate) mod items;
 pub(crate) mod journal;
 pub(crate) mod man;
 pub(crate) mod migrate;
+pub(crate) mod notify;
 pub(crate) mod objects;
 pub(crate) mod ocfl;
 pub(crate) mod outbox;
@@ -61,6 +62,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Objects(command) => objects::run(command, context),
         Command::Queue(command) => queue::run(command, context),
         Command::Background(command) => background::run(&command, context),
+        Command::Notify(command) => notify::run(&command, context),
         Command::Outbox(command) => outbox::run(&command, context),
         Command::Store(command) => store::run(&command, context),
         Command::Receiving(command) => receiving::run(&command, context),

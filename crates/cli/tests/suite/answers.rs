@@ -160,6 +160,10 @@ fn the_answers_of_the_commands_that_tell_are_as_they_were() {
             &["outbox", "list"],
             &["outbox", "send", "00000000-0000-7000-8000-000000000000"],
             &["outbox", "remove", "00000000-0000-7000-8000-000000000000"],
+            &["notify", "test", "--mail", "ann@example.edu"],
+            &["notify", "test", "--mail", "ann"],
+            &["notify", "test", "--callback", "https://hooks.example.edu/strongroom"],
+            &["outbox", "list"],
         ],
     );
     let columns =

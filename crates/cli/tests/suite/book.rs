@@ -399,6 +399,7 @@ pages! {
     getting_started_operator: "docs/getting-started-operator.md",
     getting_started_preservation: "docs/getting-started-preservation.md",
     identifiers: "docs/identifiers.md",
+    notifications: "docs/notifications.md",
     performance: "docs/performance.md",
     permissions: "docs/permissions.md",
     profiles: "docs/profiles.md",

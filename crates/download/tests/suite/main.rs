@@ -5,6 +5,7 @@ mod files;
 mod kept;
 mod parallel;
 mod policy;
+mod posts;
 mod probe;
 mod reader;
 mod waiting;

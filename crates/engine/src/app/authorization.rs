@@ -136,6 +136,7 @@ permissions! {
     ITEMS_STEER "items.steer" Institutions Writes [SystemAdmin InstitutionAdmin]
     ITEMS_WORK "items.work" Installation Writes [SystemAdmin System]
     JOURNAL_LIST "journal.list" Institutions Reads [SystemAdmin InstitutionAdmin Auditor]
+    NOTIFICATIONS_TEST "notifications.test" Installation Writes [SystemAdmin]
     OBJECTS_DESCRIBE "objects.describe" Institutions Writes [SystemAdmin InstitutionAdmin InstitutionUser System]
     OBJECTS_LIST "objects.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     OBJECTS_PREMIS "objects.premis" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]

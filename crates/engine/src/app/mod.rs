@@ -20,6 +20,7 @@ pub mod installation;
 pub mod institutions;
 pub mod items;
 pub mod journal;
+pub mod notifications;
 pub mod objects;
 pub mod outbox;
 pub mod profiles;

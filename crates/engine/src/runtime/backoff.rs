@@ -6,7 +6,7 @@ use std::time::Duration;
 /// The wait after the first attempt, before jitter.
 const FIRST: Duration = Duration::from_secs(1);
 /// No wait is longer.
-pub(crate) const LONGEST_DELAY: Duration = Duration::from_mins(10);
+const LONGEST_DELAY: Duration = Duration::from_mins(10);
 
 /// The wait after attempt number `attempt` (from 1): doubled each time from one second up to ten minutes, less up to half
 /// of it by chance, so that tasks that failed together do not come back together. Never less than a second.

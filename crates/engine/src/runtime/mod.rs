@@ -32,7 +32,6 @@ use strongroom_registry::work::Assignment;
 use strongroom_registry::{ItemId, Registry, RegistryError};
 
 pub(crate) use self::core::panic_message;
-pub(crate) use backoff::LONGEST_DELAY;
 pub use backoff::retry_delay;
 pub use clock::{BootClock, MonotonicClock};
 pub use context::{Interrupted, TaskContext};

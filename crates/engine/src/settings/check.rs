@@ -161,6 +161,8 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
             format!("{} percent are more than all of staging; give 0 to 100", settings.staging.free_for_unknown);
         return unfit("staging.free_for_unknown".to_owned(), reason);
     }
+    settings.mail.check().map_err(|(key, reason)| self::unfit(key.to_owned(), reason))?;
+    settings.check_callbacks().map_err(|(key, reason)| self::unfit(key, reason))?;
     let default = &settings.ingest.default_placement;
     if !settings.placements.contains_key(default) {
         let near = nearest(default, settings.placements.keys().map(String::as_str));
@@ -188,6 +190,8 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
         ("fixity.max_age", settings.fixity.max_age),
         ("fixity.poll_interval", settings.fixity.poll_interval),
         ("restoration.retrieval_poll", settings.restoration.retrieval_poll),
+        ("mail.timeout", settings.mail.timeout),
+        ("callbacks.timeout", settings.callbacks.timeout),
     ];
     for (key, span) in spans {
         if span.as_secs() == 0 {

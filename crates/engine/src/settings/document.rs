@@ -53,6 +53,12 @@ pub fn starting_file() -> String {
                     "# [institutions.\"example.edu\"]\n# receiving = \"\"\n# restoration = \"\"\n# collection = \"\"\n",
                 );
             }
+            (Shape::Named, "collections") => {
+                for setting in section.settings {
+                    describe(&mut text, setting);
+                }
+                text.push_str("# [collections.\"example.edu/maps\"]\n");
+            }
             (Shape::Named, _) => {
                 let _ = writeln!(text, "[{}.default]", section.key);
                 for setting in section.settings {

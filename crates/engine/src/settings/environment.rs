@@ -109,7 +109,7 @@ fn locate(variable: &str, collected: &Collected) -> Option<Located> {
 }
 
 /// How a name is written in a variable's name, where only letters, digits and `_` are at home.
-fn variable_part(name: &str) -> String {
+pub(super) fn variable_part(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect()
 }
 

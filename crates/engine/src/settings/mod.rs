@@ -14,7 +14,9 @@ mod line;
 mod load;
 mod mask;
 mod nearest;
+mod notifications;
 mod renamed;
+mod secret;
 mod stores;
 mod tree;
 mod units;
@@ -26,10 +28,12 @@ pub use error::{Origin, SettingsError};
 pub use load::{EffectiveSetting, Loaded};
 pub use nearest::{is_near, nearest, nearest_few};
 pub use renamed::OldName;
+pub use secret::Secret;
 pub use stores::{FolderSettings, Location, StoreSettings};
 pub use tree::{
-    ArkStatus, Fixity, Identification, IdentifierSettings, Ingest, InstitutionSettings, Log, LogFormat, MinterKind,
-    Receiving, RegistrySettings, Restoration, Retention, Roles, Settings, Staging, Workers, topics,
+    ArkStatus, CallbackSettings, CollectionSettings, Fixity, Identification, IdentifierSettings, Ingest,
+    InstitutionSettings, Log, LogFormat, MailSettings, MailTls, MinterKind, Receiving, RegistrySettings, Restoration,
+    Retention, Roles, Settings, Staging, Workers, topics,
 };
 pub use units::{duration as parse_duration, size as parse_size};
 pub use watch::Watch;

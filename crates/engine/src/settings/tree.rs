@@ -10,6 +10,7 @@ use strongroom_database::{DatabaseError, Location, PostgresSettings};
 use strongroom_registry::work;
 
 use super::kind::Kind;
+use super::secret::Secret;
 use super::stores::{self, StoreSettings};
 use crate::runtime::{PoolSettings, Pools};
 use crate::workflow::Workflows;
@@ -220,6 +221,44 @@ sections! {
         ended_items: Duration = Is("\"0s\""), Kind::Duration,
             "ended work items with their history, unless they need review, or a receipt or an upload names them; 0s: without end";
     }
+    MAIL MailSettings "mail" Plain "Mails to people. Without a host none are sent." {
+        host: String = Is("\"\""), Kind::Text, "the name of the mail server; empty: no mails are sent";
+        port: usize = Is("587"), Kind::Count(1), "its port: usually 587 for starttls, 465 for tls, 25 for none";
+        tls: MailTls = Is("\"starttls\""), Kind::Choice(&["none", "starttls", "tls"]),
+            "how the connection is encrypted: not at all; after a plain greeting, or no mail is sent; from the beginning";
+        ca_file: Option<String> = Absent, Kind::Path,
+            "a file with certificates of authorities (PEM) that are trusted besides those of the system";
+        username: String = Is("\"\""), Kind::Text, "the user name at the mail server; empty: none is given";
+        password: Option<Secret> = Absent, Kind::Secret, "its password; it is sent over encrypted connections and to this machine only";
+        from: String = Is("\"\""), Kind::Text,
+            "the sender, such as Strongroom <strongroom@example.edu>; needed by a host";
+        admins: Vec<String> = Is("[]"), Kind::List, "the addresses of those who run this installation";
+        timeout: Duration = Is("\"2m\""), Kind::Duration, "how long the delivery of one mail may take";
+        give_up_after: Duration = Is("\"4d\""), Kind::Duration,
+            "how old a mail is when it is not attempted any more, after at least five attempts, and needs review";
+        max_attachment: u64 = Is("\"5 MiB\""), Kind::Size,
+            "the largest attachment; a mail with a larger one is sent without it, and says so";
+    }
+    CALLBACKS CallbackSettings "callbacks" Plain "Callbacks: events that are posted to URLs, as JSON." {
+        hosts: Vec<String> = Is("[]"), Kind::List,
+            "the hosts to which callbacks may be posted; \"*.example.edu\" names all below, \"example.edu:8443\" another port; empty: none";
+        schemes: Vec<String> = Is("[\"https\"]"), Kind::List, "the schemes that their URLs may have: https, http";
+        allow_private_addresses: bool = Is("false"), Kind::Flag,
+            "whether those hosts may have addresses of the local network or this machine";
+        ca_file: Option<String> = Absent, Kind::Path,
+            "a file with certificates of authorities (PEM) that are trusted besides those of the system";
+        secret: Option<Secret> = Absent, Kind::Secret,
+            "the key of signatures, for collections that have none of their own; at least 32 characters";
+        timeout: Duration = Is("\"30s\""), Kind::Duration, "how long one request may take, with its answer";
+        max_answer: u64 = Is("\"64 KiB\""), Kind::Size, "how much of an answer is read";
+        give_up_after: Duration = Is("\"2d\""), Kind::Duration,
+            "how old a callback is when it is not attempted any more, after at least five attempts, and needs review";
+    }
+    COLLECTIONS CollectionSettings "collections" Named
+        "Settings of single collections, by the domain name of the institution, a slash and the collection's short name." {
+        callback_secret: Option<Secret> = Absent, Kind::Secret,
+            "the key of the signatures of callbacks of this collection, instead of callbacks.secret; at least 32 characters";
+    }
     LOG Log "log" Plain "What the program logs on standard error." {
         level: String = Is("\"info\""), Kind::Choice(&["info", "error", "warn", "debug", "trace"]),
             "the least severity; -v and -q on the command line change it";
@@ -256,6 +295,9 @@ pub(super) const SECTIONS: &[Section] = &[
     FIXITY,
     RESTORATION,
     RETENTION,
+    MAIL,
+    CALLBACKS,
+    COLLECTIONS,
     LOG,
 ];
 
@@ -279,6 +321,18 @@ pub enum ArkStatus {
     Public,
     /// Known to the account alone.
     Reserved,
+}
+
+/// How the connection to the mail server is encrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MailTls {
+    /// Not at all.
+    None,
+    /// After a plain greeting (RFC 3207).
+    Starttls,
+    /// From the beginning (RFC 8314).
+    Tls,
 }
 
 /// How log lines look.
@@ -323,6 +377,12 @@ pub struct Settings {
     pub restoration: Restoration,
     /// See [`Retention`].
     pub retention: Retention,
+    /// See [`MailSettings`].
+    pub mail: MailSettings,
+    /// See [`CallbackSettings`].
+    pub callbacks: CallbackSettings,
+    /// See [`CollectionSettings`]; by institution and collection.
+    pub collections: BTreeMap<String, CollectionSettings>,
     /// See [`Log`].
     pub log: Log,
 }

@@ -205,6 +205,10 @@ const CASES: &[Case] = cases! {
         let of_ours = page.items.iter().filter(|line| line.institution.as_deref() == Some(INSTITUTION));
         Ok(some(&of_ours.collect::<Vec<_>>()))
     };
+    "notifications::test" "notifications.test" |call, _| {
+        let receiver = app::notifications::Receiver::Mail("someone@example.edu".to_owned());
+        something(app::notifications::test(call, &receiver, Some(INSTITUTION)))
+    };
     "objects::describe" "objects.describe" |call, _| {
         let metadata = serde_json::json!({ "title": "Letters" });
         something(app::objects::describe(call, &[app::objects::NewDescription { object: letters(), metadata }]))

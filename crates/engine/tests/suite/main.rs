@@ -13,6 +13,7 @@ mod identifiers;
 mod ingest;
 mod installation;
 mod meanwhile;
+mod notifications;
 mod older;
 mod outbox;
 mod packages;

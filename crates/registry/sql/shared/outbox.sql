@@ -4,7 +4,7 @@ WHERE delivered_at IS NULL AND undeliverable_at IS NULL AND kind = ?1 AND instit
 ORDER BY institution_id LIMIT 1
 -- name: outbox.undelivered
 SELECT o.id, o.number, o.institution_id, i.identifier AS institution_identifier, o.item_id, o.key, o.kind, o.payload,
-    o.created_at, o.delivered_at, o.undeliverable_at, o.attempts, o.next_attempt_at, o.last_error
+    o.created_at, o.delivered_at, o.undeliverable_at, o.attempts, o.next_attempt_at, o.last_error, o.progress
 FROM outbox o JOIN institutions i ON i.id = o.institution_id
 WHERE o.delivered_at IS NULL AND o.undeliverable_at IS NULL AND o.kind = ?1 AND o.institution_id = ?2
     AND o.number > ?3
@@ -28,15 +28,24 @@ WHERE delivered_at IS NULL AND undeliverable_at IS NULL AND kind = ?1 AND (creat
 -- name: outbox.set_undeliverable
 UPDATE outbox SET undeliverable_at = ?2, last_error = ?3 WHERE id = ?1 AND delivered_at IS NULL
 -- name: outbox.send_again
-UPDATE outbox SET undeliverable_at = NULL, next_attempt_at = NULL WHERE id = ?1 AND undeliverable_at IS NOT NULL
+UPDATE outbox SET undeliverable_at = NULL, next_attempt_at = NULL, attempts = 0
+WHERE id = ?1 AND undeliverable_at IS NOT NULL
 -- name: outbox.count_undeliverable
 SELECT count(*) AS messages FROM outbox WHERE undeliverable_at IS NOT NULL
 -- name: outbox.undeliverable
 SELECT o.id, o.number, o.institution_id, i.identifier AS institution_identifier, o.item_id, o.key, o.kind, o.payload,
-    o.created_at, o.delivered_at, o.undeliverable_at, o.attempts, o.next_attempt_at, o.last_error
+    o.created_at, o.delivered_at, o.undeliverable_at, o.attempts, o.next_attempt_at, o.last_error, o.progress
 FROM outbox o JOIN institutions i ON i.id = o.institution_id
 WHERE o.undeliverable_at IS NOT NULL AND o.number > ?1 ORDER BY o.number LIMIT ?2
 -- name: outbox.get
 SELECT o.id, o.number, o.institution_id, i.identifier AS institution_identifier, o.item_id, o.key, o.kind, o.payload,
-    o.created_at, o.delivered_at, o.undeliverable_at, o.attempts, o.next_attempt_at, o.last_error
+    o.created_at, o.delivered_at, o.undeliverable_at, o.attempts, o.next_attempt_at, o.last_error, o.progress
 FROM outbox o JOIN institutions i ON i.id = o.institution_id WHERE o.id = ?1
+-- name: outbox.by_key
+SELECT o.id, o.number, o.institution_id, i.identifier AS institution_identifier, o.item_id, o.key, o.kind, o.payload,
+    o.created_at, o.delivered_at, o.undeliverable_at, o.attempts, o.next_attempt_at, o.last_error, o.progress
+FROM outbox o JOIN institutions i ON i.id = o.institution_id WHERE o.key = ?1
+-- name: outbox.reserve
+UPDATE outbox SET next_attempt_at = ?2 WHERE id = ?1 AND delivered_at IS NULL
+-- name: outbox.progress
+UPDATE outbox SET progress = ?2 WHERE id = ?1

@@ -7,7 +7,8 @@ DELETE FROM item_history WHERE item_id = ?1 AND time < ?2
     AND number < (SELECT max(l.number) FROM item_history l WHERE l.item_id = ?1)
 -- name: retention.drop_outbox
 DELETE FROM outbox WHERE id IN (SELECT id FROM outbox
-    WHERE created_at < ?1 AND (delivered_at IS NOT NULL OR (kind <> 'upload_expires' AND kind <> 'ezid'))
+    WHERE created_at < ?1 AND (delivered_at IS NOT NULL
+        OR (kind <> 'upload_expires' AND kind <> 'ezid' AND kind <> 'mail' AND kind <> 'callback'))
     ORDER BY created_at LIMIT ?2)
 -- name: retention.drop_receipts
 DELETE FROM receipts WHERE (store, key, etag) IN (SELECT r.store, r.key, r.etag FROM receipts r

@@ -13,6 +13,11 @@ pub const EZID: &str = "ezid";
 /// The kind of a message that a deposit was ingested.
 pub const INGESTED: &str = "ingested";
 
+/// The kind of a message that is sent by mail.
+pub const MAIL: &str = "mail";
+/// The kind of a message that is posted to a URL.
+pub const CALLBACK: &str = "callback";
+
 /// Longer errors are cut, in characters: parts of them come from stores and servers.
 const LONGEST_ERROR: usize = 1_000;
 
@@ -47,22 +52,41 @@ pub struct Message {
     pub next_attempt_at: Option<Time>,
     /// Why the last attempt failed.
     pub last_error: Option<String>,
+    /// What the channel noted of a part of the delivery, as JSON.
+    pub progress: Option<String>,
 }
 
 /// Inserts a message to be delivered; a key that the outbox has already changes nothing.
 pub fn insert(
     tx: &mut dyn Transaction,
     institution: InstitutionId,
-    item: ItemId,
+    item: impl Into<Option<ItemId>>,
     key: &str,
     kind: &str,
     payload: &str,
 ) -> Result<(), RegistryError> {
-    let now = tx.now()?;
+    let (id, item, now) = (Uuid::now_v7(), item.into(), tx.now()?);
     tx.execute(
         Statement("outbox.insert"),
-        &[Uuid::now_v7().into(), institution.into(), item.into(), key.into(), kind.into(), payload.into(), now.into()],
+        &[id.into(), institution.into(), item.into(), key.into(), kind.into(), payload.into(), now.into()],
     )?;
+    Ok(())
+}
+
+/// The message with a key.
+pub fn by_key(tx: &mut dyn Transaction, key: &str) -> Result<Option<Message>, RegistryError> {
+    tx.query_one(Statement("outbox.by_key"), &[key.into()])?.as_ref().map(message_row).transpose()
+}
+
+/// Keeps an undelivered message from the background task until a time: the caller delivers it.
+pub fn reserve(tx: &mut dyn Transaction, id: Uuid, until: Time) -> Result<(), RegistryError> {
+    tx.execute(Statement("outbox.reserve"), &[id.into(), until.into()])?;
+    Ok(())
+}
+
+/// Records what a channel did of a delivery that is not complete, so that another attempt does only the rest.
+pub fn set_progress(tx: &mut dyn Transaction, id: Uuid, progress: &str) -> Result<(), RegistryError> {
+    tx.execute(Statement("outbox.progress"), &[id.into(), progress.into()])?;
     Ok(())
 }
 
@@ -133,7 +157,7 @@ pub fn find_undeliverable(tx: &mut dyn Transaction, id: Uuid, act: &str) -> Resu
     Ok(message)
 }
 
-/// Has an undeliverable message attempted again.
+/// Has an undeliverable message attempted again; its attempts are counted anew.
 pub fn send_again(tx: &mut dyn Transaction, id: Uuid) -> Result<(), RegistryError> {
     tx.execute(Statement("outbox.send_again"), &[id.into()])?;
     Ok(())
@@ -200,5 +224,6 @@ fn message_row(row: &Row) -> Result<Message, RegistryError> {
         attempts: row.count("attempts")?,
         next_attempt_at: row.optional_time("next_attempt_at")?,
         last_error: row.optional_text("last_error")?.map(str::to_owned),
+        progress: row.optional_text("progress")?.map(str::to_owned),
     })
 }

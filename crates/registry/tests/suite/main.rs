@@ -13,6 +13,7 @@ mod identifying;
 mod isolation;
 mod journal;
 mod marks;
+mod messages;
 mod model;
 mod ordering;
 mod parts;
@@ -60,6 +61,10 @@ macro_rules! conformance_suite {
             ordering {
                 deposits_of_an_object_keep_the_order_of_their_submission_whatever_the_clocks_say
                 a_failed_deposit_is_put_right_by_one_that_was_submitted_later
+            }
+            messages {
+                a_message_about_no_work_item_is_found_by_its_key_and_inserted_once
+                what_a_channel_notes_of_a_message_stays_until_it_is_delivered_and_attempts_are_counted_anew
             }
             marks {
                 a_file_that_several_stores_miss_is_on_a_page_for_each

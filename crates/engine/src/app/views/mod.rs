@@ -37,7 +37,7 @@ pub use installation::{InstallationView, UnusableStoreView};
 pub use items::{BytesView, HistoryLineView, ItemView, ObstacleView, RestoredView, StandingView};
 pub use journal::JournalView;
 pub use objects::{FoundView, ObjectView};
-pub use outbox::MessageView;
+pub use outbox::{MessageView, NotificationTestView};
 pub use profiles::{AddedProfileView, ProfileDocumentView, ProfileOutcome, ProfileState, ProfileView};
 pub use queues::{AffectedTasksView, TaskView, TopicView};
 pub use receiving::UploadView;

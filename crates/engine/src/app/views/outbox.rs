@@ -37,3 +37,16 @@ impl From<Message> for MessageView {
         }
     }
 }
+
+/// A test message that was delivered.
+#[derive(Debug, Clone, Serialize)]
+pub struct NotificationTestView {
+    /// Its identifier in the outbox.
+    pub message: Uuid,
+    /// `mail` or `callback`.
+    pub kind: String,
+    /// Who got it.
+    pub receiver: String,
+    /// `delivered`.
+    pub state: String,
+}
