@@ -59,7 +59,7 @@ fn decide(state: &mut State, request: &Request, behaviours: &mut [Behaviour]) ->
     let has = |wanted: &Behaviour| behaviours.contains(wanted);
     let mut answer = Answer { status: 200, ..Answer::default() };
     answer.header("date", NOW);
-    let tag = etag(&bytes);
+    let tag = if has(&Behaviour::NewETags) { etag(&state.requests.len().to_le_bytes()) } else { etag(&bytes) };
     let is_tagged = !has(&Behaviour::NoValidator) && !has(&Behaviour::NoETag);
     let is_weak = has(&Behaviour::WeakETag);
     if is_tagged {

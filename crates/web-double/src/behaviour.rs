@@ -65,4 +65,6 @@ pub enum Behaviour {
     NoETag,
     /// The `ETag` is a weak one.
     WeakETag,
+    /// Every answer has an `ETag` of its own, as from servers that take turns and do not agree.
+    NewETags,
 }

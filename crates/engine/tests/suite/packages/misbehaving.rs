@@ -2,11 +2,11 @@
 
 use strongroom_download::Policy;
 use strongroom_engine::ingest::{DepositKind, DepositRequest};
-use strongroom_registry::ItemStatus;
+use strongroom_registry::{BatchId, ItemStatus};
 use strongroom_registry::items::{Item, Request};
 use strongroom_web_double::{Behaviour, Certificate, WebDouble};
 
-use super::world::{OBJECT, SINGLE_FILES, World, contents, manifest};
+use super::world::{OBJECT, SINGLE_FILES, World, contents, manifest, tar};
 use crate::fixture;
 
 /// What is downloaded by itself or as a file of a manifest: large enough to be cut in its middle.
@@ -237,6 +237,66 @@ fn a_file_that_changes_between_two_ranges_is_never_put_together_of_both() {
         assert_eq!(item.status, ItemStatus::Succeeded, "{way:?}: {:?}", item.note);
         assert_eq!(world.deposited(&world.object("scan.tif"), 1), contents(&[("scan.tif", &changed)]), "{way:?}");
     }
+}
+
+/// Works until an item waits for its next attempt, which is due then, or has ended.
+fn work_once(world: &World, batch: BatchId) {
+    world.work_until(&|| {
+        let items = world.items(batch);
+        let waits = items.iter().any(|item| item.retry_count > 0);
+        if waits {
+            world.home.clock.advance(std::time::Duration::from_mins(10));
+        }
+        waits || items.iter().all(|item| item.status.is_ended())
+    });
+}
+
+#[test]
+fn an_archive_that_was_replaced_by_one_of_equal_size_is_never_put_together_of_both() {
+    // More than is staged at a time, of members of which each has a size that it keeps.
+    let archive = |byte: u8, names: std::ops::Range<usize>| {
+        let files: Vec<(String, Vec<u8>)> =
+            names.map(|number| (format!("{number:03}.bin"), vec![byte; 100_000])).collect();
+        tar(&files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect::<Vec<_>>())
+    };
+    // Other bytes, and other names beside bytes that stayed.
+    for (second, names) in [(archive(2, 0..250), 0..250), (archive(1, 100..350), 100..350)] {
+        let mut world = World::with("[workers.default]\nmax_attempts = 5\n");
+        let policy = Policy { max_bytes: 1 << 30, ..world.policy() };
+        world.download_within(policy);
+        world.web.put("/pack.tar", archive(1, 0..250));
+        for behaviour in [Behaviour::NoValidator, Behaviour::NoRanges, Behaviour::Cuts(vec![20_000_000])] {
+            world.web.on("/pack.tar", behaviour);
+        }
+        let request = DepositRequest { kind: DepositKind::Container, ..world.request("/pack.tar") };
+        let batch = world.submit(&request).expect("is submitted").batch;
+        work_once(&world, batch);
+        assert_eq!(world.items(batch)[0].status, ItemStatus::Pending, "the first attempt was cut short: {:?}", world.items(batch)[0].note);
+        world.web.put("/pack.tar", &second);
+        let item = world.work(batch).pop().expect("an item");
+        assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
+        let kept = world.deposited(&world.object("pack"), 1);
+        let found: Vec<&str> = kept.keys().map(String::as_str).collect();
+        let expected: Vec<String> = names.map(|number| format!("{number:03}.bin")).collect();
+        assert_eq!(found, expected);
+        let byte = if second == archive(2, 0..250) { 2 } else { 1 };
+        assert!(kept.values().all(|bytes| *bytes == vec![byte; 100_000]));
+    }
+}
+
+#[test]
+fn a_file_that_is_another_one_in_every_answer_fails_the_item() {
+    let world = World::with("[workers.default]\nmax_attempts = 3\n");
+    world.web.put("/scan.tif", scan());
+    world.web.on("/scan.tif", Behaviour::NewETags);
+    let item = world.deposit(&world.request("/scan.tif")).pop().expect("an item");
+    let note = item.note.unwrap_or_default();
+    assert_eq!((item.status, item.needs_review), (ItemStatus::Failed, true), "{note}");
+    assert!(note.contains("changed since it was received") && note.contains("items requeue"), "{note}");
+    world.web.mend("/scan.tif");
+    world.ask(item.id, Request::Requeue(None));
+    let item = world.work(item.batch.expect("a batch")).pop().expect("an item");
+    assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
 }
 
 #[test]

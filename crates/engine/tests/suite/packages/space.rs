@@ -8,13 +8,14 @@ use strongroom_registry::items::{Item, Request};
 use strongroom_registry::{ItemId, ItemStatus, RegistryError, Scope, Stage, WaitReason, interim, tenants};
 use strongroom_web_double::Behaviour;
 
-use super::world::World;
+use super::world::{ONE_ATTEMPT, World};
 use crate::fixture::{self, Engine, INSTITUTION, on_both_databases};
 
 on_both_databases! {
     a_large_deposit_is_passed_by_small_ones_until_it_has_waited_for_long
     a_deposit_that_is_stopped_keeps_none_waiting
     a_deposit_that_is_larger_than_staging_or_the_quota_is_refused_and_keeps_none_waiting
+    a_deposit_that_failed_has_no_more_of_staging_than_it_uses
     a_deposit_of_unknown_size_waits_while_too_little_is_free
     a_deposit_that_grows_to_the_quota_waits_for_the_others_of_its_institution
 }
@@ -202,4 +203,30 @@ fn a_deposit_that_grows_to_the_quota_waits_for_the_others_of_its_institution(eng
     assert!(waits(&item), "{:?}", item.note);
     pause(&world, "ingest.validate", false);
     succeeds(&world, &[has, grows]);
+}
+
+fn a_deposit_that_failed_has_no_more_of_staging_than_it_uses(engine: Engine) {
+    let Some(world) = World::in_database(engine, &format!("{CAPACITY}{ONE_ATTEMPT}")) else { return };
+    world.web.put("/large.bin", vec![7; 900 * KB]);
+    let cut = Behaviour::CutAfter { bytes: 1_000, times: 1_000 };
+    for behaviour in [cut, Behaviour::NoRanges] {
+        world.web.on("/large.bin", behaviour);
+    }
+    let request = DepositRequest { kind: DepositKind::File, ..world.request("/large.bin") };
+    let failed = world.deposit(&request).pop().expect("an item");
+    assert_eq!((failed.status, failed.stage), (ItemStatus::Failed, Stage::named("fetch")), "{:?}", failed.note);
+    pause(&world, "ingest.validate", true);
+    let other = submit(&world, "other.bin", 800 * KB);
+    let has_come = |item: &Item| item.stage == Stage::named("validate") || waits(item) || item.status.is_ended();
+    world.work_until(&|| has_come(&world.item(other)));
+    let item = world.item(other);
+    assert!(!waits(&item), "nothing is staged of the deposit that failed: {:?}", item.note);
+    // Requeued, it reserves again what it needs.
+    world.web.mend("/large.bin");
+    world.ask(failed.id, Request::Requeue(None));
+    settle(&world, &[failed.id]);
+    assert!(waits(&world.item(failed.id)), "{:?}", world.item(failed.id).note);
+    pause(&world, "ingest.validate", false);
+    world.work_until(&|| [other, failed.id].iter().all(|id| world.item(*id).status.is_ended()));
+    assert!([other, failed.id].iter().all(|id| world.item(*id).status == ItemStatus::Succeeded));
 }
