@@ -251,7 +251,7 @@ fn a_port_that_is_missing_in_the_settings_is_told() {
     web.put("/photo.tif", b"II*\0");
     let url = web.url("/photo.tif");
     let environment = [("STRONGROOM_INGEST__URL_HOSTS", "127.0.0.1")];
-    let item = place.run_with(&environment, &["deposit", &url, "--wait", "--json"]).object();
+    let item = place.run_with(&environment, ["deposit", &url, "--wait", "--json"]).object();
     let note = item["note"].as_str().unwrap();
     assert!(note.contains(&format!("allow \"{}\"", web.authority())), "{item}");
     for (entry, right) in [
@@ -260,7 +260,7 @@ fn a_port_that_is_missing_in_the_settings_is_told() {
         ("http://a.org:8971", "write \"a.org:8971\""),
     ] {
         place
-            .run_with(&[("STRONGROOM_INGEST__URL_HOSTS", entry)], &["config", "check"])
+            .run_with(&[("STRONGROOM_INGEST__URL_HOSTS", entry)], ["config", "check"])
             .fails(2, &["ingest.url_hosts", right]);
     }
 }

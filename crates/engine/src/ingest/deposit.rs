@@ -384,8 +384,9 @@ fn check_fits(source: &PackageSource, kind: DepositKind) -> Result<(), EngineErr
         PackageSource::LocalPath(path) => match kind::misfit(path, kind) {
             // The workers may be allowed to read what the person who submits it may not.
             Err(error) if error.kind() == ErrorKind::PermissionDenied => None,
-            found => found
-                .map_err(|source| EngineError::Io { act: "inspect", path: path.display().to_string(), source })?,
+            found => {
+                found.map_err(|source| EngineError::Io { act: "inspect", path: path.display().to_string(), source })?
+            }
         },
         PackageSource::Url(url) if kind == DepositKind::Folder => Some(Misfit::of_folder_url(url)),
         PackageSource::Url(_) | PackageSource::ReceivingKey(_) => None,

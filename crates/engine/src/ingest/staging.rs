@@ -90,6 +90,15 @@ impl Begun {
     }
 }
 
+/// Why no more is taken, though nothing is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Refusal {
+    /// There is no room for more right now.
+    NoRoom,
+    /// What comes now is another package than what was staged before.
+    Changed,
+}
+
 /// Takes the files of a scan into staging and records them in batches.
 pub(crate) struct Staging<'a, 'c> {
     context: &'a StageContext<'c>,
@@ -113,9 +122,7 @@ pub(crate) struct Staging<'a, 'c> {
     /// Bytes among them of an archive that lies in a temporary file while it is read.
     spooled: u64,
     reserved: u64,
-    growth_refused: bool,
-    /// Whether what comes now is another package than what was staged before.
-    has_changed: bool,
+    refusal: Option<Refusal>,
     failure: Option<StageError>,
     /// Bytes of the temporary file when the space of its file system was last looked up.
     space_checked: u64,
@@ -150,8 +157,7 @@ impl<'a, 'c> Staging<'a, 'c> {
             bytes: 0,
             spooled: 0,
             reserved: context.item.size.unwrap_or(0),
-            growth_refused: false,
-            has_changed: false,
+            refusal: None,
             failure: None,
             space_checked: 0,
         })
@@ -215,7 +221,7 @@ impl<'a, 'c> Staging<'a, 'c> {
         let made = self.reserve_more();
         self.bytes = bytes;
         match made {
-            Err(_) if self.growth_refused => Ok(Err(wanted)),
+            Err(_) if self.refusal == Some(Refusal::NoRoom) => Ok(Err(wanted)),
             made => made.map(Ok),
         }
     }
@@ -276,7 +282,7 @@ impl<'a, 'c> Staging<'a, 'c> {
 
     /// Why taking a file failed, if it did.
     pub(crate) fn stopped(&mut self) -> Option<Stopped> {
-        if self.growth_refused {
+        if self.refusal == Some(Refusal::NoRoom) {
             return Some(Stopped::NoRoom(self.bytes));
         }
         self.failure.take().map(Stopped::Failed)
@@ -372,7 +378,7 @@ impl<'a, 'c> Staging<'a, 'c> {
         if size == known.size && found.get(Algorithm::Sha512) == digest_of(&known.digests, Algorithm::Sha512) {
             return Ok(());
         }
-        self.has_changed = true;
+        self.refusal = Some(Refusal::Changed);
         Err(StageError::Transient(format!("{:?} is another one than was read before", entry.path)))
     }
 
@@ -383,7 +389,7 @@ impl<'a, 'c> Staging<'a, 'c> {
 
     /// Whether what comes now is another package than what was staged before.
     pub(crate) fn has_changed(&self) -> bool {
-        self.has_changed
+        self.refusal == Some(Refusal::Changed)
     }
 
     /// What an earlier attempt staged of a file, where it is still there.
@@ -420,7 +426,7 @@ impl<'a, 'c> Staging<'a, 'c> {
             self.reserved = wanted;
             return Ok(());
         }
-        self.growth_refused = true;
+        self.refusal = Some(Refusal::NoRoom);
         Err(StageError::Transient("no space in staging".into()))
     }
 

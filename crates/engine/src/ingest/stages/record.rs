@@ -120,11 +120,13 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
 /// the depositor may have meant another object.
 fn only_called_alike(context: &StageContext<'_>, version: &Version) -> Result<String, StageError> {
     let (item, options) = (context.item, DepositOptions::of(context.item)?);
-    let is_by_name = !matches!(options.kind(), DepositKind::Bag | DepositKind::Metadata)
-        && !(options.is_named || options.update || options.is_own_object)
-        && options.local_ids.is_empty()
-        && options.ark.is_none();
-    if version.number == 1 || !is_by_name {
+    let names_itself = matches!(options.kind(), DepositKind::Bag | DepositKind::Metadata)
+        || options.is_named
+        || options.update
+        || options.is_own_object
+        || !options.local_ids.is_empty()
+        || options.ark.is_some();
+    if version.number == 1 || names_itself {
         return Ok(String::new());
     }
     let earlier = context.registry().read(|tx| {

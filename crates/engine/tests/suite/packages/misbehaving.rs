@@ -2,8 +2,8 @@
 
 use strongroom_download::Policy;
 use strongroom_engine::ingest::{DepositKind, DepositRequest};
-use strongroom_registry::{BatchId, ItemStatus};
 use strongroom_registry::items::{Item, Request};
+use strongroom_registry::{BatchId, ItemStatus};
 use strongroom_web_double::{Behaviour, Certificate, WebDouble};
 
 use super::world::{OBJECT, SINGLE_FILES, World, contents, manifest, tar};
@@ -271,7 +271,12 @@ fn an_archive_that_was_replaced_by_one_of_equal_size_is_never_put_together_of_bo
         let request = DepositRequest { kind: DepositKind::Container, ..world.request("/pack.tar") };
         let batch = world.submit(&request).expect("is submitted").batch;
         work_once(&world, batch);
-        assert_eq!(world.items(batch)[0].status, ItemStatus::Pending, "the first attempt was cut short: {:?}", world.items(batch)[0].note);
+        assert_eq!(
+            world.items(batch)[0].status,
+            ItemStatus::Pending,
+            "the first attempt was cut short: {:?}",
+            world.items(batch)[0].note
+        );
         world.web.put("/pack.tar", &second);
         let item = world.work(batch).pop().expect("an item");
         assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
