@@ -299,8 +299,9 @@ fn what_is_written_at_the_same_time_becomes_visible_in_the_order_of_its_numbers(
         });
         is_made.recv().expect("is made");
         let late = scope.spawn(move || other.write(move |tx| items::create(tx, &Table, &second)).expect("is made"));
+        // The server tells the beginning of a statement only.
         let waits = "SELECT 1 FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
-            WHERE l.locktype = 'advisory' AND NOT l.granted AND a.query LIKE '%work_item_number%'";
+            WHERE l.locktype = 'advisory' AND NOT l.granted AND a.query LIKE '%AS new (id, batch_id%'";
         while !late.is_finished() && client.query(waits, &[]).expect("looks").is_empty() {
             std::thread::yield_now();
         }
