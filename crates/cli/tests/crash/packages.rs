@@ -377,20 +377,18 @@ fn an_update_of_an_ark_is_sent_once_more_when_the_process_is_killed_behind_its_s
 /// The item failed with a file in staging, and is deleted: its sweep is killed.
 #[test]
 fn a_failed_deposit_that_is_deleted_leaves_nothing_in_staging_when_its_sweep_is_killed() {
-    for point in ["ingest.sweep.unstaged"] {
-        let place = Place::new(false);
-        let list = Served::get().path("lost.checkm");
-        let failed = program(&place.home).args(["-q", "deposit", "--wait"]).arg(list).output().expect("starts");
-        assert_eq!(failed.status.code(), Some(1));
-        let item = place.items().pop().expect("an item").id.to_string();
-        succeed(program(&place.home).args(["items", "delete", &item]));
-        place.work_until_killed(&format!("{point}=1*return"));
-        finish(&place.home);
-        let home = open(&place.home);
-        let count = home.registry.read(|tx| {
-            Ok::<_, RegistryError>(objects::list(tx, Scope::System, &ObjectFilter::default(), None, 10)?.len())
-        });
-        assert_eq!(count.expect("objects"), 0);
-        nothing_is_left(&home);
-    }
+    let place = Place::new(false);
+    let list = Served::get().path("lost.checkm");
+    let failed = program(&place.home).args(["-q", "deposit", "--wait"]).arg(list).output().expect("starts");
+    assert_eq!(failed.status.code(), Some(1));
+    let item = place.items().pop().expect("an item").id.to_string();
+    succeed(program(&place.home).args(["items", "delete", &item]));
+    place.work_until_killed("ingest.sweep.unstaged=1*return");
+    finish(&place.home);
+    let home = open(&place.home);
+    let count = home
+        .registry
+        .read(|tx| Ok::<_, RegistryError>(objects::list(tx, Scope::System, &ObjectFilter::default(), None, 10)?.len()));
+    assert_eq!(count.expect("objects"), 0);
+    nothing_is_left(&home);
 }
