@@ -27,7 +27,7 @@ pub(crate) enum WebFault {
     Endless,
     /// A redirect to a private address that the settings do not allow.
     Redirected,
-    /// A certificate that nobody has signed.
+    /// A certificate that no known authority has signed.
     BadCertificate,
 }
 

@@ -212,7 +212,7 @@ impl<'a, 'c> Staging<'a, 'c> {
     }
 
     /// Reserves space for so many bytes more. False, with what is needed in all, where there is none right now.
-    pub(crate) fn expect(&mut self, more: u64) -> Result<Result<(), u64>, StageError> {
+    pub(crate) fn reserve_for(&mut self, more: u64) -> Result<Result<(), u64>, StageError> {
         let wanted = self.bytes.saturating_add(more);
         if wanted <= self.reserved {
             return Ok(Ok(()));

@@ -85,7 +85,7 @@ fn restart(tx: &mut dyn Transaction, item: &Item, wanted: Name) -> Result<Name, 
     if has_reached(wanted, COMPARE) && version.is_none() {
         return Ok(RESOLVE);
     }
-    // Nothing is staged without room reserved for it, and an item that failed has given back what it had not used.
+    // Nothing is staged without room reserved for it, and the unused part of the space of a failed item is free to others.
     if wanted == FETCH && (item.status == ItemStatus::Failed || !interim::has_reservation(tx, item.id)?) {
         return Ok(PROVISION);
     }

@@ -69,7 +69,7 @@ fn without_a_mail_server_no_mail_is_inserted_and_those_that_are_there_wait_for_p
     assert_eq!(mail.clone().prepare(&home.settings.mail, "first"), None);
     let mut settings = home.settings.mail.clone();
     (settings.host, settings.from) = ("mail.example.edu".into(), "s@example.edu".into());
-    assert_eq!(Mail { to: Vec::new(), ..mail.clone() }.prepare(&settings, "first"), None, "nobody would get it");
+    assert_eq!(Mail { to: Vec::new(), ..mail.clone() }.prepare(&settings, "first"), None, "it has no recipient");
     put(&home, mail.prepare(&settings, "first").expect("a mail"));
     assert_eq!(run(&home), undeliverable(1));
     let reason = message(&home, "first").last_error.expect("is recorded");

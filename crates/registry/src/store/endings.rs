@@ -243,7 +243,7 @@ fn decide<'a>(
 }
 
 /// What an item's coming to rest brings with it: its object leases go; where it was the first that waits for space in staging, or
-/// failed and gives some back, the others that wait are woken; where it ended, a newer deposit of the same object is woken and, when
+/// failed and frees some, the others that wait are woken; where it ended, a newer deposit of the same object is woken and, when
 /// `sweep`, what it was preparing is marked as discarded, and the task is enqueued that clears what it left behind; its batch is
 /// derived anew. Nothing for a status that is no rest. The topics that have new work.
 pub(crate) fn on_item_inactive(

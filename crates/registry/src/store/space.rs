@@ -135,7 +135,7 @@ pub(crate) fn end_wait(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, R
     Ok(tx.query_one(Statement("space.waits_before"), &[since.into()])?.is_none())
 }
 
-/// An item that failed keeps space for what it has in staging, and no more: nobody knows when it is requeued. Whether it gave some back.
+/// An item that failed keeps space for what it has in staging, and no more, since it may never be requeued. Whether some was freed.
 pub(crate) fn keep_staged(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, RegistryError> {
     Ok(tx.execute(Statement("space.keep_staged"), &[item.into()])? == 1)
 }

@@ -73,7 +73,7 @@ pub(super) fn complete(
     staging.borrow_mut().flush()?;
     let Some(mut plan) = Plan::of(context, scan)? else { return Ok(None) };
     plan.check_urls(context)?;
-    if let Err(bytes) = staging.borrow_mut().expect(plan.bytes)? {
+    if let Err(bytes) = staging.borrow_mut().reserve_for(plan.bytes)? {
         return Ok(Some(bytes));
     }
     let mut rows = plan.rows()?;

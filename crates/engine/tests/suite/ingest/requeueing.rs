@@ -67,7 +67,7 @@ fn a_deposit_begins_where_what_it_needs_is_still_there() {
         ("write", false, None, "receive"),
         ("write", false, Some("validate"), "receive"),
         ("write", false, Some("estimate"), "estimate"),
-        // It has given back the space that it had not used.
+        // The unused part of its space was freed when it failed.
         ("write", true, Some("fetch"), "provision"),
         ("fetch", false, None, "provision"),
         ("validate", true, None, "validate"),
