@@ -82,7 +82,8 @@ macro_rules! schema_in {
                 30 "ARKs" "0028_arks"
                 31 "access" "0029_access"
                 32 "waits for space" "0032_staging_waits"
-                33 "notifications" "0034_notifications"),
+                33 "notifications" "0034_notifications"
+                34 "rules of collections" "0037_collection_rules"),
         )
     };
 }

@@ -36,6 +36,9 @@ pub(crate) enum Batches {
         /// The stage to begin with [default: the one that each stopped at]
         #[arg(long)]
         stage: Option<String>,
+        /// Go on with the rules that the collection has now, instead of those that the batch began with
+        #[arg(long)]
+        new_rules: bool,
     },
     /// Release the held items of a batch
     Release(Which),
@@ -79,10 +82,15 @@ pub(crate) fn run(command: Batches, context: &Context) -> Outcome {
             Ok(Exit::Done)
         }
         Batches::Report { which, update: _, options } => report_on(&which, options, context),
-        Batches::Requeue { which, stage } => {
+        Batches::Requeue { which, stage, new_rules } => {
             let call = context.call()?;
             let stage = stage.as_deref().map(|stage| word(stage, "stage", &app::items::stages(&call)?)).transpose()?;
-            steer(&which, Ask::Requeue(stage), context)
+            if !new_rules {
+                return steer(&which, Ask::Requeue(stage), context);
+            }
+            let id = batches::named(&call, &which.batch)?;
+            context.output.show(&batches::requeue_with_new_rules(&call, id, stage)?)?;
+            Ok(Exit::Done)
         }
         Batches::Release(which) => steer(&which, Ask::Release, context),
         Batches::Hold(which) => steer(&which, Ask::Hold, context),

@@ -1,10 +1,11 @@
 //! `collection`: objects under one set of rules.
 
 use clap::{Args, Subcommand, ValueEnum};
-use strongroom_engine::app::collections;
-use strongroom_engine::app::views::{CollectionView, PublicAccess};
+use strongroom_engine::app::deposits::DepositKind;
+use strongroom_engine::app::{self, collections};
+use strongroom_engine::app::views::{CollectionView, PublicAccess, RulesView};
 
-use super::values::time;
+use super::values::{size, time, word};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::ListOptions;
@@ -25,6 +26,13 @@ pub(crate) enum Collection {
     },
     /// Show a collection
     Show(Which),
+    /// Show the versions of the rules of a collection; a batch keeps the version that it began with
+    Rules {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        options: ListOptions,
+    },
     /// Add a collection
     Add {
         #[command(flatten)]
@@ -84,6 +92,21 @@ pub(crate) struct Rules {
     /// The date from which on the public may see it, such as 2030-01-31; "" for at once
     #[arg(long, value_name = "DATE")]
     embargo: Option<String>,
+    /// The priority of its deposits, from 0, the most urgent, to 99; "" for one that follows from the number of items of a batch
+    #[arg(long, value_name = "N")]
+    priority: Option<String>,
+    /// A type of submission that it takes, once for each; "" for all
+    #[arg(long, value_name = "TYPE")]
+    accept: Vec<String>,
+    /// The most bytes of a package, such as 500 GiB; 0 for no limit
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    max_size: Option<u64>,
+    /// The most rows of a batch manifest; 0 for no limit
+    #[arg(long, value_name = "N")]
+    max_rows: Option<u64>,
+    /// What the names of its new ARKs begin with, of those in the settings; "" for identifiers.shoulder
+    #[arg(long, value_name = "SHOULDER")]
+    shoulder: Option<String>,
 }
 
 /// What the public may see.
@@ -109,15 +132,39 @@ impl From<Public> for PublicAccess {
 
 impl Rules {
     fn read(self) -> Result<collections::Rules, Failure> {
-        let Self { name, profile, profile_version, placement, held, public, embargo } = self;
-        let embargo_until = match embargo.as_deref() {
-            None => None,
-            Some("") => Some(None),
-            Some(date) => Some(Some(time(date)?)),
+        let priority = |text: String| {
+            text.parse().map_err(|_| {
+                Failure::usage(format!("{text:?} is no priority")).next("give a number from 0, the most urgent, to 99, or \"\"")
+            })
         };
-        let public = public.map(PublicAccess::from);
-        Ok(collections::Rules { name, profile, profile_version, placement, held, public, embargo_until })
+        let accepted = match self.accept.as_slice() {
+            [] => None,
+            [none] if none.is_empty() => Some(Vec::new()),
+            some => Some(some.iter().map(|text| word(text, "type", DepositKind::SUBMITTED)).collect::<Result<_, _>>()?),
+        };
+        Ok(collections::Rules {
+            name: self.name,
+            profile: self.profile,
+            profile_version: self.profile_version,
+            placement: self.placement,
+            held: self.held,
+            public: self.public.map(PublicAccess::from),
+            embargo_until: emptiable(self.embargo, |date| time(&date))?,
+            priority: emptiable(self.priority, priority)?,
+            accepted,
+            most_bytes: self.max_size,
+            most_rows: self.max_rows,
+            shoulder: self.shoulder,
+        })
     }
+}
+
+/// The value of an option that an empty text takes away; none where it was not given.
+fn emptiable<T>(
+    given: Option<String>,
+    read: impl Fn(String) -> Result<T, Failure>,
+) -> Result<Option<Option<T>>, Failure> {
+    given.map(|text| if text.is_empty() { Ok(None) } else { read(text).map(Some) }).transpose()
 }
 
 pub(crate) fn run(command: Collection, context: &Context) -> Outcome {
@@ -139,6 +186,15 @@ pub(crate) fn run(command: Collection, context: &Context) -> Outcome {
             return Ok(Exit::Done);
         }
         Collection::Show(which) => collections::show(&call, &which.institution, &which.collection)?,
+        Collection::Rules { which, options } => {
+            let columns = ["version", "set_at", "set_by", "profile", "placement", "priority"];
+            let mut table = context.output.table(&columns).with::<RulesView>(options.table);
+            let name = (which.institution.as_str(), which.collection.as_str());
+            let page = |after| collections::rules(&call, name, after);
+            app::arranged(options.oldest_first(), page, |version| table.row(&version))?;
+            table.end("it has no rules")?;
+            return Ok(Exit::Done);
+        }
         Collection::Add { which, rules } => {
             collections::add(&call, &which.institution, &which.collection, rules.read()?)?
         }

@@ -50,6 +50,15 @@ pub(crate) enum Items {
         #[arg(required = true)]
         items: Vec<String>,
     },
+    /// Set the priority of items that have not ended: their work comes before that of items with a higher number
+    Move {
+        /// Their identifiers, or parts of them that no others have
+        #[arg(required = true)]
+        items: Vec<String>,
+        /// From 0, the most urgent, to 99
+        #[arg(long, value_name = "N")]
+        priority: u32,
+    },
     /// Cancel items: they end without success
     Cancel {
         /// Their identifiers, or parts of them that no others have
@@ -107,6 +116,10 @@ pub(crate) fn run(command: Items, context: &Context) -> Outcome {
         }
         Items::Hold { items } => steer(&context.call()?, &items, Ask::Hold, context),
         Items::Release { items } => steer(&context.call()?, &items, Ask::Release, context),
+        Items::Move { items: wanted, priority } => {
+            let call = context.call()?;
+            tell(items::move_to(&call, &ids(&call, &wanted)?, priority)?, context)
+        }
         Items::Cancel { items } => steer(&context.call()?, &items, Ask::Cancel, context),
         Items::Delete { items } => steer(&context.call()?, &items, Ask::Delete, context),
     }
@@ -194,9 +207,18 @@ fn history(item: &str, options: &ListOptions, context: &Context) -> Outcome {
 
 /// Asks something of several items, all or none of them.
 fn steer(call: &OpContext, wanted: &[String], ask: Ask, context: &Context) -> Outcome {
-    let ids = wanted.iter().map(|item| items::named(call, item)).collect::<Result<Vec<ItemId>, EngineError>>()?;
+    tell(items::steer(call, &ids(call, wanted)?, ask)?, context)
+}
+
+/// The items that texts name.
+fn ids(call: &OpContext, wanted: &[String]) -> Result<Vec<ItemId>, EngineError> {
+    wanted.iter().map(|item| items::named(call, item)).collect()
+}
+
+/// Items as they are after something was asked of them.
+fn tell(changed: Vec<ItemView>, context: &Context) -> Outcome {
     let mut table = context.output.table(&["item", "object", "stage", "status", "requested", "note"]);
-    for item in items::steer(call, &ids, ask)? {
+    for item in changed {
         table.row(&item)?;
     }
     table.end("")?;

@@ -2,7 +2,7 @@
 
 use strongroom_registry::batches::{self, Batch, BatchFilter};
 use strongroom_registry::items::{self, ItemFilter};
-use strongroom_registry::{BatchId, BatchState, RegistryError, Scope, Time, Transaction, restorations};
+use strongroom_registry::{BatchId, BatchState, RegistryError, Scope, Stage, Time, Transaction, restorations};
 
 use super::authorization::{BATCHES_LIST, BATCHES_SHOW, BATCHES_STEER, ITEMS_WORK};
 use super::items::{Ask, check_folder};
@@ -73,6 +73,28 @@ pub fn restoration_amount(context: &OpContext, batch: BatchId) -> Result<(u64, u
 /// # Errors
 /// The request means none of the items, so that nothing would change: [`EngineError::Refused`].
 pub fn steer(context: &OpContext, batch: BatchId, ask: Ask) -> Result<BatchView, EngineError> {
+    steer_with(context, batch, ask, false)
+}
+
+/// Requeues the failed items of a batch, for this stage or for the one that each stopped at, and has the batch go on with the rules that
+/// its collection has now instead of those that it began with.
+///
+/// # Errors
+/// As [`steer`].
+pub fn requeue_with_new_rules(
+    context: &OpContext,
+    batch: BatchId,
+    stage: Option<Stage>,
+) -> Result<BatchView, EngineError> {
+    steer_with(context, batch, Ask::Requeue(stage), true)
+}
+
+fn steer_with(
+    context: &OpContext,
+    batch: BatchId,
+    ask: Ask,
+    takes_new_rules: bool,
+) -> Result<BatchView, EngineError> {
     let authorized = context.authorize(&BATCHES_STEER)?;
     let (scope, who) = (authorized.scope(), authorized.actor().name.clone());
     let (entry, registry) = (authorized.entry_named(ask.act()), &authorized.home().registry);
@@ -80,6 +102,9 @@ pub fn steer(context: &OpContext, batch: BatchId, ask: Ask) -> Result<BatchView,
     registry.write_and_wake(move |tx| {
         let found = find(tx, scope, batch)?;
         check_folders(tx, scope, ask, batch)?;
+        if takes_new_rules {
+            batches::take_new_rules(tx, batch)?;
+        }
         let mut done = batches::request(tx, workflows.as_ref(), scope, batch, ask.into(), &who)?;
         if let Ask::Requeue(_) = ask {
             done.topics.extend(follow_receipt(tx, workflows.as_ref(), batch)?);

@@ -9,9 +9,10 @@ use strongroom_registry::{
 use super::authorization::{
     COLLECTIONS_ADD, COLLECTIONS_LIST, COLLECTIONS_REMOVE, COLLECTIONS_SET, COLLECTIONS_SHOW, Permission,
 };
-use super::views::CollectionView;
-use super::{Authorized, OpContext};
+use super::views::{CollectionView, RulesView};
+use super::{Authorized, OpContext, PAGE, Page};
 use crate::EngineError;
+use crate::ingest::DepositKind;
 use crate::journal::Target;
 use crate::settings::nearest;
 
@@ -32,6 +33,16 @@ pub struct Rules {
     pub public: Option<PublicAccess>,
     /// From when on; `Some(None)` ends an embargo.
     pub embargo_until: Option<Option<Time>>,
+    /// The priority of its deposits, from 0 to 99, lower is sooner; `Some(None)`: by the size of the batch.
+    pub priority: Option<Option<u64>>,
+    /// The types of submission that it takes; an empty list: all.
+    pub accepted: Option<Vec<DepositKind>>,
+    /// The most bytes of a package; 0: no limit.
+    pub most_bytes: Option<u64>,
+    /// The most rows of a batch manifest; 0: no limit.
+    pub most_rows: Option<u64>,
+    /// What the names of its new ARKs begin with.
+    pub shoulder: Option<String>,
 }
 
 /// Collections of an institution, or all, in order of institution and name; those that were removed only where they are asked for.
@@ -52,6 +63,18 @@ pub fn show(context: &OpContext, institution: &str, collection: &str) -> Result<
     Ok(CollectionView::from(&found))
 }
 
+/// The versions of the rules of a collection, oldest first, after `after`. A batch keeps the version that it began with.
+pub fn rules(
+    context: &OpContext,
+    (institution, collection): (&str, &str),
+    after: Option<u64>,
+) -> Result<Page<RulesView, u64>, EngineError> {
+    let (authorized, found) = existing(context, &COLLECTIONS_SHOW, institution, collection)?;
+    let versions = authorized.read(|tx| tenants::rules_of(tx, found.id, after.unwrap_or(0), PAGE))?;
+    let next = versions.last().map(|last| last.version);
+    Ok(Page { items: versions.iter().map(RulesView::from).collect(), next })
+}
+
 /// Adds a collection to an institution.
 pub fn add(
     context: &OpContext,
@@ -69,10 +92,10 @@ pub fn add(
     }
     let blank = CollectionRules { name: collection.to_owned(), ..CollectionRules::default() };
     let rules = checked(rules, blank, &authorized)?;
-    let (scope, identifier) = (authorized.scope(), collection.to_owned());
+    let (scope, identifier, by) = (authorized.scope(), collection.to_owned(), authorized.actor().name.clone());
     Ok(authorized.write(move |tx| {
         require_profile(tx, &rules)?;
-        tenants::add_collection(tx, CollectionId::new(), institution.id, &identifier, &rules)?;
+        tenants::add_collection(tx, CollectionId::new(), institution.id, &identifier, (&rules, &by))?;
         told(tx, scope, institution.id, &identifier)
     })?)
 }
@@ -85,11 +108,11 @@ pub fn set(
     rules: Rules,
 ) -> Result<CollectionView, EngineError> {
     let (authorized, found) = existing(context, &COLLECTIONS_SET, institution, collection)?;
-    let rules = checked(rules, rules_of(&found), &authorized)?;
-    let scope = authorized.scope();
+    let rules = checked(rules, found.rules, &authorized)?;
+    let (scope, by) = (authorized.scope(), authorized.actor().name.clone());
     Ok(authorized.write(move |tx| {
         require_profile(tx, &rules)?;
-        tenants::set_collection(tx, found.id, &rules, true)?;
+        tenants::set_collection(tx, found.id, (&rules, &by), true)?;
         told(tx, scope, found.institution, &found.identifier)
     })?)
 }
@@ -97,9 +120,9 @@ pub fn set(
 /// Puts a collection away: nothing more is deposited in it; what is kept stays.
 pub fn remove(context: &OpContext, institution: &str, collection: &str) -> Result<CollectionView, EngineError> {
     let (authorized, found) = existing(context, &COLLECTIONS_REMOVE, institution, collection)?;
-    let (rules, scope) = (rules_of(&found), authorized.scope());
+    let (scope, by) = (authorized.scope(), authorized.actor().name.clone());
     Ok(authorized.write(move |tx| {
-        tenants::set_collection(tx, found.id, &rules, false)?;
+        tenants::set_collection(tx, found.id, (&found.rules, &by), false)?;
         told(tx, scope, found.institution, &found.identifier)
     })?)
 }
@@ -137,18 +160,6 @@ fn told(
     Ok((target, CollectionView::from(&found)))
 }
 
-fn rules_of(record: &Collection) -> CollectionRules {
-    CollectionRules {
-        name: record.name.clone(),
-        profile: record.profile.clone(),
-        profile_version: record.profile_version,
-        placement: record.placement.clone(),
-        held: record.held,
-        public: record.public,
-        embargo_until: record.embargo_until,
-    }
-}
-
 /// Refuses rules with a profile that is not for new deposits, in the transaction that sets them: a profile is not removed while
 /// a collection names it.
 fn require_profile(tx: &mut dyn Transaction, rules: &CollectionRules) -> Result<(), RegistryError> {
@@ -156,6 +167,14 @@ fn require_profile(tx: &mut dyn Transaction, rules: &CollectionRules) -> Result<
         Some(name) => profiles::usable(tx, name, rules.profile_version, "name it in a collection").map(drop),
         None => Ok(()),
     }
+}
+
+/// The least urgent priority that can be set.
+pub(super) const MOST_PRIORITY: u64 = 99;
+
+/// Types of submission as the registry keeps them.
+fn words(accepted: Vec<DepositKind>) -> Vec<String> {
+    accepted.into_iter().map(|kind| kind.as_str().to_owned()).collect()
 }
 
 /// What is asked laid over what holds, with names that exist.
@@ -177,7 +196,16 @@ fn checked(asked: Rules, holds: CollectionRules, authorized: &Authorized<'_>) ->
         held: asked.held.unwrap_or(holds.held),
         public: asked.public.unwrap_or(holds.public),
         embargo_until: asked.embargo_until.unwrap_or(holds.embargo_until),
+        priority: asked.priority.unwrap_or(holds.priority),
+        accepted: asked.accepted.map_or(holds.accepted, words),
+        most_bytes: asked.most_bytes.or(holds.most_bytes).filter(|most| *most > 0),
+        most_rows: asked.most_rows.or(holds.most_rows).filter(|most| *most > 0),
+        shoulder: over(asked.shoulder, holds.shoulder),
     };
+    if let Some(priority) = rules.priority.filter(|priority| *priority > MOST_PRIORITY) {
+        return Err(EngineError::Usage(format!("{priority} is no priority"))
+            .next(format!("give one from 0, the most urgent, to {MOST_PRIORITY}")));
+    }
     match &rules.profile {
         Some(profile) => {
             let known = authorized.read(profiles::list)?;
@@ -195,6 +223,12 @@ fn checked(asked: Rules, holds: CollectionRules, authorized: &Authorized<'_>) ->
         None => {}
     }
     let settings = &authorized.home().settings;
+    if let Some(shoulder) = &rules.shoulder
+        && !settings.identifiers.has_shoulder(shoulder)
+    {
+        return Err(EngineError::Usage(format!("the settings name no shoulder {shoulder:?}"))
+            .next("name it in the settings, in identifiers.shoulders: no other program may make names below it"));
+    }
     if let Some(placement) = &rules.placement
         && settings.placement(placement).is_none()
     {

@@ -7,6 +7,7 @@ use strongroom_registry::{
 };
 
 use super::authorization::{ITEMS_HISTORY, ITEMS_LIST, ITEMS_SHOW, ITEMS_STEER, ITEMS_WORK};
+use super::collections::MOST_PRIORITY;
 use super::views::{BytesView, HistoryLineView, ItemView, ObstacleView, StandingView};
 use super::{Authorized, Listing, OpContext, Page, find_institution};
 use crate::arks::{find_object, is_ark};
@@ -225,10 +226,36 @@ pub fn steer(context: &OpContext, wanted: &[ItemId], ask: Ask) -> Result<Vec<Ite
         }
         Ok::<_, EngineError>(topics)
     })?;
+    views(&authorized, wanted)
+}
+
+/// Sets the priority of several items, all or none of them, from 0 to 99, lower is sooner; the items as they are then.
+pub fn move_to(context: &OpContext, wanted: &[ItemId], priority: u32) -> Result<Vec<ItemView>, EngineError> {
+    let authorized = context.authorize(&ITEMS_STEER)?;
+    if u64::from(priority) > MOST_PRIORITY {
+        return Err(EngineError::Usage(format!("{priority} is no priority"))
+            .next(format!("give one from 0, the most urgent, to {MOST_PRIORITY}")));
+    }
+    let (scope, who) = (authorized.scope(), authorized.actor().name.clone());
+    let (entry, asked) = (authorized.entry_named("move"), wanted.to_vec());
+    authorized.home().registry.write_and_wake(move |tx| {
+        let mut topics = Vec::new();
+        for id in &asked {
+            let item = items::find(tx, scope, *id)?;
+            topics.extend(items::move_to(tx, scope, *id, priority, &who)?);
+            entry.done(tx, &Target::of(item.institution, format!("item {id} of {}", item.object_identifier)))?;
+        }
+        Ok::<_, EngineError>(topics)
+    })?;
+    views(&authorized, wanted)
+}
+
+/// Items as they are now.
+fn views(authorized: &Authorized<'_>, wanted: &[ItemId]) -> Result<Vec<ItemView>, EngineError> {
     Ok(authorized.read(|tx| {
         let mut views = Vec::with_capacity(wanted.len());
         for id in wanted {
-            let item = items::find(tx, scope, *id)?;
+            let item = items::find(tx, authorized.scope(), *id)?;
             views.push(ItemView::read(tx, item)?);
         }
         Ok(views)

@@ -23,6 +23,7 @@ use super::kind::{self, DepositKind};
 use super::manifest;
 use super::metadata::as_json;
 use super::naming::{self, Identifiers, name_of_id, name_of_package};
+use super::rules;
 use super::workflow::INGEST;
 use crate::crash_point;
 use crate::workflow::{Outcome, Passes, Stage, StageContext, StageError, WaitsFor, Workflow};
@@ -121,7 +122,16 @@ fn expand(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     if kind == DepositKind::Manifest {
         return as_one_object(context, options, digest);
     }
-    let warnings = manifest::check(&mut list, kind.profile())?;
+    let (warnings, rows) = manifest::check(&mut list, kind.profile())?;
+    let collection = context.registry().read(|tx| tenants::collection_of(tx, context.item))?;
+    let refuse = |text: String| Err(StageError::fatal(text));
+    if let Some(text) = collection.as_ref().and_then(|of| rules::refused_type(of, kind)) {
+        return refuse(text);
+    }
+    if let Some(text) = collection.as_ref().and_then(|of| rules::too_many_rows(of, rows)) {
+        return refuse(text);
+    }
+    let priority = rules::priority(collection.as_ref(), rows);
     if !warnings.is_empty() {
         context.write(move |tx, claim| work::note_problems(tx, claim, &warnings))?;
     }
@@ -144,7 +154,7 @@ fn expand(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         progress.row = last.number;
         progress.made += page.len() as u64;
         let text = serde_json::to_string(&progress)?;
-        make(context, (batch, actor), page, (text, digest.clone()))?;
+        make(context, (batch, actor, priority), page, (text, digest.clone()))?;
     }
     let item = context.item.id;
     context.with_end(move |tx, _| interim::clear(tx, item).map(|()| Vec::new()));
@@ -178,10 +188,15 @@ fn as_one_object(context: &StageContext<'_>, options: DepositOptions, etag: Stri
         options,
         size: None,
     };
+    let collection = context.registry().read(|tx| tenants::collection_of(tx, context.item))?;
+    if let Some(text) = collection.as_ref().and_then(|of| rules::refused_type(of, DepositKind::Manifest)) {
+        return Err(StageError::fatal(text));
+    }
     if progress(context)?.row == 0 {
+        let priority = rules::priority(collection.as_ref(), 1);
         let actor = context.actor()?.map(|actor| actor.id);
         let text = serde_json::to_string(&Progress { row: 1, made: 1 })?;
-        make(context, (batch_of(context)?, actor), vec![row], (text, etag))?;
+        make(context, (batch_of(context)?, actor, priority), vec![row], (text, etag))?;
     }
     let item = context.item.id;
     context.with_end(move |tx, _| interim::clear(tx, item).map(|()| Vec::new()));
@@ -235,6 +250,7 @@ impl NewRow {
             file_name: (kind == DepositKind::File).then(|| file_name.clone()),
             size: row.size(),
             digest: None,
+            is_row: true,
             ..batch.clone()
         };
         if let Some(checksum) = row.checksum() {
@@ -291,7 +307,7 @@ const FIELDS: [(Column, Field); 12] = [
 /// Makes the work items of a page, and says in the same transaction how far the list was read.
 fn make(
     context: &StageContext<'_>,
-    (batch, actor): (BatchId, Option<ActorId>),
+    (batch, actor, priority): (BatchId, Option<ActorId>, i64),
     page: Vec<NewRow>,
     (progress, etag): (String, String),
 ) -> Result<(), StageError> {
@@ -303,7 +319,7 @@ fn make(
         interim::set_fact(tx, claim, PROGRESS, &progress)?;
         work::set_source(tx, claim, &etag, size, None)?;
         let is_held = match collection {
-            Some(collection) => tenants::collection_by_id(tx, collection)?.is_some_and(|collection| collection.held),
+            Some(collection) => tenants::collection_by_id(tx, collection)?.is_some_and(|collection| collection.rules.held),
             None => false,
         };
         let of = Institution { id: institution, domain: &domain };
@@ -322,6 +338,7 @@ fn make(
                 source: Some(row.url.clone()),
                 size: row.size,
                 options,
+                priority,
                 note: format!("row {} of the manifest", row.number),
                 actor,
                 ..NewItem::new(INGEST, institution, object)

@@ -16,6 +16,7 @@ use strongroom_registry::{BatchId, ItemId, RegistryError, Scope, Transaction, ba
 use super::intake::{PackageSource, bag_part, check_apart};
 use super::kind::{self, DepositKind, DepositMode, Misfit, is_container_name, is_manifest_name, recognize};
 use super::naming::{self, Identifiers};
+use super::rules;
 use super::submission::{Package, Submission, submit};
 use super::workflow::INGEST;
 use crate::arks::find_object;
@@ -144,6 +145,9 @@ pub(crate) struct DepositOptions {
     /// The bytes that a package has that is a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) size: Option<u64>,
+    /// Whether it is of a row of a batch manifest, rather than submitted by itself.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_row: bool,
 }
 
 impl DepositOptions {
@@ -218,6 +222,12 @@ pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, Engin
     home.registry.write_and_wake(move |tx| {
         let institution = open_institution(tx, &request)?;
         let collection = open_collection(tx, &institution, &request)?;
+        let refused = |collection: &Collection| {
+            packages.iter().find_map(|package| rules::refused_type(collection, package.kind))
+        };
+        if let Some(text) = collection.as_ref().and_then(refused) {
+            return Err(EngineError::Usage(text));
+        }
         let submission = Submission {
             batch,
             institution: institution.id,

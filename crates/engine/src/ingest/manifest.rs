@@ -115,11 +115,14 @@ pub(crate) fn read_options(profile: Option<ManifestProfile>) -> ReadOptions {
     ReadOptions { mode: Mode::Lenient, limits: Limits { bytes: LARGEST, ..Limits::default() }, profile }
 }
 
-/// Checks a manifest as a whole, before anything that it names is downloaded: its warnings.
+/// Checks a manifest as a whole, before anything that it names is downloaded: its warnings, and how many rows it has.
 ///
 /// # Errors
 /// It has errors: all of them.
-pub(crate) fn check(manifest: &mut File, profile: Option<ManifestProfile>) -> Result<Vec<ItemProblem>, StageError> {
+pub(crate) fn check(
+    manifest: &mut File,
+    profile: Option<ManifestProfile>,
+) -> Result<(Vec<ItemProblem>, u64), StageError> {
     let options =
         ValidateOptions { read: read_options(profile), problems: MOST_PROBLEMS, ..ValidateOptions::default() };
     let report = validate(BufReader::new(&mut *manifest), &options)
@@ -127,7 +130,7 @@ pub(crate) fn check(manifest: &mut File, profile: Option<ManifestProfile>) -> Re
     manifest.seek(SeekFrom::Start(0)).map_err(|error| StageError::Transient(error.to_string()))?;
     let problems: Vec<ItemProblem> = report.problems.iter().map(item_problem).collect();
     if report.errors == 0 {
-        return Ok(problems);
+        return Ok((problems, report.rows));
     }
     let first = report.problems.iter().find(|problem| problem.severity == Severity::Error);
     let first = first.map(|problem| format!("; first: {}: {}", problem.code, problem.message)).unwrap_or_default();

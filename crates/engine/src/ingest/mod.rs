@@ -16,6 +16,7 @@ mod metadata;
 mod naming;
 mod paging;
 mod placement;
+mod rules;
 mod staged;
 mod staged_bag;
 mod stages;

@@ -12,6 +12,7 @@ use super::deposit::DepositOptions;
 use super::intake::PackageSource;
 use super::kind::{DepositKind, is_manifest_name};
 use super::naming::{self, Identifiers};
+use super::rules;
 use super::workflow::INGEST;
 use crate::EngineError;
 use crate::journal::{JournalEntry, Target};
@@ -105,6 +106,7 @@ pub(crate) fn submit(
         })?;
         new.push((package, object, of_package(options, package)?));
     }
+    let priority = rules::priority(*collection, submission.packages.len() as u64);
     let topics = items::create_all(
         tx,
         workflows,
@@ -112,7 +114,8 @@ pub(crate) fn submit(
             id: package.item,
             batch: Some(*batch),
             collection: collection_id,
-            held: collection.is_some_and(|collection| collection.held),
+            held: collection.is_some_and(|collection| collection.rules.held),
+            priority,
             name: package.file_name.clone(),
             source: Some(package.source.to_string()),
             size: package.size,

@@ -180,6 +180,8 @@ sections! {
         naan: String = Is("\"\""), Kind::Text, "the NAAN of new ARKs, such as 12345; 99999 is for tests; needed by a minter";
         shoulder: String = Is("\"\""), Kind::Text,
             "what the names of new ARKs begin with, consonants and one digit, such as m5; needed by a minter, and for Strongroom alone: no other program may make names below it";
+        shoulders: Vec<String> = Is("[]"), Kind::List,
+            "other beginnings of the names of new ARKs, which collections may have instead of that";
         target: String = Is("\"\""), Kind::Text,
             "the URL to which ARKs lead, without the ARK: EZID is given this, a slash and the ARK; empty: the page of EZID about the ARK";
         ezid_url: String = Is("\"https://ezid.cdlib.org\""), Kind::Text,

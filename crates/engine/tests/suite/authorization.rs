@@ -333,7 +333,7 @@ impl World {
             .write(|tx| {
                 let own = tenants::institution(tx, Scope::System, INSTITUTION)?.expect("the institution").id;
                 let rules = CollectionRules { name: KEPT.to_owned(), ..CollectionRules::default() };
-                tenants::add_collection(tx, CollectionId::new(), own, KEPT, &rules)
+                tenants::add_collection(tx, CollectionId::new(), own, KEPT, (&rules, "test"))
             })
             .expect("adds");
         let letters = DepositRequest {
@@ -350,7 +350,7 @@ impl World {
                 tenants::add_institution(tx, other, OTHER, OTHER)?;
                 let own = tenants::institution(tx, Scope::System, INSTITUTION)?.expect("the institution").id;
                 let rules = CollectionRules { name: COLLECTION.to_owned(), held: true, ..CollectionRules::default() };
-                tenants::add_collection(tx, CollectionId::new(), own, COLLECTION, &rules)?;
+                tenants::add_collection(tx, CollectionId::new(), own, COLLECTION, (&rules, "test"))?;
                 tasks::enqueue(tx, &[NewTask::new("fixity.check", "a key", "")])?;
                 let task = tasks::list(tx, "fixity.check", TaskState::Ready, None, 1)?.tasks[0].task;
                 Ok::<_, RegistryError>((own, task))

@@ -115,7 +115,7 @@ SELECT id, topic, updated_at, wait_until FROM work_items
 WHERE status IN ('pending', 'started') AND id > $1
 ORDER BY id LIMIT $2
 -- name: items.waiting
-SELECT id, topic, priority, institution_id FROM work_items
+SELECT id, topic, priority, size, institution_id FROM work_items
 WHERE wait_key = $1 AND status IN ('pending', 'started') AND ($2::uuid IS NULL OR id <> $2)
 ORDER BY priority, number LIMIT 100
 -- name: items.count_by_status_of_batch

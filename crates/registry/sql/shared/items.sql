@@ -83,9 +83,11 @@ FROM work_items w WHERE w.id = ?1
 -- name: items.problems_clear
 DELETE FROM item_problems WHERE item_id = ?1
 -- name: batches.insert
-INSERT INTO batches (id, institution_id, collection_id, type, state, submitted_by, note, created_at, updated_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)
+INSERT INTO batches (id, institution_id, collection_id, type, state, submitted_by, note, created_at, updated_at, rules_version)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, (SELECT rules_version FROM collections WHERE id = ?3))
 ON CONFLICT (id) DO NOTHING
+-- name: batches.take_new_rules
+UPDATE batches SET rules_version = (SELECT c.rules_version FROM collections c WHERE c.id = batches.collection_id) WHERE id = ?1
 -- name: batches.lock
 UPDATE batches SET state = state WHERE id = ?1
 -- name: batches.set_state

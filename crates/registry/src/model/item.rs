@@ -35,7 +35,7 @@ pub struct NewItem {
     pub size: Option<u64>,
     /// What was asked for, as JSON.
     pub options: String,
-    /// Lower is sooner.
+    /// From 0 to 99, lower is sooner. What its tasks have is more by its size: see [`Self::OF_UNKNOWN_SIZE`].
     pub priority: i64,
     /// Whether a person must release it first.
     pub held: bool,
@@ -48,6 +48,8 @@ pub struct NewItem {
 impl NewItem {
     /// The priority of an item that is as urgent as most.
     pub const PRIORITY: i64 = 50;
+    /// What is added to the priority of the tasks of an item whose size is not known, as to those of the largest.
+    pub const OF_UNKNOWN_SIZE: i64 = 10;
 
     /// An item with an identifier of its own, of which only this is known: what else there is to say of it is set field by
     /// field.

@@ -101,7 +101,7 @@ fn go_on(
     let goes_on = GoesOn {
         lease: claim.lease,
         topic: &room.topic,
-        priority: items::task_priority(item.priority),
+        priority: items::task_priority(item.priority, item.size),
         fair_key: &item.institution.to_string(),
         duration: room.duration,
     };

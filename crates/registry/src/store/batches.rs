@@ -103,6 +103,12 @@ pub fn set_state(tx: &mut dyn Transaction, id: BatchId, state: BatchState) -> Re
     Ok(())
 }
 
+/// Has a batch go on with the rules that its collection has now.
+pub fn take_new_rules(tx: &mut dyn Transaction, id: BatchId) -> Result<(), RegistryError> {
+    tx.execute(Statement("batches.take_new_rules"), &[id.into()])?;
+    Ok(())
+}
+
 /// What a request for a batch did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BatchRequest {

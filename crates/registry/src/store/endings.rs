@@ -137,7 +137,7 @@ pub(super) fn finish_found(
     let mut topics = Vec::new();
     if is_pending {
         if !(is_passed_on || goes_on_with_this_task) {
-            items::enqueue(tx, item.id, topic, item.priority, item.institution)?;
+            items::enqueue(tx, item, topic)?;
         }
         topics.push(topic.clone());
     }

@@ -9,7 +9,7 @@ use strongroom_queue::tasks::{self, GoesOn};
 use strongroom_queue::{Lease, NewTask};
 use uuid::Uuid;
 
-pub use super::requests::request;
+pub use super::requests::{move_to, request};
 pub use crate::model::item::{HistoryLine, Item, ItemFilter, ItemProblem, NewItem, Request};
 use crate::{
     Action, ActorId, BatchId, CollectionId, FileId, InstitutionId, ItemId, ItemStatus, ObjectId, Order, Position,
@@ -97,7 +97,8 @@ impl<'w> NewItems<'w> {
             position.wait_key.map(|key| key.0).into(),
             new.actor.into(),
         ];
-        let task = (!new.held).then(|| task_of(new.id, &position.topic, new.priority, new.institution));
+        let urgency = task_priority(new.priority, new.size);
+        let task = (!new.held).then(|| task_of(new.id, &position.topic, urgency, new.institution));
         let (id, actor, note) = (new.id, new.actor, new.note.clone());
         self.unwritten.push(Unwritten { id, actor, row, stage, status, note, task });
         self.topics.insert(position.topic.clone());
@@ -158,21 +159,15 @@ impl<'w> NewItems<'w> {
 }
 
 /// Puts the item's task into a topic; a task that waits there already is brought forward to now.
-pub(crate) fn enqueue(
-    tx: &mut dyn Transaction,
-    id: ItemId,
-    topic: &str,
-    priority: i64,
-    institution: InstitutionId,
-) -> Result<(), RegistryError> {
-    tasks::enqueue(tx, &[task_of(id, topic, priority, institution)])?;
+pub(crate) fn enqueue(tx: &mut dyn Transaction, item: &Item, topic: &str) -> Result<(), RegistryError> {
+    tasks::enqueue(tx, &[task_of(item.id, topic, task_priority(item.priority, item.size), item.institution)])?;
     Ok(())
 }
 
 /// The task of an item in a topic.
-pub(crate) fn task_of(id: ItemId, topic: &str, priority: i64, institution: InstitutionId) -> NewTask {
+pub(crate) fn task_of(id: ItemId, topic: &str, priority: i32, institution: InstitutionId) -> NewTask {
     NewTask {
-        priority: task_priority(priority),
+        priority,
         fair_key: institution.to_string(),
         // The settings of the worker decide, when it leases; see `work::lease`.
         max_attempts: u32::MAX,
@@ -186,16 +181,21 @@ pub(crate) fn pass_on(tx: &mut dyn Transaction, lease: Lease, item: &Item, topic
     let to = GoesOn {
         lease,
         topic,
-        priority: task_priority(item.priority),
+        priority: task_priority(item.priority, item.size),
         fair_key: &item.institution.to_string(),
         duration: Duration::ZERO,
     };
     Ok(tasks::pass_on(tx, &to)?)
 }
 
-/// The priority of an item as its tasks have it.
-pub(crate) fn task_priority(priority: i64) -> i32 {
-    i32::try_from(priority).unwrap_or(i32::MAX)
+/// Up to so many bytes, so much is added to the priority of an item: the small go before the large that came at the same time.
+const BY_SIZE: [(u64, i64); 3] = [(1 << 30, 0), (64 << 30, 5), (u64::MAX, NewItem::OF_UNKNOWN_SIZE)];
+
+/// The priority of an item as its tasks have it: its own, and what its size adds. A size that is not known is none or 0.
+pub(crate) fn task_priority(priority: i64, size: Option<u64>) -> i32 {
+    let size = size.filter(|size| *size > 0);
+    let of_size = |size| BY_SIZE.iter().find(|(limit, _)| size <= *limit).map_or(0, |(_, add)| *add);
+    i32::try_from(priority.saturating_add(size.map_or(NewItem::OF_UNKNOWN_SIZE, of_size))).unwrap_or(i32::MAX)
 }
 
 /// A line of history to be added.

@@ -3,7 +3,7 @@
 use strongroom_database::{Statement, Transaction, Value};
 use strongroom_queue::tasks;
 
-use super::items::{Item, Move, Request, apply, enqueue, find};
+use super::items::{Item, Move, NewLine, Request, add_history, apply, enqueue, find};
 use crate::{ItemId, ItemStatus, RegistryError, Scope, Stage, Subject, Workflows, workflow};
 
 /// Carries out a person's request. An item that a worker holds right now is asked to stop; it is met when the stage ends,
@@ -71,7 +71,7 @@ pub fn request(
     tasks::delete_key(tx, &id.to_string())?;
     let mut topics = Vec::new();
     if status == ItemStatus::Pending {
-        enqueue(tx, id, &topic, item.priority, item.institution)?;
+        enqueue(tx, &item, &topic)?;
         topics.push(topic);
     }
     topics.extend(crate::work::on_item_inactive(tx, &item, status, true)?);
@@ -81,6 +81,39 @@ pub fn request(
         crate::batches::settle(tx, batch)?;
     }
     Ok(topics)
+}
+
+/// Sets an item's priority, from 0 to 99, lower is sooner: at once where it waits, otherwise from its next task on. The topics that
+/// have new work.
+///
+/// # Errors
+/// The item has ended.
+pub fn move_to(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    id: ItemId,
+    priority: u32,
+    who: &str,
+) -> Result<Vec<String>, RegistryError> {
+    let item = find(tx, scope, id)?;
+    if item.status.is_ended() {
+        return Err(RegistryError::State {
+            what: "work item",
+            id: id.to_string(),
+            state: format!("{} at {}", item.status, item.stage),
+            act: "move it: it has ended".to_owned(),
+        });
+    }
+    tx.execute(Statement("items.set_priority"), &[id.into(), priority.into()])?;
+    let note = format!("moved from priority {} to {priority} by {who}", item.priority);
+    let line = NewLine { note: Some(&note), actor: Some(who), ..NewLine::new(item.stage, item.status) };
+    add_history(tx, id, line)?;
+    let waits = item.status == ItemStatus::Pending && tasks::delete_key(tx, &id.to_string())? > 0;
+    if !waits {
+        return Ok(Vec::new());
+    }
+    enqueue(tx, &Item { priority: priority.into(), ..item.clone() }, &item.topic)?;
+    Ok(vec![item.topic])
 }
 
 /// Where a requeued item begins: the stage asked for, or the one that its workflow names instead. A sweep that is pending or

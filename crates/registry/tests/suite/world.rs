@@ -102,7 +102,7 @@ impl<'a> World<'a> {
                 tenants::add_institution(tx, ours, "example.edu", "Ours")?;
                 tenants::add_institution(tx, theirs, "example.org", "Theirs")?;
                 let rules = CollectionRules { name: "Maps".into(), ..CollectionRules::default() };
-                tenants::add_collection(tx, collection, ours, "maps", &rules)
+                tenants::add_collection(tx, collection, ours, "maps", (&rules, "test"))
             })
             .expect("institutions");
         Self { subject, registry, ours, theirs, collection }

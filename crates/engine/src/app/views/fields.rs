@@ -4,7 +4,7 @@
 use super::{
     BackgroundTaskView, BatchView, CheckView, CollectionView, CoverageView, DifferenceView, EventView, FileView,
     FindingView, FoundView, HistoryLineView, InstitutionView, ItemView, JournalView, ObjectView, ProfileView,
-    SettingView, StoreCheckView, StoreView, TaskView, TopicView, UploadView, VersionView,
+    RulesView, SettingView, StoreCheckView, StoreView, TaskView, TopicView, UploadView, VersionView,
 };
 
 /// What lists show row by row.
@@ -61,8 +61,12 @@ views! {
     }
     InstitutionView { institution, name, active, staging_quota, created_at }
     CollectionView {
-        collection, institution, name, profile, profile_version, placement, held, public, embargo_until, active,
-        created_at
+        collection, institution, name, profile, profile_version, placement, held, public, embargo_until, priority,
+        accepted, max_size, max_rows, shoulder, rules_version, active, created_at
+    }
+    RulesView {
+        version, set_at, set_by, profile, profile_version, placement, public, embargo_until, priority, accepted, max_size,
+        max_rows, shoulder
     }
     ProfileView {
         profile, version, state, origin, source, identifier, stated_version, description, sha256, sha512, added_by, added_at,

@@ -48,7 +48,7 @@ pub use stores::{
     BackfillView, CreatedStoreView, DifferenceView, EnqueuedBackfillView, ReplacementView, RetirementView,
     ReusedStoreView, StoreCheckView, StoreView, UnretiredView,
 };
-pub use tenants::{CollectionView, InstitutionView};
+pub use tenants::{CollectionView, InstitutionView, RulesView};
 pub use versions::VersionView;
 pub use workers::ScheduleView;
 

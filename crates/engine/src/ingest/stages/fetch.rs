@@ -176,7 +176,7 @@ fn take_manifest(
         Some(_) => {}
         None => context.set_fact(MANIFEST, &digest)?,
     }
-    let warnings = manifest::check(&mut list, Some(ManifestProfile::Object))?;
+    let (warnings, _) = manifest::check(&mut list, Some(ManifestProfile::Object))?;
     let staging = RefCell::new(Staging::begin(context, Serialization::Directory, begun)?);
     stage_list(&staging, &mut list)?;
     let mut rows = FileRows::new(&mut list)?;

@@ -128,8 +128,7 @@ impl Plan {
     /// Checks the bag as it was sent; nothing where it is complete, or where more is wrong with it than that files are missing.
     fn of(context: &StageContext<'_>, scan: &Scan) -> Result<Option<Self>, StageError> {
         let (rules, first) = context.registry().read(|tx| {
-            let collection = context.item.collection;
-            let rules = collection.map_or(Ok(None), |collection| tenants::collection_by_id(tx, collection))?;
+            let rules = tenants::collection_of(tx, context.item)?;
             Ok::<_, RegistryError>((rules, first_page(tx, context.item.id)?))
         })?;
         let evidence = StagedBag::as_sent(context, first);

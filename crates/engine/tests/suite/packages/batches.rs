@@ -148,7 +148,7 @@ fn the_rows_of_a_collection_on_hold_are_held() {
         .registry
         .write(move |tx| {
             let institution = tenants::institution(tx, Scope::System, INSTITUTION)?.expect("the institution").id;
-            tenants::add_collection(tx, id, institution, "photos", &rules)
+            tenants::add_collection(tx, id, institution, "photos", (&rules, "test"))
         })
         .expect("adds it");
     let path = world.write("list.checkm", list(&world, 0..3));
@@ -161,7 +161,7 @@ fn the_rows_of_a_collection_on_hold_are_held() {
         .registry
         .write(move |tx| {
             let rules = CollectionRules { name: "photos".into(), held: true, ..CollectionRules::default() };
-            tenants::set_collection(tx, id, &rules, true)
+            tenants::set_collection(tx, id, (&rules, "test"), true)
         })
         .expect("holds it");
     pause(&world, "batch.expand", false);

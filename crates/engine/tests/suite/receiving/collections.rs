@@ -15,10 +15,10 @@ pub(super) fn set_collection(home: &TestHome, name: &str, rules: CollectionRules
             known.id
         } else {
             let id = CollectionId::new();
-            tenants::add_collection(tx, id, institution, &name, &rules)?;
+            tenants::add_collection(tx, id, institution, &name, (&rules, "test"))?;
             id
         };
-        tenants::set_collection(tx, id, &rules, active)
+        tenants::set_collection(tx, id, (&rules, "test"), active)
     });
     written.expect("sets the collection");
 }

@@ -29,7 +29,7 @@ fn home_with_collection(names: &[&str]) -> TestHome {
         .write(move |tx| {
             let institution = tenants::institution(tx, Scope::System, INSTITUTION)?.expect("the institution").id;
             let rules = CollectionRules { name: COLLECTION.to_owned(), ..CollectionRules::default() };
-            tenants::add_collection(tx, CollectionId::new(), institution, COLLECTION, &rules)
+            tenants::add_collection(tx, CollectionId::new(), institution, COLLECTION, (&rules, "test"))
         })
         .expect("adds");
     for name in names {
