@@ -13,6 +13,7 @@ mod modes;
 mod restoring;
 #[cfg(feature = "failpoints")]
 mod resuming;
+mod rules;
 mod samples;
 mod sizes;
 mod space;

@@ -5,6 +5,7 @@ mod advancing;
 mod batching;
 mod bringing;
 mod claims;
+mod collections;
 mod endings;
 mod events;
 mod fences;
@@ -106,6 +107,12 @@ macro_rules! conformance_suite {
                 an_item_is_requeued_whatever_its_sweep_is_at
                 a_stage_of_another_action_is_refused
                 an_item_at_rest_holds_no_object
+            }
+            collections {
+                what_is_changed_of_a_collection_makes_a_version_of_its_rules
+                a_batch_keeps_the_rules_that_it_began_with_until_a_person_says_otherwise
+                the_tasks_of_an_item_are_more_urgent_the_smaller_it_is
+                an_item_is_moved_at_once_where_it_waits_and_from_its_next_task_on_where_it_does_not
             }
             batching {
                 the_state_of_a_batch_follows_from_its_items
