@@ -53,6 +53,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("items requeue", &["strongroom items requeue 01a206d3-9f8e-746b-8e5d-6ed979e0815a --stage validate"]),
     ("items hold", &["strongroom items hold 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("items release", &["strongroom items release 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    ("items move", &["strongroom items move 01a206d3-9f8e-746b-8e5d-6ed979e0815a --priority 1"]),
     ("items cancel", &["strongroom items cancel 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("items delete", &["strongroom items delete 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     (
@@ -130,8 +131,15 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("institution remove", &["strongroom institution remove example.edu"]),
     ("collection list", &["strongroom collection list --institution example.edu"]),
     ("collection show", &["strongroom collection show default --institution example.edu"]),
+    ("collection rules", &["strongroom collection rules default --institution example.edu"]),
     ("collection add", &["strongroom collection add maps --institution example.edu --profile aptrust-2.3"]),
-    ("collection set", &["strongroom collection set theses --institution example.edu --held true"]),
+    (
+        "collection set",
+        &[
+            "strongroom collection set theses --institution example.edu --held true",
+            "strongroom collection set theses --institution example.edu --accept bag --max-size '500 GiB' --priority 20",
+        ],
+    ),
     ("collection remove", &["strongroom collection remove theses --institution example.edu"]),
     ("profile list", &["strongroom profile list"]),
     ("profile show", &["strongroom profile show aptrust-2.3 --document > aptrust-2.3.json"]),
