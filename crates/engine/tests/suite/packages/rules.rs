@@ -59,16 +59,16 @@ fn a_type_that_the_collection_does_not_take_is_refused_when_it_is_known(engine: 
     let Some(world) = World::in_database(engine, ONE_ATTEMPT) else { return };
     collection(&world, accepting(&["file", "manifest"]));
     let refused = |request| world.submit(&in_collection(request)).expect_err("is refused").to_string();
-    let error = refused(world.request(world.folder("folder", &[("a", "alpha")])));
+    let error = refused(world.request(world.folder("folder", &[("a", b"alpha")])));
     assert!(error.contains("takes submissions of the types file, manifest, and this is a folder"), "{error}");
     // Recognized when it is read.
     world.web.put("/a.txt", "alpha");
     let rows = [format!("{} | | | | | a.txt | | | | |", world.web.url("/a.txt"))];
     world.web.put("/list.checkm", manifest(SINGLE_FILES, &rows));
-    check_failed(&ended(&world, world.request(world.web.url("/list.checkm"))), "this is a single-file-batch-manifest");
+    check_failed(&ended(&world, world.request("/list.checkm")), "this is a single-file-batch-manifest");
     let rows = [format!("{} | | | | | a.txt", world.web.url("/a.txt"))];
     world.web.put("/one.checkm", manifest(OBJECT, &rows));
-    let taken = world.deposit(&in_collection(world.request(world.web.url("/one.checkm"))));
+    let taken = world.deposit(&in_collection(world.request("/one.checkm")));
     assert!(taken.iter().all(|item| item.status == ItemStatus::Succeeded), "{taken:?}");
     world.ingest(&in_collection(world.request(world.write("b.txt", "beta"))));
 }
