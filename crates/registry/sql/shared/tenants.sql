@@ -9,21 +9,21 @@ INSERT INTO institutions (id, identifier, name, state, created_at, updated_at) V
 -- name: institutions.update
 UPDATE institutions SET name = ?2, state = ?3, updated_at = ?4, staging_quota = ?5 WHERE id = ?1
 -- name: collections.insert
-INSERT INTO collections (id, institution_id, identifier, name, profile, placement, held, state, created_at, updated_at,
+INSERT INTO collections (id, institution_id, identifier, name, profile, placement, state, created_at, updated_at,
     profile_version, public_access, embargo_until)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'active', ?8, ?8, ?9, ?10, ?11)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'active', ?7, ?7, ?8, ?9, ?10)
 -- name: collections.update
-UPDATE collections SET name = ?2, profile = ?3, placement = ?4, held = ?5, state = ?6, updated_at = ?7,
-    profile_version = ?8, public_access = ?9, embargo_until = ?10
+UPDATE collections SET name = ?2, profile = ?3, placement = ?4, state = ?5, updated_at = ?6,
+    profile_version = ?7, public_access = ?8, embargo_until = ?9
 WHERE id = ?1
 -- name: collections.of_institution
 SELECT c.id, c.institution_id, i.identifier AS institution_identifier, c.identifier, c.name, c.profile, c.profile_version,
-    c.placement, c.held, c.public_access, c.embargo_until, c.state, c.created_at
+    c.placement, c.public_access, c.embargo_until, c.state, c.created_at
 FROM collections c JOIN institutions i ON i.id = c.institution_id
 WHERE c.institution_id = ?1 ORDER BY c.identifier
 -- name: collections.get
 SELECT c.id, c.institution_id, i.identifier AS institution_identifier, c.identifier, c.name, c.profile, c.profile_version,
-    c.placement, c.held, c.public_access, c.embargo_until, c.state, c.created_at
+    c.placement, c.public_access, c.embargo_until, c.state, c.created_at
 FROM collections c JOIN institutions i ON i.id = c.institution_id WHERE c.id = ?1
 -- name: schedules.take
 INSERT INTO schedules (name, next_run_at, holder, lease_until, last_started_at) VALUES (?1, ?2, ?3, ?4, ?2)

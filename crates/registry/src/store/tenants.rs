@@ -42,8 +42,6 @@ pub struct Collection {
     pub profile_version: Option<u64>,
     /// The placement of its objects where a deposit names none.
     pub placement: Option<String>,
-    /// Whether its deposits wait until a person releases them.
-    pub held: bool,
     /// What the public may see of it.
     pub public: PublicAccess,
     /// From when on; none: at once.
@@ -65,8 +63,6 @@ pub struct CollectionRules {
     pub profile_version: Option<u64>,
     /// See [`Collection::placement`].
     pub placement: Option<String>,
-    /// See [`Collection::held`].
-    pub held: bool,
     /// See [`Collection::public`].
     pub public: PublicAccess,
     /// See [`Collection::embargo_until`]; serialized as text.
@@ -189,7 +185,6 @@ pub fn add_collection(
             (&rules.name).into(),
             rules.profile.clone().into(),
             rules.placement.clone().into(),
-            rules.held.into(),
             now.into(),
             rules.profile_version.into(),
             rules.public.as_str().into(),
@@ -215,7 +210,6 @@ pub fn set_collection(
             (&rules.name).into(),
             rules.profile.clone().into(),
             rules.placement.clone().into(),
-            rules.held.into(),
             state.into(),
             now.into(),
             rules.profile_version.into(),
@@ -269,7 +263,6 @@ fn collection_row(row: &Row) -> Result<Collection, RegistryError> {
         profile: row.optional_text("profile")?.map(str::to_owned),
         profile_version: optional_count(row, "profile_version")?,
         placement: row.optional_text("placement")?.map(str::to_owned),
-        held: row.bool("held")?,
         public: row.text("public_access")?.parse()?,
         embargo_until: row.optional_time("embargo_until")?,
         active: row.text("state")? == "active",
