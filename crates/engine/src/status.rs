@@ -8,10 +8,11 @@ use serde::Serialize;
 use strongroom_queue::{TopicCounts, tasks};
 use strongroom_registry::items::{self, Item, ItemFilter};
 use strongroom_registry::{
-    FindingKind, Health, ItemId, ItemStatus, Registry, RegistryError, Scope, Stage, Time, Transaction, UploadState,
-    backfill, fixity, health, objects::Object, outbox,
+    FindingKind, Health, HoldKind, ItemId, ItemStatus, Registry, RegistryError, Scope, Stage, Time, Transaction,
+    UploadState, backfill, fixity, health, holds, objects::Object, outbox,
 };
 
+use crate::app::views::HoldView;
 use crate::background::TaskStatus;
 use crate::findings::NamedFinding;
 use crate::settings::Settings;
@@ -26,6 +27,8 @@ const UNATTENDED_SECONDS: u64 = 60;
 const MESSAGE_OVERDUE: i64 = 3_600_000_000;
 /// How many of them are named.
 const NAMED: usize = 5;
+/// How many holds of a kind are named.
+const HOLDS: usize = 10;
 
 /// The state of an installation.
 #[derive(Debug, Clone, Serialize)]
@@ -65,8 +68,10 @@ pub struct Review {
     pub findings: Vec<NamedFinding>,
     /// Tasks that no worker tries any more.
     pub dead_tasks: u64,
-    /// Work items that a person holds.
+    /// Work items that are held.
     pub held: u64,
+    /// The holds on collections and batches, the oldest first; at most ten of each.
+    pub holds: Vec<HoldView>,
     /// Topics that are paused.
     pub paused_topics: u64,
     /// Tasks that have been ready for a minute, or whose leases have ended, while no worker holds a lease.
@@ -305,6 +310,13 @@ fn by_word((state, count): (UploadState, u64)) -> (&'static str, u64) {
     (state.as_str(), count)
 }
 
+/// The first holds on collections and on batches.
+fn holds_of_many(tx: &mut dyn Transaction) -> Result<Vec<HoldView>, RegistryError> {
+    let mut found = holds::of_kind(tx, HoldKind::Collection, HOLDS)?;
+    found.extend(holds::of_kind(tx, HoldKind::Batch, HOLDS)?);
+    Ok(found.into_iter().map(HoldView::from).collect())
+}
+
 fn review(
     tx: &mut dyn Transaction,
     queue: &[TopicCounts],
@@ -333,6 +345,7 @@ fn review(
         findings: findings::first_named(tx, None, NAMED)?,
         dead_tasks: queue.iter().map(|topic| topic.dead).sum(),
         held: held.len() as u64,
+        holds: holds_of_many(tx)?,
         paused_topics: queue.iter().filter(|topic| topic.paused).count() as u64,
         unattended_tasks: unattended(tx, queue)?,
         all_paused: tasks::are_all_paused(tx)?,

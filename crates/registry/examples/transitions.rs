@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use strongroom_database::testing::Scratch;
 use strongroom_database::{Location, PostgresSettings};
 use strongroom_queue::{LeaseRequest, WorkerId};
+use strongroom_registry::batches::NewBatch;
 use strongroom_registry::items::{self, NewItem};
 use strongroom_registry::work::{self, Assignment, Next, Room, StageEnd};
 use strongroom_registry::{
@@ -96,7 +97,18 @@ fn bare(registry: &Registry, institution: InstitutionId) -> Result<f64, Failure>
 /// Makes the items, all of one batch.
 fn make(registry: &Registry, institution: InstitutionId, count: u64) -> Result<(), Failure> {
     let batch = BatchId::new();
-    registry.write(move |tx| batches::create(tx, batch, institution, None, "bag", "somebody", None))?;
+    registry.write(move |tx| {
+        let new = NewBatch {
+            id: batch,
+            institution,
+            collection: None,
+            kind: "bag",
+            submitted_by: "somebody",
+            note: None,
+            row_count: Some(count),
+        };
+        batches::create(tx, &new)
+    })?;
     registry.write(move |tx| {
         let mut new = (0..count).map(|number| NewItem {
             batch: Some(batch),

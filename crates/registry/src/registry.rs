@@ -47,7 +47,7 @@ macro_rules! schema_in {
     ($dialect:literal, $placeholders:expr) => {
         (
             statements_in!($dialect, $placeholders;
-                "backfill" "fixity" "health" "identification" "interim" "items" "journal" "object_ids" "objects" "outbox" "parts" "profiles" "rebuild"
+                "backfill" "fixity" "health" "holds" "identification" "interim" "items" "journal" "object_ids" "objects" "outbox" "parts" "profiles" "rebuild"
                 "receiving" "restorations" "restored" "retention" "schema" "search" "stores" "tenants";
                 "backfill" "fixity" "identification" "interim" "items" "journal" "named" "objects" "outbox" "rebuild" "receiving"
                 "stores" "tenants"),
@@ -83,7 +83,8 @@ macro_rules! schema_in {
                 31 "access" "0029_access"
                 32 "waits for space" "0032_staging_waits"
                 33 "notifications" "0034_notifications"
-                34 "rules of collections" "0037_collection_rules"),
+                34 "holds" "0035_holds"
+                35 "rules of collections" "0037_collection_rules"),
         )
     };
 }

@@ -40,10 +40,15 @@ pub(crate) enum Batches {
         #[arg(long)]
         new_rules: bool,
     },
-    /// Release the held items of a batch
+    /// Release a held batch: its items continue where they stood, unless they or their collection are held
     Release(Which),
-    /// Hold the open items of a batch: they stay where they are
-    Hold(Which),
+    /// Hold a batch: its items stay where they are until it is released
+    Hold {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        why: items::Why,
+    },
     /// Cancel the open items of a batch
     Cancel(Which),
     /// Delete a batch with its items: they are no longer listed; rows and history stay
@@ -86,16 +91,16 @@ pub(crate) fn run(command: Batches, context: &Context) -> Outcome {
             let call = context.call()?;
             let stage = stage.as_deref().map(|stage| word(stage, "stage", &app::items::stages(&call)?)).transpose()?;
             if !new_rules {
-                return steer(&which, Ask::Requeue(stage), context);
+                return steer(&which, (Ask::Requeue(stage), None), context);
             }
             let id = batches::named(&call, &which.batch)?;
             context.output.show(&batches::requeue_with_new_rules(&call, id, stage)?)?;
             Ok(Exit::Done)
         }
-        Batches::Release(which) => steer(&which, Ask::Release, context),
-        Batches::Hold(which) => steer(&which, Ask::Hold, context),
-        Batches::Cancel(which) => steer(&which, Ask::Cancel, context),
-        Batches::Delete(which) => steer(&which, Ask::Delete, context),
+        Batches::Release(which) => steer(&which, (Ask::Release, None), context),
+        Batches::Hold { which, why } => steer(&which, (Ask::Hold, why.reason.as_deref()), context),
+        Batches::Cancel(which) => steer(&which, (Ask::Cancel, None), context),
+        Batches::Delete(which) => steer(&which, (Ask::Delete, None), context),
     }
 }
 
@@ -153,10 +158,10 @@ fn tell_items(call: &OpContext, id: BatchId, options: TableOptions, context: &Co
     Ok(Exit::Done)
 }
 
-/// Asks something of the items of a batch that it can mean, all or none.
-fn steer(which: &Which, ask: Ask, context: &Context) -> Outcome {
+/// Asks something of a batch.
+fn steer(which: &Which, (ask, reason): (Ask, Option<&str>), context: &Context) -> Outcome {
     let call = context.call()?;
     let id = batches::named(&call, &which.batch)?;
-    context.output.show(&batches::steer(&call, id, ask)?)?;
+    context.output.show(&batches::steer(&call, id, ask, reason)?)?;
     Ok(Exit::Done)
 }

@@ -5,6 +5,7 @@ use strongroom_engine::app::deposits::DepositKind;
 use strongroom_engine::app::{self, collections};
 use strongroom_engine::app::views::{CollectionView, PublicAccess, RulesView};
 
+use super::items::Why;
 use super::values::{size, time, word};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
@@ -47,6 +48,15 @@ pub(crate) enum Collection {
         #[command(flatten)]
         rules: Rules,
     },
+    /// Hold a collection: its work items stay where they are until it is released, also those that are made meanwhile
+    Hold {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        why: Why,
+    },
+    /// Release a held collection: its work items continue where they stood, unless they or their batches are held
+    Release(Which),
     /// Remove a collection: nothing more can be deposited in it; its objects stay
     Remove {
         #[command(flatten)]
@@ -83,7 +93,7 @@ pub(crate) struct Rules {
     /// The placement of its objects where a deposit names none; "" for the default
     #[arg(long)]
     placement: Option<String>,
-    /// Whether its deposits wait until a person releases them
+    /// Whether it is on hold, as by "collection hold" and "collection release"
     #[arg(long, value_name = "true|false")]
     held: Option<bool>,
     /// What the public may see of it: none, metadata or files; it is recorded, and nothing serves it yet
@@ -201,6 +211,10 @@ pub(crate) fn run(command: Collection, context: &Context) -> Outcome {
         Collection::Set { which, rules } => {
             collections::set(&call, &which.institution, &which.collection, rules.read()?)?
         }
+        Collection::Hold { which, why } => {
+            collections::hold(&call, &which.institution, &which.collection, why.reason.as_deref())?
+        }
+        Collection::Release(which) => collections::release(&call, &which.institution, &which.collection)?,
         Collection::Remove { which, undo: true } => {
             collections::set(&call, &which.institution, &which.collection, collections::Rules::default())?
         }

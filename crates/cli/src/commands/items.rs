@@ -43,8 +43,10 @@ pub(crate) enum Items {
         /// Their identifiers, or parts of them that no others have
         #[arg(required = true)]
         items: Vec<String>,
+        #[command(flatten)]
+        why: Why,
     },
-    /// Release held items
+    /// Release held items: they continue where they stood, unless their batch or their collection is held
     Release {
         /// Their identifiers, or parts of them that no others have
         #[arg(required = true)]
@@ -71,6 +73,14 @@ pub(crate) enum Items {
         #[arg(required = true)]
         items: Vec<String>,
     },
+}
+
+/// Why something is held.
+#[derive(Debug, Args)]
+pub(crate) struct Why {
+    /// The reason, which is shown with the hold
+    #[arg(long, value_name = "TEXT")]
+    pub(super) reason: Option<String>,
 }
 
 /// Which items a listing shows.
@@ -112,16 +122,16 @@ pub(crate) fn run(command: Items, context: &Context) -> Outcome {
         Items::Requeue { items: ids, stage } => {
             let call = context.call()?;
             let stage = stage.as_deref().map(|stage| word(stage, "stage", &items::stages(&call)?)).transpose()?;
-            steer(&call, &ids, Ask::Requeue(stage), context)
+            steer(&call, &ids, (Ask::Requeue(stage), None), context)
         }
-        Items::Hold { items } => steer(&context.call()?, &items, Ask::Hold, context),
-        Items::Release { items } => steer(&context.call()?, &items, Ask::Release, context),
+        Items::Hold { items, why } => steer(&context.call()?, &items, (Ask::Hold, why.reason.as_deref()), context),
+        Items::Release { items } => steer(&context.call()?, &items, (Ask::Release, None), context),
         Items::Move { items: wanted, priority } => {
             let call = context.call()?;
             tell(items::move_to(&call, &ids(&call, &wanted)?, priority)?, context)
         }
-        Items::Cancel { items } => steer(&context.call()?, &items, Ask::Cancel, context),
-        Items::Delete { items } => steer(&context.call()?, &items, Ask::Delete, context),
+        Items::Cancel { items } => steer(&context.call()?, &items, (Ask::Cancel, None), context),
+        Items::Delete { items } => steer(&context.call()?, &items, (Ask::Delete, None), context),
     }
 }
 
@@ -206,8 +216,8 @@ fn history(item: &str, options: &ListOptions, context: &Context) -> Outcome {
 }
 
 /// Asks something of several items, all or none of them.
-fn steer(call: &OpContext, wanted: &[String], ask: Ask, context: &Context) -> Outcome {
-    tell(items::steer(call, &ids(call, wanted)?, ask)?, context)
+fn steer(call: &OpContext, wanted: &[String], (ask, reason): (Ask, Option<&str>), context: &Context) -> Outcome {
+    tell(items::steer(call, &ids(call, wanted)?, ask, reason)?, context)
 }
 
 /// The items that texts name.

@@ -76,6 +76,10 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
         let note = beginning_of(item.note.as_deref().unwrap_or_default(), NOTE);
         line("", format!("{} {} {} at {}: {note}", item.item, item.object, item.status, item.stage))?;
     }
+    for hold in &review.holds {
+        let reason = hold.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        line("", format!("{} {} held by {} since {}{reason}", hold.kind, hold.on, hold.by, minute(&hold.since)))?;
+    }
     for finding in &review.findings {
         line("", finding.to_string())?;
     }

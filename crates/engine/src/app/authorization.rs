@@ -117,6 +117,7 @@ permissions! {
     COLLECTIONS_ADD "collections.add" Institutions Writes [SystemAdmin InstitutionAdmin]
     COLLECTIONS_SET "collections.set" Institutions Writes [SystemAdmin InstitutionAdmin]
     COLLECTIONS_REMOVE "collections.remove" Institutions Writes [SystemAdmin InstitutionAdmin]
+    COLLECTIONS_STEER "collections.steer" Institutions Writes [SystemAdmin InstitutionAdmin]
     DEPOSITS_SUBMIT "deposits.submit" Institutions Writes [SystemAdmin InstitutionAdmin InstitutionUser System]
     EVENTS_LIST "events.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     FILES_LIST "files.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]

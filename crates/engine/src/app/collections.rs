@@ -1,20 +1,24 @@
 //! Collections: objects under one set of rules.
 
 use strongroom_bagit::Profile;
+use strongroom_registry::holds::{self, On};
+use strongroom_registry::items::Asker;
 use strongroom_registry::tenants::{self, Collection, CollectionRules};
 use strongroom_registry::{
     CollectionId, InstitutionId, PublicAccess, RegistryError, Scope, Time, Transaction, profiles,
 };
 
 use super::authorization::{
-    COLLECTIONS_ADD, COLLECTIONS_LIST, COLLECTIONS_REMOVE, COLLECTIONS_SET, COLLECTIONS_SHOW, Permission,
+    COLLECTIONS_ADD, COLLECTIONS_LIST, COLLECTIONS_REMOVE, COLLECTIONS_SET, COLLECTIONS_SHOW, COLLECTIONS_STEER,
+    Permission,
 };
+use super::items::Ask;
 use super::views::{CollectionView, RulesView};
 use super::{Authorized, OpContext, PAGE, Page};
-use crate::EngineError;
 use crate::ingest::DepositKind;
 use crate::journal::Target;
 use crate::settings::nearest;
+use crate::{EngineError, background};
 
 /// What is to be changed of a collection's rules; what is absent stays, an empty text takes a rule away.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +31,7 @@ pub struct Rules {
     pub profile_version: Option<u64>,
     /// The placement of its objects where a deposit names none.
     pub placement: Option<String>,
-    /// Whether its deposits wait until a person releases them.
+    /// Whether it is to be on hold; see [`hold`].
     pub held: Option<bool>,
     /// What the public may see of it.
     pub public: Option<PublicAccess>,
@@ -53,14 +57,16 @@ pub fn list(
 ) -> Result<Vec<CollectionView>, EngineError> {
     let authorized = context.authorize(&COLLECTIONS_LIST)?;
     let scope = authorized.scope_of(institution)?;
-    let found = authorized.read(|tx| tenants::collections(tx, scope, removed_too))?;
-    Ok(found.iter().map(CollectionView::from).collect())
+    Ok(authorized.read(|tx| {
+        let found = tenants::collections(tx, scope, removed_too)?;
+        found.iter().map(|collection| CollectionView::read(tx, collection)).collect()
+    })?)
 }
 
 /// A collection of an institution.
 pub fn show(context: &OpContext, institution: &str, collection: &str) -> Result<CollectionView, EngineError> {
-    let (_, found) = existing(context, &COLLECTIONS_SHOW, institution, collection)?;
-    Ok(CollectionView::from(&found))
+    let (authorized, found) = existing(context, &COLLECTIONS_SHOW, institution, collection)?;
+    Ok(authorized.read(|tx| CollectionView::read(tx, &found))?)
 }
 
 /// The versions of the rules of a collection, oldest first, after `after`. A batch keeps the version that it began with.
@@ -91,11 +97,16 @@ pub fn add(
             .next("give up to 100 letters, digits, dots, - and _"));
     }
     let blank = CollectionRules { name: collection.to_owned(), ..CollectionRules::default() };
+    let (is_held, who) = (rules.held, authorized.actor().name.clone());
     let rules = checked(rules, blank, &authorized)?;
-    let (scope, identifier, by) = (authorized.scope(), collection.to_owned(), authorized.actor().name.clone());
+    let (scope, identifier) = (authorized.scope(), collection.to_owned());
     Ok(authorized.write(move |tx| {
         require_profile(tx, &rules)?;
-        tenants::add_collection(tx, CollectionId::new(), institution.id, &identifier, (&rules, &by))?;
+        let id = CollectionId::new();
+        tenants::add_collection(tx, id, institution.id, &identifier, (&rules, &who))?;
+        if is_held == Some(true) {
+            holds::place(tx, On::Collection(id), institution.id, Asker::from(&who))?;
+        }
         told(tx, scope, institution.id, &identifier)
     })?)
 }
@@ -108,12 +119,84 @@ pub fn set(
     rules: Rules,
 ) -> Result<CollectionView, EngineError> {
     let (authorized, found) = existing(context, &COLLECTIONS_SET, institution, collection)?;
+    let is_held = rules.held;
     let rules = checked(rules, found.rules, &authorized)?;
-    let (scope, by) = (authorized.scope(), authorized.actor().name.clone());
-    Ok(authorized.write(move |tx| {
+    let (scope, who) = (authorized.scope(), authorized.actor().name.clone());
+    let asker = who.clone();
+    let shown = authorized.write(move |tx| {
         require_profile(tx, &rules)?;
-        tenants::set_collection(tx, found.id, (&rules, &by), true)?;
+        tenants::set_collection(tx, found.id, (&rules, &asker), true)?;
+        match is_held {
+            Some(true) => holds::place(tx, On::Collection(found.id), found.institution, Asker::from(&asker))?,
+            Some(false) => holds::lift(tx, On::Collection(found.id))?,
+            None => false,
+        };
         told(tx, scope, found.institution, &found.identifier)
+    })?;
+    if is_held.is_some() {
+        background::holds::settle(authorized.home(), None, &who, &|| false)?;
+    }
+    Ok(shown)
+}
+
+/// Places a hold on a collection: no work item of it begins a stage until the hold is lifted, also none that is made meanwhile. Items whose
+/// version is committed go on to their end.
+///
+/// # Errors
+/// It is on hold already: [`EngineError::Refused`].
+pub fn hold(
+    context: &OpContext,
+    institution: &str,
+    collection: &str,
+    reason: Option<&str>,
+) -> Result<CollectionView, EngineError> {
+    steer(context, (institution, collection), Ask::Hold, reason)
+}
+
+/// Lifts the hold on a collection: its items continue where they stood, but for those that are held by themselves or with their batches.
+///
+/// # Errors
+/// There is no hold on it: [`EngineError::Refused`].
+pub fn release(context: &OpContext, institution: &str, collection: &str) -> Result<CollectionView, EngineError> {
+    steer(context, (institution, collection), Ask::Release, None)
+}
+
+fn steer(
+    context: &OpContext,
+    (institution, collection): (&str, &str),
+    ask: Ask,
+    reason: Option<&str>,
+) -> Result<CollectionView, EngineError> {
+    let (authorized, found) = existing(context, &COLLECTIONS_STEER, institution, collection)?;
+    let (scope, who) = (authorized.scope(), authorized.actor().name.clone());
+    let (entry, registry) = (authorized.entry_named(ask.act()), &authorized.home().registry);
+    let (asker, reason) = (who.clone(), reason.map(str::to_owned));
+    let of = found.clone();
+    registry.write(move |tx| {
+        let on = On::Collection(of.id);
+        let name = format!("{}/{}", of.institution_identifier, of.identifier);
+        let by = Asker { who: &asker, reason: reason.as_deref() };
+        let before = holds::on(tx, on)?;
+        let has_changed = match ask {
+            Ask::Hold => holds::place(tx, on, of.institution, by)?,
+            _ => holds::lift(tx, on)?,
+        };
+        if !has_changed {
+            let why = before.map_or_else(|| "there is no hold on it".to_owned(), |hold| format!("there is {hold}"));
+            return Err(EngineError::Refused(format!("could not {} collection {name}: {why}", ask.act())).next(
+                format!(
+                    "\"strongroom collection show {} --institution {}\" shows it",
+                    of.identifier, of.institution_identifier
+                ),
+            ));
+        }
+        entry.done(tx, &Target::of(of.institution, name))?;
+        Ok::<_, EngineError>(())
+    })?;
+    background::holds::settle(authorized.home(), None, &who, &|| false)?;
+    Ok(authorized.read(|tx| {
+        let found = find(tx, scope, found.institution, &found.identifier)?;
+        CollectionView::read(tx, &found)
     })?)
 }
 
@@ -157,7 +240,7 @@ fn told(
 ) -> Result<(Target, CollectionView), RegistryError> {
     let found = find(tx, scope, institution, identifier)?;
     let target = Target::of(institution, format!("{}/{identifier}", found.institution_identifier));
-    Ok((target, CollectionView::from(&found)))
+    Ok((target, CollectionView::read(tx, &found)?))
 }
 
 /// Refuses rules with a profile that is not for new deposits, in the transaction that sets them: a profile is not removed while
@@ -178,29 +261,28 @@ fn words(accepted: Vec<DepositKind>) -> Vec<String> {
 }
 
 /// What is asked laid over what holds, with names that exist.
-fn checked(asked: Rules, holds: CollectionRules, authorized: &Authorized<'_>) -> Result<CollectionRules, EngineError> {
-    let over = |asked: Option<String>, holds: Option<String>| match asked {
+fn checked(asked: Rules, known: CollectionRules, authorized: &Authorized<'_>) -> Result<CollectionRules, EngineError> {
+    let over = |asked: Option<String>, known: Option<String>| match asked {
         Some(text) if text.is_empty() => None,
         Some(text) => Some(text),
-        None => holds,
+        None => known,
     };
     let profile_version = match (&asked.profile, asked.profile_version) {
-        (None, None) => holds.profile_version,
+        (None, None) => known.profile_version,
         (_, version) => version.filter(|version| *version > 0),
     };
     let rules = CollectionRules {
-        name: asked.name.unwrap_or(holds.name),
-        profile: over(asked.profile, holds.profile).map(|name| Profile::canonical_name(&name)),
+        name: asked.name.unwrap_or(known.name),
+        profile: over(asked.profile, known.profile).map(|name| Profile::canonical_name(&name)),
         profile_version,
-        placement: over(asked.placement, holds.placement),
-        held: asked.held.unwrap_or(holds.held),
-        public: asked.public.unwrap_or(holds.public),
-        embargo_until: asked.embargo_until.unwrap_or(holds.embargo_until),
-        priority: asked.priority.unwrap_or(holds.priority),
-        accepted: asked.accepted.map_or(holds.accepted, words),
-        most_bytes: asked.most_bytes.or(holds.most_bytes).filter(|most| *most > 0),
-        most_rows: asked.most_rows.or(holds.most_rows).filter(|most| *most > 0),
-        shoulder: over(asked.shoulder, holds.shoulder),
+        placement: over(asked.placement, known.placement),
+        public: asked.public.unwrap_or(known.public),
+        embargo_until: asked.embargo_until.unwrap_or(known.embargo_until),
+        priority: asked.priority.unwrap_or(known.priority),
+        accepted: asked.accepted.map_or(known.accepted, words),
+        most_bytes: asked.most_bytes.or(known.most_bytes).filter(|most| *most > 0),
+        most_rows: asked.most_rows.or(known.most_rows).filter(|most| *most > 0),
+        shoulder: over(asked.shoulder, known.shoulder),
     };
     if let Some(priority) = rules.priority.filter(|priority| *priority > MOST_PRIORITY) {
         return Err(EngineError::Usage(format!("{priority} is no priority"))
@@ -208,9 +290,9 @@ fn checked(asked: Rules, holds: CollectionRules, authorized: &Authorized<'_>) ->
     }
     match &rules.profile {
         Some(profile) => {
-            let known = authorized.read(profiles::list)?;
-            if !known.iter().any(|one| one.name == *profile) {
-                let usable = known.iter().filter(|one| one.is_usable());
+            let profiles = authorized.read(profiles::list)?;
+            if !profiles.iter().any(|one| one.name == *profile) {
+                let usable = profiles.iter().filter(|one| one.is_usable());
                 let near = nearest(profile, usable.map(|one| one.name.as_str())).unwrap_or_default();
                 return Err(EngineError::Usage(format!("there is no profile {profile:?}; the nearest is {near}"))
                     .next("\"strongroom profile list\" shows those there are"));

@@ -1,7 +1,7 @@
 //! Work items: shown, steered, and worked on here and now.
 
 use strongroom_queue::tasks;
-use strongroom_registry::items::{self, Item, ItemFilter, Request};
+use strongroom_registry::items::{self, Asker, Item, ItemFilter, Request};
 use strongroom_registry::{
     Action, BatchId, InstitutionId, ItemId, ItemStatus, RegistryError, Scope, Stage, Time, Transaction, WaitReason,
 };
@@ -207,18 +207,30 @@ pub(super) fn check_folder(scope: Scope, ask: Ask, item: &Item) -> Result<(), En
     }
 }
 
-/// Asks something of several items, all or none of them; the items as they are then.
-pub fn steer(context: &OpContext, wanted: &[ItemId], ask: Ask) -> Result<Vec<ItemView>, EngineError> {
+/// Asks something of several items, all or none of them; the items as they are then. The reason is kept with a hold.
+pub fn steer(
+    context: &OpContext,
+    wanted: &[ItemId],
+    ask: Ask,
+    reason: Option<&str>,
+) -> Result<Vec<ItemView>, EngineError> {
     let authorized = context.authorize(&ITEMS_STEER)?;
     let (scope, who) = (authorized.scope(), authorized.actor().name.clone());
     let (entry, registry) = (authorized.entry_named(ask.act()), &authorized.home().registry);
-    let (asked, workflows) = (wanted.to_vec(), registry.workflows());
+    let (asked, workflows, reason) = (wanted.to_vec(), registry.workflows(), reason.map(str::to_owned));
     registry.write_and_wake(move |tx| {
         let mut topics = Vec::new();
         for id in &asked {
             let item = items::find(tx, scope, *id)?;
             check_folder(scope, ask, &item)?;
-            topics.extend(items::request(tx, workflows.as_ref(), scope, *id, ask.into(), &who)?);
+            topics.extend(items::request(
+                tx,
+                workflows.as_ref(),
+                scope,
+                *id,
+                ask.into(),
+                Asker { who: &who, reason: reason.as_deref() },
+            )?);
             if let (Ask::Requeue(_), Some(batch)) = (ask, item.batch) {
                 topics.extend(follow_receipt(tx, workflows.as_ref(), batch)?);
             }

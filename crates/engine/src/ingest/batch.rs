@@ -12,8 +12,8 @@ use strongroom_metadata::{Element, Field, Record};
 use strongroom_registry::items::{self, NewItem, NewItems};
 use strongroom_registry::object_ids::{self, IdKind};
 use strongroom_registry::{
-    Action, ActorId, BatchId, InstitutionId, ItemId, RegistryError, Scope, Stage as Name, Transaction, counted,
-    interim, tenants, work,
+    Action, ActorId, BatchId, InstitutionId, ItemId, RegistryError, Scope, Stage as Name, Transaction, batches,
+    counted, interim, work,
 };
 use uuid::Uuid;
 
@@ -156,8 +156,7 @@ fn expand(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         let text = serde_json::to_string(&progress)?;
         make(context, (batch, actor, priority), page, (text, digest.clone()))?;
     }
-    let item = context.item.id;
-    context.with_end(move |tx, _| interim::clear(tx, item).map(|()| Vec::new()));
+    end_list(context, batch);
     Ok(Outcome::done(format!("{} to be ingested", counted(progress.made, "object is", "objects are"))))
 }
 
@@ -192,15 +191,25 @@ fn as_one_object(context: &StageContext<'_>, options: DepositOptions, etag: Stri
     if let Some(text) = collection.as_ref().and_then(|of| rules::refused_type(of, DepositKind::Manifest)) {
         return Err(StageError::fatal(text));
     }
+    let batch = batch_of(context)?;
     if progress(context)?.row == 0 {
         let priority = rules::priority(collection.as_ref(), 1);
         let actor = context.actor()?.map(|actor| actor.id);
         let text = serde_json::to_string(&Progress { row: 1, made: 1 })?;
-        make(context, (batch_of(context)?, actor, priority), vec![row], (text, etag))?;
+        make(context, (batch, actor, priority), vec![row], (text, etag))?;
     }
-    let item = context.item.id;
-    context.with_end(move |tx, _| interim::clear(tx, item).map(|()| Vec::new()));
+    end_list(context, batch);
     Ok(Outcome::done("the manifest is that of one object"))
+}
+
+/// With the end of the stage, every row has a work item.
+fn end_list(context: &StageContext<'_>, batch: BatchId) {
+    let item = context.item.id;
+    context.with_end(move |tx, _| {
+        interim::clear(tx, item)?;
+        batches::list_made(tx, batch, item)?;
+        Ok(Vec::new())
+    });
 }
 
 fn batch_of(context: &StageContext<'_>) -> Result<BatchId, StageError> {
@@ -318,10 +327,6 @@ fn make(
     let topics = context.write(move |tx, claim| {
         interim::set_fact(tx, claim, PROGRESS, &progress)?;
         work::set_source(tx, claim, &etag, size, None)?;
-        let is_held = match collection {
-            Some(collection) => tenants::collection_by_id(tx, collection)?.is_some_and(|collection| collection.rules.held),
-            None => false,
-        };
         let of = Institution { id: institution, domain: &domain };
         let ids: Vec<ItemId> = page.iter().map(|row| id_of_row(list, row.number)).collect();
         let rows: Vec<(&NewRow, ItemId)> = page.iter().zip(ids).collect();
@@ -333,7 +338,6 @@ fn make(
                 id,
                 batch: Some(batch),
                 collection,
-                held: is_held,
                 name: row.file_name.clone(),
                 source: Some(row.url.clone()),
                 size: row.size,

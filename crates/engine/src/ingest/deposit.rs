@@ -8,10 +8,11 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use strongroom_checkm::Checksum;
 use strongroom_digest::{Algorithm, Digest};
+use strongroom_registry::batches::{self, NewBatch};
 use strongroom_registry::items::{self, NewItem};
 use strongroom_registry::objects::Object;
 use strongroom_registry::tenants::{self, Collection, Institution};
-use strongroom_registry::{BatchId, ItemId, RegistryError, Scope, Transaction, batches};
+use strongroom_registry::{BatchId, ItemId, RegistryError, Scope, Transaction};
 
 use super::intake::{PackageSource, bag_part, check_apart};
 use super::kind::{self, DepositKind, DepositMode, Misfit, is_container_name, is_manifest_name, recognize};
@@ -496,7 +497,16 @@ pub fn describe(
         let institution = first.institution;
         by.done(tx, &Target::of(institution, format!("batch {batch}")))?;
         let kind = DepositKind::Metadata.as_str();
-        batches::create(tx, batch, institution, None, kind, &by.actor.name, None)?;
+        let new_batch = NewBatch {
+            id: batch,
+            institution,
+            collection: None,
+            kind,
+            submitted_by: &by.actor.name,
+            note: None,
+            row_count: Some(found.len() as u64),
+        };
+        batches::create(tx, &new_batch)?;
         let mut made = Vec::with_capacity(found.len());
         for ((object, new), id) in found.iter().zip(&described).zip(&new) {
             let options = DepositOptions {

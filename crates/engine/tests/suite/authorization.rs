@@ -23,7 +23,7 @@ use strongroom_registry::items::{self, ItemFilter};
 use strongroom_registry::journal::Actor;
 use strongroom_registry::tenants::{self, CollectionRules};
 use strongroom_registry::{
-    ActorKind, BatchId, CollectionId, FindingId, InstitutionId, ItemId, RegistryError, Scope, UploadId, journal,
+    ActorKind, BatchId, CollectionId, FindingId, InstitutionId, ItemId, RegistryError, Scope, UploadId, holds, journal,
     objects,
 };
 
@@ -120,7 +120,7 @@ const CASES: &[Case] = cases! {
         something(app::batches::restoration_amount(call, world.batch))
     };
     "batches::show" "batches.show" |call, world| something(app::batches::show(call, world.batch));
-    "batches::steer" "batches.steer" |call, world| something(app::batches::steer(call, world.batch, Ask::Release));
+    "batches::steer" "batches.steer" |call, world| something(app::batches::steer(call, world.batch, Ask::Release, None));
     "batches::work" "items.work" |call, world| something(app::batches::work(call, world.batch, &stopped()));
     "collections::list" "collections.list" |call, _| app::collections::list(call, None, true).map(|found| some(&found));
     "collections::show" "collections.show" |call, _| something(app::collections::show(call, INSTITUTION, COLLECTION));
@@ -129,6 +129,12 @@ const CASES: &[Case] = cases! {
     };
     "collections::set" "collections.set" |call, _| {
         something(app::collections::set(call, INSTITUTION, COLLECTION, app::collections::Rules::default()))
+    };
+    "collections::hold" "collections.steer" |call, _| {
+        something(app::collections::hold(call, INSTITUTION, COLLECTION, None))
+    };
+    "collections::release" "collections.steer" |call, _| {
+        something(app::collections::release(call, INSTITUTION, COLLECTION))
     };
     "collections::remove" "collections.remove" |call, _| {
         something(app::collections::remove(call, INSTITUTION, COLLECTION))
@@ -197,7 +203,7 @@ const CASES: &[Case] = cases! {
     "items::standing" "items.show" |call, world| something(app::items::standing(call, &[world.item]));
     "items::obstacle" "items.show" |call, world| something(app::items::obstacle(call, world.item));
     "items::history" "items.history" |call, world| something(app::items::history(call, world.item));
-    "items::steer" "items.steer" |call, world| something(app::items::steer(call, &[world.item], Ask::Hold));
+    "items::steer" "items.steer" |call, world| something(app::items::steer(call, &[world.item], Ask::Hold, None));
     "items::bytes_read" "items.work" |call, _| something(app::items::bytes_read(call));
     "items::work" "items.work" |call, _| something(app::items::work(call, &[], &Shutdown::new()));
     "journal::list" "journal.list" |call, _| {
@@ -349,8 +355,10 @@ impl World {
             .write(move |tx| {
                 tenants::add_institution(tx, other, OTHER, OTHER)?;
                 let own = tenants::institution(tx, Scope::System, INSTITUTION)?.expect("the institution").id;
-                let rules = CollectionRules { name: COLLECTION.to_owned(), held: true, ..CollectionRules::default() };
-                tenants::add_collection(tx, CollectionId::new(), own, COLLECTION, (&rules, "test"))?;
+                let rules = CollectionRules { name: COLLECTION.to_owned(), ..CollectionRules::default() };
+                let collection = CollectionId::new();
+                tenants::add_collection(tx, collection, own, COLLECTION, (&rules, "test"))?;
+                holds::place(tx, holds::On::Collection(collection), own, "tester".into())?;
                 tasks::enqueue(tx, &[NewTask::new("fixity.check", "a key", "")])?;
                 let task = tasks::list(tx, "fixity.check", TaskState::Ready, None, 1)?.tasks[0].task;
                 Ok::<_, RegistryError>((own, task))
@@ -561,16 +569,17 @@ fn a_restoration_into_a_folder_of_the_server_is_requeued_only_by_those_who_run_t
     let target = app::restorations::RestorationTarget::Folder(folder.path().to_owned());
     let request = app::restorations::ObjectRequest { object: letters(), target, ..Default::default() };
     let made = app::restorations::of_object(&console, request).expect("is made").item;
-    app::items::steer(&console, &[made], Ask::Cancel).expect("is cancelled");
+    app::items::steer(&console, &[made], Ask::Cancel, None).expect("is cancelled");
     let own = world.call(Role::InstitutionAdmin, Whose::Own);
-    let refused = app::items::steer(&own, &[made], Ask::Requeue(None)).expect_err("a folder of the server");
+    let refused = app::items::steer(&own, &[made], Ask::Requeue(None), None).expect_err("a folder of the server");
     assert!(refused.to_string().contains("a folder of the server"), "{refused}");
-    app::items::steer(&console, &[made], Ask::Requeue(None)).expect("is requeued");
+    app::items::steer(&console, &[made], Ask::Requeue(None), None).expect("is requeued");
 
     let target = app::restorations::RestorationTarget::Folder(folder.path().to_owned());
     let mut names = [Ok(letters())].into_iter();
     let of_list = app::restorations::of_list(&console, &mut names, target).expect("is made");
-    let refused = app::batches::steer(&own, of_list.batch, Ask::Requeue(None)).expect_err("a folder of the server");
+    let refused =
+        app::batches::steer(&own, of_list.batch, Ask::Requeue(None), None).expect_err("a folder of the server");
     assert!(refused.to_string().contains("a folder of the server"), "{refused}");
 }
 

@@ -1,6 +1,6 @@
 -- The columns of a collection as it is read from a row, and the tables that they are of: with the rules that it has now.
 -- list: collections.columns
-c.id, c.institution_id, i.identifier AS institution_identifier, c.identifier, c.name, c.held, c.state, c.created_at,
+c.id, c.institution_id, i.identifier AS institution_identifier, c.identifier, c.name, c.state, c.created_at,
     r.version AS rules_version, r.profile, r.profile_version, r.placement, r.public_access, r.embargo_until, r.priority,
     r.accepted, r.most_bytes, r.most_rows, r.shoulder
 -- list: collections.tables
@@ -17,10 +17,10 @@ INSERT INTO institutions (id, identifier, name, state, created_at, updated_at) V
 -- name: institutions.update
 UPDATE institutions SET name = ?2, state = ?3, updated_at = ?4, staging_quota = ?5 WHERE id = ?1
 -- name: collections.insert
-INSERT INTO collections (id, institution_id, identifier, name, held, state, created_at, updated_at, rules_version)
-VALUES (?1, ?2, ?3, ?4, ?5, 'active', ?6, ?6, 1)
+INSERT INTO collections (id, institution_id, identifier, name, state, created_at, updated_at, rules_version)
+VALUES (?1, ?2, ?3, ?4, 'active', ?5, ?5, 1)
 -- name: collections.update
-UPDATE collections SET name = ?2, held = ?3, state = ?4, updated_at = ?5, rules_version = ?6 WHERE id = ?1
+UPDATE collections SET name = ?2, state = ?3, updated_at = ?4, rules_version = ?5 WHERE id = ?1
 -- name: collections.lock
 UPDATE collections SET rules_version = rules_version WHERE id = ?1
 -- name: collections.insert_rules

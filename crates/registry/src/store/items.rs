@@ -9,8 +9,8 @@ use strongroom_queue::tasks::{self, GoesOn};
 use strongroom_queue::{Lease, NewTask};
 use uuid::Uuid;
 
-pub use super::requests::{move_to, request};
-pub use crate::model::item::{HistoryLine, Item, ItemFilter, ItemProblem, NewItem, Request};
+pub use super::requests::{is_permanent, move_to, request};
+pub use crate::model::item::{Asker, HistoryLine, Item, ItemFilter, ItemProblem, NewItem, Request};
 use crate::{
     Action, ActorId, BatchId, CollectionId, FileId, InstitutionId, ItemId, ItemStatus, ObjectId, Order, Position,
     RegistryError, Scope, Stage, Subject, WaitKey, WaitReason, Workflows, journal,
@@ -19,7 +19,7 @@ use crate::{
 /// New items that are written together.
 const ITEMS_AT_ONCE: usize = 1_000;
 
-/// Makes an item and the task of its first stage. The task's topic, for waking workers after the commit.
+/// Makes an item and the task of its first stage; one whose batch or collection is on hold is held, and has no task. The task's topic, for waking workers after the commit.
 pub fn create(tx: &mut dyn Transaction, workflows: &dyn Workflows, new: &NewItem) -> Result<String, RegistryError> {
     let mut making = NewItems::new(workflows);
     let topic = making.add(tx, new)?;
@@ -57,9 +57,8 @@ struct Unwritten {
     actor: Option<ActorId>,
     row: Vec<Value>,
     stage: Stage,
-    status: ItemStatus,
     note: String,
-    task: Option<NewTask>,
+    task: NewTask,
 }
 
 impl<'w> NewItems<'w> {
@@ -74,7 +73,6 @@ impl<'w> NewItems<'w> {
         let first = self.workflows.stages(new.action).first().copied();
         let stage = first.ok_or_else(|| RegistryError::NotFound { what: "action", id: new.action.to_string() })?;
         let position = self.workflows.position(Subject::from(new), stage);
-        let status = if new.held { ItemStatus::Held } else { ItemStatus::Pending };
         let row = vec![
             new.id.into(),
             new.batch.into(),
@@ -89,18 +87,17 @@ impl<'w> NewItems<'w> {
             new.size.into(),
             (&new.options).into(),
             stage.as_str().into(),
-            status.as_str().into(),
             new.priority.into(),
             (&new.note).into(),
             now.into(),
             (&position.topic).into(),
             position.wait_key.map(|key| key.0).into(),
             new.actor.into(),
+            new.is_list.then_some("open").into(),
         ];
-        let urgency = task_priority(new.priority, new.size);
-        let task = (!new.held).then(|| task_of(new.id, &position.topic, urgency, new.institution));
+        let task = task_of(new.id, &position.topic, task_priority(new.priority, new.size), new.institution);
         let (id, actor, note) = (new.id, new.actor, new.note.clone());
-        self.unwritten.push(Unwritten { id, actor, row, stage, status, note, task });
+        self.unwritten.push(Unwritten { id, actor, row, stage, note, task });
         self.topics.insert(position.topic.clone());
         if self.unwritten.len() >= ITEMS_AT_ONCE {
             self.write(tx)?;
@@ -118,16 +115,21 @@ impl<'w> NewItems<'w> {
         let mut rows = items.iter_mut().map(|item| std::mem::take(&mut item.row));
         let made = tx.query_many(Statement("items.insert"), &mut rows)?;
         let (mut lines, mut tasks) = (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
-        for item in items.into_iter().zip(made).filter_map(|(item, made)| made.map(|_| item)) {
+        for (item, made) in items.into_iter().zip(made) {
+            let Some(made) = made else { continue };
+            // The statement knows whether its batch or its collection is on hold.
+            let status: ItemStatus = made.text("status")?.parse()?;
             lines.push(vec![
                 item.id.into(),
                 now.into(),
                 item.stage.as_str().into(),
-                item.status.as_str().into(),
+                status.as_str().into(),
                 item.note.into(),
                 self.name_of(tx, item.actor, item.id)?.into(),
             ]);
-            tasks.extend(item.task);
+            if status == ItemStatus::Pending {
+                tasks.push(item.task);
+            }
         }
         tx.execute_each(Statement("items.history_begin"), &mut lines.into_iter())?;
         tasks::enqueue(tx, &tasks)?;
@@ -496,6 +498,9 @@ pub(crate) fn item_row(row: &Row) -> Result<Item, RegistryError> {
         is_verdict: row.bool("is_verdict")?,
         staging_losses: row.count("staging_losses")?,
         wait_reason: row.optional_text("wait_reason")?.map(str::parse).transpose()?,
+        is_on_hold: row.bool("is_on_hold")?,
+        requeues: row.count("requeues")?,
+        deleted_from: row.optional_text("deleted_from")?.map(str::parse).transpose()?,
     })
 }
 

@@ -15,6 +15,7 @@ pub mod events;
 mod findings;
 pub mod fixity;
 pub mod health;
+pub mod holds;
 pub mod identification;
 pub mod interim;
 pub mod items;

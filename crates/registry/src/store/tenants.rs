@@ -45,13 +45,11 @@ pub struct Collection {
     pub created_at: Time,
 }
 
-/// What may be set on a collection. All but its name and whether its deposits are held is kept version by version.
+/// What may be set on a collection. All but its name is kept version by version.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CollectionRules {
     /// The display name.
     pub name: String,
-    /// Whether its deposits wait until a person releases them.
-    pub held: bool,
     /// The profile its bags must keep; none: the bag's own, or the default.
     pub profile: Option<String>,
     /// Which version of that profile; none: the newest at the time of a deposit.
@@ -78,7 +76,7 @@ pub struct CollectionRules {
 impl CollectionRules {
     /// The same, but for what has no versions.
     fn of_versions(&self) -> Self {
-        Self { name: String::new(), held: false, ..self.clone() }
+        Self { name: String::new(), ..self.clone() }
     }
 }
 
@@ -201,8 +199,7 @@ pub fn add_collection(
         return Err(RegistryError::Exists { what: "a collection", id: identifier.into() });
     }
     let now = tx.now()?;
-    let values =
-        [id.into(), institution.into(), identifier.into(), (&rules.name).into(), rules.held.into(), now.into()];
+    let values = [id.into(), institution.into(), identifier.into(), (&rules.name).into(), now.into()];
     tx.execute(Statement("collections.insert"), &values)?;
     put_rules(tx, id, 1, (rules, by))
 }
@@ -227,7 +224,7 @@ pub fn set_collection(
     }
     let now = tx.now()?;
     let state = if active { "active" } else { "removed" };
-    let values = [id.into(), (&rules.name).into(), rules.held.into(), state.into(), now.into(), version.into()];
+    let values = [id.into(), (&rules.name).into(), state.into(), now.into(), version.into()];
     tx.execute(Statement("collections.update"), &values)?;
     Ok(())
 }
@@ -331,7 +328,6 @@ fn collection_row(row: &Row) -> Result<Collection, RegistryError> {
         identifier: row.text("identifier")?.to_owned(),
         rules: CollectionRules {
             name: row.text("name")?.to_owned(),
-            held: row.bool("held")?,
             ..rules_row(row)?
         },
         rules_version: row.count("rules_version")?,
@@ -345,7 +341,6 @@ fn rules_row(row: &Row) -> Result<CollectionRules, RegistryError> {
     let accepted = row.optional_text("accepted")?.unwrap_or_default();
     Ok(CollectionRules {
         name: String::new(),
-        held: false,
         profile: row.optional_text("profile")?.map(str::to_owned),
         profile_version: optional_count(row, "profile_version")?,
         placement: row.optional_text("placement")?.map(str::to_owned),

@@ -1,5 +1,6 @@
 //! Collections: the versions of their rules, and which of them a batch has; the priorities of items.
 
+use strongroom_registry::batches::NewBatch;
 use strongroom_registry::items::{self, Item, NewItem, Request};
 use strongroom_registry::tenants::{self, CollectionRules, RulesVersion};
 use strongroom_registry::{BatchId, RegistryError, Scope, Stage, batches};
@@ -23,7 +24,18 @@ fn versions(world: &World<'_>) -> Vec<RulesVersion> {
 /// A batch of the collection with an item.
 fn batch(world: &World<'_>) -> (BatchId, Item) {
     let (batch, institution, collection) = (BatchId::new(), world.ours, world.collection);
-    world.write(move |tx| batches::create(tx, batch, institution, Some(collection), "bag", "someone", None));
+    world.write(move |tx| {
+        let new = NewBatch {
+            id: batch,
+            institution,
+            collection: Some(collection),
+            kind: "bag",
+            submitted_by: "someone",
+            note: None,
+            row_count: Some(1),
+        };
+        batches::create(tx, &new)
+    });
     let id = world.make(&NewItem { batch: Some(batch), ..world.new_item("bag") });
     (batch, world.read(|tx| items::find(tx, Scope::System, id)))
 }
@@ -44,13 +56,13 @@ pub(crate) fn what_is_changed_of_a_collection_makes_a_version_of_its_rules(subje
     };
     set(&world, rules.clone());
     set(&world, rules.clone());
-    set(&world, CollectionRules { name: "Sheets".into(), held: true, ..rules.clone() });
+    set(&world, CollectionRules { name: "Sheets".into(), ..rules.clone() });
     let found = versions(&world);
     let told: Vec<(u64, Option<&str>)> = found.iter().map(|one| (one.version, one.set_by.as_deref())).collect();
     assert_eq!(told, [(1, Some("test")), (2, Some("a person"))], "neither a repeat nor a name is a version");
     assert_eq!(found[1].rules, CollectionRules { name: String::new(), ..rules.clone() });
     let now = world.read(|tx| tenants::collection_by_id(tx, world.collection)).expect("is there");
-    assert_eq!((now.rules_version, now.rules.name.as_str(), now.rules.held), (2, "Sheets", true));
+    assert_eq!((now.rules_version, now.rules.name.as_str()), (2, "Sheets"));
     let missing = world.refused(move |tx| {
         tenants::set_collection(tx, strongroom_registry::CollectionId::new(), (&rules, "a person"), true)
     });

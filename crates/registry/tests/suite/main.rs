@@ -9,6 +9,7 @@ mod collections;
 mod endings;
 mod events;
 mod fences;
+mod holding;
 mod identification;
 mod identifying;
 mod isolation;
@@ -114,7 +115,21 @@ macro_rules! conformance_suite {
                 the_tasks_of_an_item_are_more_urgent_the_smaller_it_is
                 an_item_is_moved_at_once_where_it_waits_and_from_its_next_task_on_where_it_does_not
             }
+            holding {
+                holds_are_independent_and_a_release_names_what_still_holds
+                a_hold_of_any_kind_takes_effect_before_the_next_stage_also_where_that_is_inline
+                a_hold_is_met_at_the_claim_and_where_the_worker_dies
+                whatever_arrives_under_a_hold_is_held_and_continues_when_it_is_lifted
+                a_requeued_item_obeys_the_holds_that_there_are
+                a_committed_item_goes_on_under_every_hold
+                what_a_process_left_between_a_hold_and_its_items_is_settled_page_by_page
+                what_a_stage_holds_for_a_person_has_a_hold_with_its_reason
+                a_package_that_would_fail_again_is_not_requeued
+            }
             batching {
+                a_batch_is_pending_until_every_row_has_an_item
+                what_was_deleted_counts_as_what_it_was
+                batches_take_the_transitions_of_the_table_and_no_other
                 the_state_of_a_batch_follows_from_its_items
                 a_batch_is_held_and_released_as_one
                 a_batch_is_cancelled_but_for_what_is_committed

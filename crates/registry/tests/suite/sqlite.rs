@@ -319,7 +319,8 @@ DELETE FROM task
     assert_eq!(found, [item.id]);
     assert_eq!(world.write(move |tx| work::requeue_stranded(tx, &Table, &found)), ["ingest.notify"]);
     world.claim(Stage::named("notify"));
-    let held = world.make(&NewItem { held: true, ..world.new_item("another") });
+    let held = world.item_named("another");
+    world.ask(held, Request::Hold).expect("is held");
     write(Statement("test.moves"));
     assert_eq!(world.ask(held, Request::Release).expect("is released"), ["ingest.receive"]);
 }

@@ -46,13 +46,13 @@ views! {
     VersionView { version, state, message, user, item, part, parts, inventory_sha512, files, bytes, created_at, published_at }
     ItemView {
         item, batch, action, institution, collection, object, name, part, parts, file, stage, status, priority, attempts,
-        retry_count, needs_review, requested, requested_by, holder, lease_until, waits_for, waits_until, note, problems,
-        created_at, updated_at, size, restored, actor
+        retry_count, requeues, needs_review, requested, requested_by, holder, lease_until, waits_for, waits_until, note, problems,
+        created_at, updated_at, size, restored, actor, holds
     }
     HistoryLineView { number, time, stage, status, note, holder, fence, actor }
     BatchView {
         batch, institution, collection, kind, state, items, succeeded, failed, cancelled, open, held, deleted, submitted_by,
-        note, created_at, updated_at
+        note, rows, holds, created_at, updated_at
     }
     JournalView { line, number, time, actor, kind, act, target, institution, outcome, detail, request }
     UploadView {
@@ -62,7 +62,7 @@ views! {
     InstitutionView { institution, name, active, staging_quota, created_at }
     CollectionView {
         collection, institution, name, profile, profile_version, placement, held, public, embargo_until, priority,
-        accepted, max_size, max_rows, shoulder, rules_version, active, created_at
+        accepted, max_size, max_rows, shoulder, rules_version, active, created_at, holds
     }
     RulesView {
         version, set_at, set_by, profile, profile_version, placement, public, embargo_until, priority, accepted, max_size,

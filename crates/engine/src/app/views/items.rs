@@ -6,8 +6,10 @@ use strongroom_registry::items::{self, HistoryLine, Item, ItemProblem};
 use strongroom_registry::restored::{self, Restored};
 use strongroom_registry::{
     Action, BatchId, FileId, ItemId, ItemStatus, Part, RegistryError, RestoredState, Scope, Stage, Transaction,
-    WaitReason, journal, parts,
+    WaitReason, holds, journal, parts,
 };
+
+use super::HoldView;
 
 /// Problems shown with one item.
 pub(super) const PROBLEMS: usize = 1_000;
@@ -45,6 +47,8 @@ pub struct ItemView {
     pub attempts: u32,
     /// Attempts of its stage that ended in an error that may pass.
     pub retry_count: u64,
+    /// How often a person had it worked on again.
+    pub requeues: u64,
     /// Whether a person should look.
     pub needs_review: bool,
     /// The status that a person asked for and that it will have.
@@ -73,6 +77,8 @@ pub struct ItemView {
     pub restored: Vec<RestoredView>,
     /// On whose behalf it is worked on.
     pub actor: Option<String>,
+    /// The holds on it, its batch and its collection, the oldest first.
+    pub holds: Vec<HoldView>,
 }
 
 impl ItemView {
@@ -184,6 +190,15 @@ impl ItemView {
         let attempts = spent.max(u32::try_from(item.retry_count).unwrap_or(u32::MAX));
         let part = parts::of_item(tx, item.id)?;
         let actor = journal::actor_of_item(tx, item.id)?;
+        let holds = holds::of_item(tx, &item)?;
+        let (requested, requested_by) = match holds.first() {
+            Some(hold)
+                if item.status == ItemStatus::Started && item.cancel_requested.is_none() && !item.is_committed =>
+            {
+                (Some(ItemStatus::Held), Some(hold.placed_by.clone()))
+            }
+            _ => (item.cancel_requested, item.requested_by),
+        };
         Ok(Self {
             item: item.id,
             name: item.name,
@@ -200,9 +215,10 @@ impl ItemView {
             priority: item.priority,
             attempts,
             retry_count: item.retry_count,
+            requeues: item.requeues,
             needs_review: item.needs_review,
-            requested: item.cancel_requested,
-            requested_by: item.requested_by,
+            requested,
+            requested_by,
             holder: item.holder,
             lease_until: item.lease_until.map(|time| time.to_string()),
             waits_for: item.wait_reason,
@@ -214,6 +230,7 @@ impl ItemView {
             size: item.size,
             restored: restored.into_iter().map(RestoredView::from).collect(),
             actor: actor.map(|actor| actor.name),
+            holds: holds.into_iter().map(HoldView::from).collect(),
         })
     }
 }

@@ -1,8 +1,11 @@
 //! Institutions and collections.
 
 use serde::Serialize;
-use strongroom_registry::PublicAccess;
+use strongroom_registry::holds::{self, On};
 use strongroom_registry::tenants::{Collection, Institution, RulesVersion};
+use strongroom_registry::{PublicAccess, RegistryError, Transaction};
+
+use super::HoldView;
 
 /// An institution.
 #[derive(Debug, Clone, Serialize)]
@@ -46,7 +49,7 @@ pub struct CollectionView {
     pub profile_version: Option<u64>,
     /// The placement of its objects where a deposit names none.
     pub placement: Option<String>,
-    /// Whether its deposits wait until a person releases them.
+    /// Whether it is on hold: no work item of it begins a stage until the hold is lifted.
     pub held: bool,
     /// What the public may see of it.
     pub public: PublicAccess,
@@ -68,18 +71,22 @@ pub struct CollectionView {
     pub active: bool,
     /// When it was added.
     pub created_at: String,
+    /// The hold on it.
+    pub holds: Vec<HoldView>,
 }
 
-impl From<&Collection> for CollectionView {
-    fn from(record: &Collection) -> Self {
-        Self {
+impl CollectionView {
+    /// A collection with the hold on it.
+    pub(crate) fn read(tx: &mut dyn Transaction, record: &Collection) -> Result<Self, RegistryError> {
+        let hold = holds::on(tx, On::Collection(record.id))?;
+        Ok(Self {
             collection: record.identifier.clone(),
             institution: record.institution_identifier.clone(),
             name: record.rules.name.clone(),
             profile: record.rules.profile.clone(),
             profile_version: record.rules.profile_version,
             placement: record.rules.placement.clone(),
-            held: record.rules.held,
+            held: hold.is_some(),
             public: record.rules.public,
             embargo_until: record.rules.embargo_until.map(|time| time.to_string()),
             priority: record.rules.priority,
@@ -90,7 +97,8 @@ impl From<&Collection> for CollectionView {
             rules_version: record.rules_version,
             active: record.active,
             created_at: record.created_at.to_string(),
-        }
+            holds: hold.into_iter().map(HoldView::from).collect(),
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use strongroom_engine::ingest::{DepositRequest, PackageSource};
 use strongroom_queue::tasks;
 use strongroom_registry::items::{self, Item, ItemFilter, Request};
 use strongroom_registry::tenants::{self, CollectionRules};
-use strongroom_registry::{BatchId, CollectionId, ItemStatus, RegistryError, Scope};
+use strongroom_registry::{BatchId, CollectionId, ItemStatus, RegistryError, Scope, holds};
 use strongroom_web_double::Behaviour;
 
 use super::world::{ONE_ATTEMPT, SINGLE_FILES, World, manifest};
@@ -160,8 +160,8 @@ fn the_rows_of_a_collection_on_hold_are_held() {
         .home
         .registry
         .write(move |tx| {
-            let rules = CollectionRules { name: "photos".into(), held: true, ..CollectionRules::default() };
-            tenants::set_collection(tx, id, (&rules, "test"), true)
+            let institution = tenants::institution(tx, Scope::System, INSTITUTION)?.expect("the institution").id;
+            holds::place(tx, holds::On::Collection(id), institution, "ann".into())
         })
         .expect("holds it");
     pause(&world, "batch.expand", false);
