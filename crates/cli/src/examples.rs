@@ -51,6 +51,10 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("items show", &["strongroom items show 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("items history", &["strongroom items history 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("items requeue", &["strongroom items requeue 01a206d3-9f8e-746b-8e5d-6ed979e0815a --stage validate"]),
+    (
+        "items failures",
+        &["strongroom items failures", "strongroom items requeue --code package.not_fetched --host files.example.edu"],
+    ),
     ("items hold", &["strongroom items hold 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("items release", &["strongroom items release 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("items move", &["strongroom items move 01a206d3-9f8e-746b-8e5d-6ed979e0815a --priority 1"]),

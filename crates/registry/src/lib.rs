@@ -26,7 +26,7 @@ pub use registry::{Registry, check_schema, migrations, schema, statements};
 pub use store::objects::{Description, Digests, Layout};
 pub use store::parts::{Part, Parts};
 pub use store::{
-    backfill, batches, checks, comparing, copies, discarding, epoch, events, fixity, health, holds, identification,
+    backfill, batches, checks, comparing, copies, discarding, epoch, events, failures, fixity, health, holds, identification,
     interim, items, journal, leases, named, object_ids, objects, outbox, parts, profiles, rebuild, receiving,
     restorations, restored, retention, schedules, search, stores, tenants, versions, work,
 };

@@ -3,12 +3,12 @@
 use clap::{Args, Subcommand};
 use strongroom_engine::EngineError;
 use strongroom_engine::app::items::{Ask, Filter as Wanted};
-use strongroom_engine::app::views::{HistoryLineView, ItemId, ItemProblem, ItemStatus, ItemView};
-use strongroom_engine::app::{self, OpContext, batches, items};
+use strongroom_engine::app::views::{FailureGroupView, HistoryLineView, ItemId, ItemProblem, ItemStatus, ItemView};
+use strongroom_engine::app::{self, OpContext, batches, failures, items};
 
 use super::values::{time, word};
 use crate::context::Context;
-use crate::failure::{Exit, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{ListOptions, Table, TableOptions, printable};
 
 /// Show and control work items
@@ -29,14 +29,23 @@ pub(crate) enum Items {
         #[command(flatten)]
         options: ListOptions,
     },
-    /// Requeue failed or cancelled items
+    /// Count failed items in groups of the same code, host and stage
+    Failures {
+        #[command(flatten)]
+        which: Failed,
+        #[command(flatten)]
+        options: ListOptions,
+    },
+    /// Requeue failed or cancelled items: those that are named, or all failed items of a group
     Requeue {
         /// Their identifiers, or parts of them that no others have
-        #[arg(required = true)]
+        #[arg(required_unless_present = "group", conflicts_with = "group")]
         items: Vec<String>,
         /// The stage to begin with [default: the one it stopped at]
         #[arg(long)]
         stage: Option<String>,
+        #[command(flatten)]
+        which: Failed,
     },
     /// Hold items: they stay where they are until they are released
     Hold {
@@ -73,6 +82,40 @@ pub(crate) enum Items {
         #[arg(required = true)]
         items: Vec<String>,
     },
+}
+
+/// Which failed items are meant.
+#[derive(Debug, Args)]
+#[group(id = "group", multiple = true)]
+pub(crate) struct Failed {
+    /// Only failed items of this institution
+    #[arg(long, value_name = "DOMAIN")]
+    institution: Option<String>,
+    /// Only failed items of this batch
+    #[arg(long, value_name = "BATCH")]
+    batch: Option<String>,
+    /// Only items that failed by this code of a problem; "" for those without one
+    #[arg(long, value_name = "CODE")]
+    code: Option<String>,
+    /// Only items whose package is of this host; "" for those of no host
+    #[arg(long, value_name = "HOST")]
+    host: Option<String>,
+    /// Only items that failed at this stage
+    #[arg(long, value_name = "STAGE")]
+    failed_at: Option<String>,
+}
+
+impl Failed {
+    /// None where nothing says which.
+    fn read(self, call: &OpContext) -> Result<Option<failures::Filter>, Failure> {
+        let Self { institution, batch, code, host, failed_at } = self;
+        if [&institution, &batch, &code, &host, &failed_at].iter().all(|one| one.is_none()) {
+            return Ok(None);
+        }
+        let batch = batch.map(|batch| batches::named(call, &batch)).transpose()?;
+        let stage = failed_at.map(|stage| word(&stage, "stage", &items::stages(call)?)).transpose()?;
+        Ok(Some(failures::Filter { institution, batch, code, host, stage }))
+    }
 }
 
 /// Why something is held.
@@ -119,9 +162,23 @@ pub(crate) fn run(command: Items, context: &Context) -> Outcome {
         Items::List(filter) => list(&filter, context),
         Items::Show { item } => show(&item, context),
         Items::History { item, options } => history(&item, &options, context),
-        Items::Requeue { items: ids, stage } => {
+        Items::Failures { which, options } => {
+            let call = context.call()?;
+            let columns = ["items", "code", "host", "stage", "newest", "note"];
+            let mut table = context.output.table(&columns).with::<FailureGroupView>(options.table);
+            for group in options.of(failures::groups(&call, &which.read(&call)?.unwrap_or_default())?) {
+                table.row(&group)?;
+            }
+            table.end("nothing failed that waits for a person")?;
+            Ok(Exit::Done)
+        }
+        Items::Requeue { items: ids, stage, which } => {
             let call = context.call()?;
             let stage = stage.as_deref().map(|stage| word(stage, "stage", &items::stages(&call)?)).transpose()?;
+            if let Some(filter) = which.read(&call)? {
+                context.output.show(&failures::requeue(&call, &filter, stage)?)?;
+                return Ok(Exit::Done);
+            }
             steer(&call, &ids, (Ask::Requeue(stage), None), context)
         }
         Items::Hold { items, why } => steer(&context.call()?, &items, (Ask::Hold, why.reason.as_deref()), context),

@@ -13,6 +13,7 @@ pub mod collections;
 mod context;
 pub mod deposits;
 pub mod events;
+pub mod failures;
 pub mod files;
 pub mod fixity;
 pub mod formats;

@@ -191,3 +191,11 @@ WITH new AS (
 )
 SELECT new.place, claimed.object_identifier
 FROM claimed JOIN new ON new.institution_id = claimed.institution_id AND new.kind = claimed.kind AND new.value = claimed.value
+-- name: failures.list
+SELECT {failures.columns}
+FROM work_items w
+WHERE w.status = 'failed' AND ($1::uuid IS NULL OR w.institution_id = $1) AND $2::uuid IS NULL AND w.id > $3 AND NOT {items.made_good} ORDER BY w.id LIMIT $4
+-- name: failures.of_batch
+SELECT {failures.columns}
+FROM work_items w
+WHERE w.status = 'failed' AND ($1::uuid IS NULL OR w.institution_id = $1) AND w.batch_id = $2 AND w.id > $3 AND NOT {items.made_good} ORDER BY w.id LIMIT $4

@@ -22,6 +22,10 @@ work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collection
         AND (w.options NOT LIKE '%"is_own_object":true%' OR x.object_id = w.object_id)
         AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
             WHERE m.item_id = w.id AND p.item_id = x.id)))
+-- What an item that failed is, and by what.
+-- list: failures.columns
+w.id, w.institution_id, w.stage, w.source, w.note,
+    (SELECT p.code FROM item_problems p WHERE p.item_id = w.id AND p.severity = 'error' ORDER BY p.number LIMIT 1) AS code
 -- name: items.claim
 UPDATE work_items SET fence = fence + 1, holder = ?2, lease_until = ?3, status = 'started', stage_started_at = ?4,
     updated_at = ?4, wait_reason = NULL, wait_until = NULL, topic = ?6

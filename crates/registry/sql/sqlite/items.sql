@@ -152,3 +152,11 @@ SELECT object_identifier FROM object_ids WHERE institution_id = ?1 AND kind = ?2
 INSERT INTO object_ids (institution_id, kind, value, object_identifier, created_at) VALUES (?1, ?2, ?3, ?4, ?5)
 ON CONFLICT (institution_id, kind, value) DO UPDATE SET value = object_ids.value
 RETURNING object_identifier
+-- name: failures.list
+SELECT {failures.columns}
+FROM work_items w
+WHERE w.status = 'failed' AND (?1 IS NULL OR w.institution_id = ?1) AND ?2 IS NULL AND w.id > ?3 AND NOT {items.made_good} ORDER BY w.id LIMIT ?4
+-- name: failures.of_batch
+SELECT {failures.columns}
+FROM work_items w
+WHERE w.status = 'failed' AND (?1 IS NULL OR w.institution_id = ?1) AND w.batch_id = ?2 AND w.id > ?3 AND NOT {items.made_good} ORDER BY w.id LIMIT ?4

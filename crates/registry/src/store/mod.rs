@@ -12,6 +12,7 @@ pub mod discarding;
 mod endings;
 pub mod epoch;
 pub mod events;
+pub mod failures;
 mod findings;
 pub mod fixity;
 pub mod health;

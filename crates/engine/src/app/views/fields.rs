@@ -2,7 +2,7 @@
 //! each list of names with its struct, and the table their order with each row.
 
 use super::{
-    BackgroundTaskView, BatchView, CheckView, CollectionView, CoverageView, DifferenceView, EventView, FileView,
+    BackgroundTaskView, BatchView, CheckView, CollectionView, CoverageView, DifferenceView, EventView, FailureGroupView, FileView,
     FindingView, FoundView, HistoryLineView, InstitutionView, ItemView, JournalView, ObjectView, ProfileView,
     RulesView, SettingView, StoreCheckView, StoreView, TaskView, TopicView, UploadView, VersionView,
 };
@@ -64,6 +64,7 @@ views! {
         collection, institution, name, profile, profile_version, placement, held, public, embargo_until, priority,
         accepted, max_size, max_rows, shoulder, rules_version, active, created_at, holds
     }
+    FailureGroupView { code, host, stage, items, newest, note }
     RulesView {
         version, set_at, set_by, profile, profile_version, placement, public, embargo_until, priority, accepted, max_size,
         max_rows, shoulder

@@ -261,3 +261,29 @@ impl From<HistoryLine> for HistoryLineView {
         }
     }
 }
+
+/// Work items that failed at the same stage, by the same problem, of the same host.
+#[derive(Debug, Clone, Serialize)]
+pub struct FailureGroupView {
+    /// The code of the first problem; none where the package was not what failed.
+    pub code: Option<String>,
+    /// The host that the packages come from; none for paths.
+    pub host: Option<String>,
+    /// The stage at which they failed.
+    pub stage: Stage,
+    /// How many they are.
+    pub items: u64,
+    /// The newest of them.
+    pub newest: ItemId,
+    /// Why that one failed, in words.
+    pub note: Option<String>,
+}
+
+/// What came of requeueing failures.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct RequeuedView {
+    /// How many work items were requeued.
+    pub requeued: u64,
+    /// How many are left as they are, since they would fail again.
+    pub left: u64,
+}

@@ -36,7 +36,9 @@ pub use fixity::{CoverageView, FindingView, RepairView};
 pub use formats::SignaturesView;
 pub use holds::HoldView;
 pub use installation::{InstallationView, UnusableStoreView};
-pub use items::{BytesView, HistoryLineView, ItemView, ObstacleView, RestoredView, StandingView};
+pub use items::{
+    BytesView, FailureGroupView, HistoryLineView, ItemView, ObstacleView, RequeuedView, RestoredView, StandingView,
+};
 pub use journal::JournalView;
 pub use objects::{FoundView, ObjectView};
 pub use outbox::{MessageView, NotificationTestView};
