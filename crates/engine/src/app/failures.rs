@@ -65,7 +65,7 @@ pub fn groups(context: &OpContext, filter: &Filter) -> Result<Vec<FailureGroupVi
         for failure in page.into_iter().filter(|failure| filter.is_met_by(failure)) {
             let host = host(&failure);
             let group =
-                groups.entry((failure.code.clone(), host.clone(), failure.stage)).or_insert_with(|| FailureGroupView {
+                groups.entry((failure.code.clone(), host.clone(), failure.stage.to_string())).or_insert_with(|| FailureGroupView {
                     code: failure.code,
                     host,
                     stage: failure.stage,

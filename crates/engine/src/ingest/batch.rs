@@ -13,7 +13,7 @@ use strongroom_registry::items::{self, NewItem, NewItems};
 use strongroom_registry::object_ids::{self, IdKind};
 use strongroom_registry::{
     Action, ActorId, BatchId, InstitutionId, ItemId, RegistryError, Scope, Stage as Name, Transaction, batches,
-    counted, interim, work,
+    counted, interim, tenants, work,
 };
 use uuid::Uuid;
 

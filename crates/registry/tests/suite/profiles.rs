@@ -240,7 +240,7 @@ fn spellings_become_names(open: impl Fn(Statements, &[Migration]) -> Arc<dyn Dat
     drop(earlier);
     let later = Registry::within(open(schema().statements, &schema().migrations));
     let found = later.read(|tx| tenants::collections(tx, Scope::System, false)).expect("collections");
-    let mut names: Vec<String> = found.into_iter().filter_map(|one| one.profile).collect();
+    let mut names: Vec<String> = found.into_iter().filter_map(|one| one.rules.profile).collect();
     names.sort();
     assert_eq!(names, ["aptrust-2.2", "aptrust-2.3", "btr-1.0", "btr-1.0"]);
 }
