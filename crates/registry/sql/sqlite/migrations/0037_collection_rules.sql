@@ -18,9 +18,11 @@ CREATE TABLE collection_rules (
     shoulder        TEXT,
     PRIMARY KEY (collection_id, version)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX collection_rules_by_profile ON collection_rules (profile) WHERE profile IS NOT NULL;
 INSERT INTO collection_rules (collection_id, version, set_at, profile, profile_version, placement, public_access, embargo_until)
     SELECT id, 1, updated_at, profile, profile_version, placement, public_access, embargo_until FROM collections;
 ALTER TABLE collections ADD COLUMN rules_version INTEGER NOT NULL DEFAULT 1;
+DROP INDEX collections_by_profile;
 ALTER TABLE collections DROP COLUMN profile;
 ALTER TABLE collections DROP COLUMN profile_version;
 ALTER TABLE collections DROP COLUMN placement;
