@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use strongroom_queue::{Lease, LeaseRequest, TaskState, tasks};
-use strongroom_registry::items::{NewItem, Request};
+use strongroom_registry::items::Request;
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::work::{self, Claim, HeartbeatOutcome};
 use strongroom_registry::{ItemId, ItemStatus, RegistryError, Stage, WaitReason};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strongroom_database::{Clock, Database, ManualClock, Sqlite, Statement, SystemClock, Time, Value};
-use strongroom_registry::items::{NewItem, Request};
+use strongroom_registry::items::Request;
 use strongroom_registry::{ItemId, Registry, RegistryError, Stage, migrations, statements, work};
 use tempfile::TempDir;
 
