@@ -112,7 +112,8 @@ fn a_deposit_waits_for_workers_and_can_be_steered() {
     place.run(["items", "requeue", item]).fails(4, &["held"]);
     assert_eq!(place.run(["items", "list", "--status", "held", "--json"]).succeeds().json().len(), 1);
     assert_eq!(place.run(["items", "list", "--status", "pending", "--json"]).succeeds().json().len(), 0);
-    place.run(["batches", "release", batch]).succeeds();
+    place.run(["batches", "release", batch]).fails(4, &["no hold on it", "items release"]);
+    place.run(["items", "release", item]).succeeds();
     let cancelled = place.run(["batches", "cancel", batch, "--json"]).succeeds().object();
     assert_eq!(cancelled["open"], 0);
     let report = place.run(["batches", "report", batch, "--json"]);
