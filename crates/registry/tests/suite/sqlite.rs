@@ -341,7 +341,9 @@ SELECT state, row_count FROM batches ORDER BY id
                     asked.into(),
                 ];
                 tx.execute(Statement("test.item"), &values)?;
-                for (number, status) in (1_u64..).zip(["pending", if status == "deleted" { "failed" } else { "held" }, status]) {
+                for (number, status) in
+                    (1_u64..).zip(["pending", if status == "deleted" { "failed" } else { "held" }, status])
+                {
                     tx.execute(Statement("test.history"), &[id.into(), number.into(), status.into()])?;
                 }
             }
@@ -355,7 +357,9 @@ SELECT state, row_count FROM batches ORDER BY id
     let read = |statement| later.read::<_, RegistryError, _>(move |tx| Ok(tx.query(statement, &[])?)).expect("is read");
     let found: Vec<_> = read(Statement("test.holds"))
         .iter()
-        .map(|row| (row.uuid("subject_id").expect("an id"), row.optional_text("reason").expect("a reason").map(str::to_owned)))
+        .map(|row| {
+            (row.uuid("subject_id").expect("an id"), row.optional_text("reason").expect("a reason").map(str::to_owned))
+        })
         .collect();
     let reason = |text: &str| Some(text.to_owned());
     let expected = [
@@ -373,7 +377,9 @@ SELECT state, row_count FROM batches ORDER BY id
     assert_eq!(lists, ["open", "made"]);
     let of_batches: Vec<_> = read(Statement("test.batches"))
         .iter()
-        .map(|row| (row.text("state").expect("a state").to_owned(), row.optional_integer("row_count").expect("a count")))
+        .map(|row| {
+            (row.text("state").expect("a state").to_owned(), row.optional_integer("row_count").expect("a count"))
+        })
         .collect();
     assert_eq!(of_batches, [("processing".to_owned(), Some(6)), ("pending".to_owned(), None)]);
 }
