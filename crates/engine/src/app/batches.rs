@@ -158,7 +158,7 @@ fn nothing_to_do(batch: &Batch, ask: Ask, permanent: u64) -> EngineError {
     let none = match ask {
         Ask::Hold if batch.state.is_open() => "it is on hold already",
         Ask::Hold => "none of its items is open",
-        Ask::Release => "there is no hold on it",
+        Ask::Release => "there is no hold on it; what holds its items is lifted with \"items release\"",
         Ask::Cancel => "all its items have ended, or their versions are committed",
         Ask::Delete => "it was deleted before",
         Ask::Requeue(_) if permanent > 0 => {

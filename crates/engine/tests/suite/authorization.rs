@@ -120,7 +120,7 @@ const CASES: &[Case] = cases! {
         something(app::batches::restoration_amount(call, world.batch))
     };
     "batches::show" "batches.show" |call, world| something(app::batches::show(call, world.batch));
-    "batches::steer" "batches.steer" |call, world| something(app::batches::steer(call, world.batch, Ask::Release, None));
+    "batches::steer" "batches.steer" |call, world| something(app::batches::steer(call, world.batch, Ask::Hold, None));
     "batches::work" "items.work" |call, world| something(app::batches::work(call, world.batch, &stopped()));
     "collections::list" "collections.list" |call, _| app::collections::list(call, None, true).map(|found| some(&found));
     "collections::show" "collections.show" |call, _| something(app::collections::show(call, INSTITUTION, COLLECTION));
@@ -130,11 +130,11 @@ const CASES: &[Case] = cases! {
     "collections::set" "collections.set" |call, _| {
         something(app::collections::set(call, INSTITUTION, COLLECTION, app::collections::Rules::default()))
     };
-    "collections::hold" "collections.steer" |call, _| {
-        something(app::collections::hold(call, INSTITUTION, COLLECTION, None))
-    };
     "collections::release" "collections.steer" |call, _| {
         something(app::collections::release(call, INSTITUTION, COLLECTION))
+    };
+    "collections::hold" "collections.steer" |call, _| {
+        something(app::collections::hold(call, INSTITUTION, COLLECTION, None))
     };
     "collections::remove" "collections.remove" |call, _| {
         something(app::collections::remove(call, INSTITUTION, COLLECTION))

@@ -150,7 +150,8 @@ pub(crate) fn note_of(holds: &[Hold]) -> String {
         let reason = hold.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
         format!("held{with} by {}{reason}", hold.placed_by)
     };
-    holds.iter().map(one).collect::<Vec<_>>().join("; ")
+    // One that was lifted in between is settled later.
+    if holds.is_empty() { "held".to_owned() } else { holds.iter().map(one).collect::<Vec<_>>().join("; ") }
 }
 
 /// Lifts the hold on an item, for `request`. The topics that have new work where nothing else holds it.

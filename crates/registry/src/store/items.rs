@@ -47,6 +47,8 @@ pub struct NewItems<'w> {
     /// Names of the actors of the items.
     names: BTreeMap<ActorId, Option<String>>,
     topics: BTreeSet<String>,
+    /// Batches of which items were held from the start.
+    held: BTreeSet<BatchId>,
     /// Items that are not written yet.
     unwritten: Vec<Unwritten>,
 }
@@ -54,6 +56,7 @@ pub struct NewItems<'w> {
 /// An item that is not written yet.
 struct Unwritten {
     id: ItemId,
+    batch: Option<BatchId>,
     actor: Option<ActorId>,
     row: Vec<Value>,
     stage: Stage,
@@ -64,7 +67,13 @@ struct Unwritten {
 impl<'w> NewItems<'w> {
     /// None yet.
     pub fn new(workflows: &'w dyn Workflows) -> Self {
-        Self { workflows, names: BTreeMap::new(), topics: BTreeSet::new(), unwritten: Vec::new() }
+        Self {
+            workflows,
+            names: BTreeMap::new(),
+            topics: BTreeSet::new(),
+            held: BTreeSet::new(),
+            unwritten: Vec::new(),
+        }
     }
 
     /// Adds an item, which is made unless there is one of its identifier. The topic of its first stage.
@@ -97,7 +106,7 @@ impl<'w> NewItems<'w> {
         ];
         let task = task_of(new.id, &position.topic, task_priority(new.priority, new.size), new.institution);
         let (id, actor, note) = (new.id, new.actor, new.note.clone());
-        self.unwritten.push(Unwritten { id, actor, row, stage, note, task });
+        self.unwritten.push(Unwritten { id, batch: new.batch, actor, row, stage, note, task });
         self.topics.insert(position.topic.clone());
         if self.unwritten.len() >= ITEMS_AT_ONCE {
             self.write(tx)?;
@@ -129,6 +138,8 @@ impl<'w> NewItems<'w> {
             ]);
             if status == ItemStatus::Pending {
                 tasks.push(item.task);
+            } else {
+                self.held.extend(item.batch);
             }
         }
         tx.execute_each(Statement("items.history_begin"), &mut lines.into_iter())?;
@@ -156,6 +167,9 @@ impl<'w> NewItems<'w> {
     /// Writes the rest. The topics of the items, each once.
     pub fn finish(mut self, tx: &mut dyn Transaction) -> Result<Vec<String>, RegistryError> {
         self.write(tx)?;
+        for batch in self.held {
+            crate::batches::settle(tx, batch)?;
+        }
         Ok(self.topics.into_iter().collect())
     }
 }

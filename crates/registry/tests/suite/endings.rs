@@ -226,7 +226,7 @@ pub(crate) fn only_a_verdict_on_the_package_ends_an_item_as_invalid(subject: &dy
     let world = World::new(subject);
     let problems = vec![ItemProblem {
         severity: "error".into(),
-        code: "manifest.file_missing".into(),
+        code: "profile.tag_required".into(),
         file: None,
         path: None,
         line: None,

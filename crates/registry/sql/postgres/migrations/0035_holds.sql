@@ -14,9 +14,10 @@ SELECT id, 'collection', institution_id, 'an earlier version', updated_at FROM c
 -- An item that no person held by itself is held by its collection.
 INSERT INTO holds (subject_id, kind, institution_id, placed_by, reason, placed_at)
 SELECT w.id, 'item', w.institution_id,
-    coalesce((SELECT h.actor FROM item_history h WHERE h.item_id = w.id AND h.status = 'held' ORDER BY h.number DESC LIMIT 1),
-        w.requested_by, 'an earlier version'),
-    CASE WHEN w.note LIKE 'held by %' THEN NULL ELSE w.note END, w.updated_at
+    coalesce(w.requested_by,
+        (SELECT h.actor FROM item_history h WHERE h.item_id = w.id AND h.status = 'held' ORDER BY h.number DESC LIMIT 1),
+        'an earlier version'),
+    CASE WHEN w.status <> 'held' OR w.note LIKE 'held by %' THEN NULL ELSE w.note END, w.updated_at
 FROM work_items w
 WHERE (w.status = 'held' AND (w.note LIKE 'held by %'
         OR NOT EXISTS (SELECT 1 FROM collections c WHERE c.id = w.collection_id AND c.held)))
