@@ -73,9 +73,7 @@ pub(super) fn complete(
     staging.borrow_mut().flush()?;
     let Some(mut plan) = Plan::of(context, scan)? else { return Ok(None) };
     plan.check_urls(context)?;
-    if let Err(bytes) = staging.borrow_mut().reserve_for(plan.bytes)? {
-        return Ok(Some(bytes));
-    }
+    staging.borrow().check_fits(plan.bytes)?;
     let mut rows = plan.rows()?;
     let listed = match stage_listed(context, staging, &mut || rows.next_row(), FETCHED)? {
         Listed::Staged(listed) => listed,
