@@ -17,6 +17,7 @@ mod metadata;
 mod naming;
 mod paging;
 mod placement;
+mod planned;
 mod staged;
 mod staged_bag;
 mod stages;

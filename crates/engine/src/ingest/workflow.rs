@@ -2,7 +2,7 @@
 
 use strongroom_registry::items::Item;
 use strongroom_registry::{
-    Action, ItemStatus, RegistryError, Stage as Name, Transaction, VersionState, interim, versions,
+    Action, RegistryError, Stage as Name, Transaction, VersionState, interim, versions,
 };
 
 use super::stages;
@@ -85,8 +85,8 @@ fn restart(tx: &mut dyn Transaction, item: &Item, wanted: Name) -> Result<Name, 
     if has_reached(wanted, COMPARE) && version.is_none() {
         return Ok(RESOLVE);
     }
-    // Nothing is staged without room reserved for it, and the unused part of the space of a failed item is free to others.
-    if wanted == FETCH && (item.status == ItemStatus::Failed || !interim::has_reservation(tx, item.id)?) {
+    // Nothing is staged without room reserved for it, and what a failed item returned of its space may be what others wait for.
+    if wanted == FETCH && (interim::has_returned(tx, item.id)? || !interim::has_reservation(tx, item.id)?) {
         return Ok(PROVISION);
     }
     Ok(wanted)

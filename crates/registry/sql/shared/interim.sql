@@ -19,6 +19,8 @@ DELETE FROM interim_files WHERE item_id = ?1 AND path IN
 DELETE FROM interim_facts WHERE item_id = ?1
 -- name: interim.clear_facts_but
 DELETE FROM interim_facts WHERE item_id = ?1 AND name <> ?2
+-- name: interim.drop_fact
+DELETE FROM interim_facts WHERE item_id = ?1 AND name = ?2
 -- name: interim.has_more_files
 SELECT 1 AS found FROM interim_files WHERE item_id = ?1 LIMIT 1 OFFSET ?2
 -- name: interim.facts

@@ -15,6 +15,8 @@ use crate::{ItemId, ItemStatus, RegistryError, Scope, Stage, WaitKey};
 
 /// The fact that has how many bytes an item needs at least that gave its space back because there was no room for more.
 const NEEDED: &str = "needed_space";
+/// The fact that an item failed and returned what it did not use of its space.
+const RETURNED: &str = "returned_space";
 /// The fact that has how many bytes of downloads are kept on their way for an item.
 const KEPT: &str = "kept_bytes";
 
@@ -133,6 +135,9 @@ pub fn provision(tx: &mut dyn Transaction, claim: &Claim, demand: &Demand) -> Re
         return Ok(Provision::NoRoom { needed, free, behind, most: most(tx, item, !is_in_quota)? });
     }
     put_reservation(tx, item, demand.bytes)?;
+    if space.has_rows {
+        tx.execute(Statement("interim.drop_fact"), &[item.into(), RETURNED.into()])?;
+    }
     let was_first = space.waits && end_wait(tx, item)? && space.others_wait;
     Ok(Provision::Reserved { was_first })
 }
@@ -172,14 +177,23 @@ pub(crate) fn end_wait(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, R
     Ok(tx.query_one(Statement("space.waits_before"), &[since.into()])?.is_none())
 }
 
-/// An item that failed keeps space for what it has in staging and of downloads, and no more, since it may never be requeued. Whether that
-/// changed what it has.
+/// An item that failed keeps space for what it has in staging and of downloads, and no more, since it may never be requeued. Whether some
+/// was freed.
 pub(crate) fn keep_staged(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, RegistryError> {
     let kept = kept(tx, item)?;
     let row = tx.query_one(Statement("space.staged"), &[item.into()])?;
     let staged = row.map(|row| row.count("bytes")).transpose()?.unwrap_or_default();
-    let values = [item.into(), staged.saturating_add(kept).into()];
-    Ok(tx.execute(Statement("space.keep_staged"), &values)? == 1)
+    let (had, keeps) = (reserved(tx, item)?, staged.saturating_add(kept));
+    if tx.execute(Statement("space.keep_staged"), &[item.into(), keeps.into()])? == 0 || keeps > had {
+        return Ok(false);
+    }
+    interim::put_facts(tx, item, &[(RETURNED.to_owned(), "true".to_owned())])?;
+    Ok(true)
+}
+
+/// Whether an item has returned space when it failed: it has to ask for it again before it goes on.
+pub fn has_returned(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, RegistryError> {
+    Ok(interim::fact(tx, item, RETURNED)?.is_some())
 }
 
 /// Bytes of downloads that are kept on their way for an item, as far as that was noted.
