@@ -5,6 +5,8 @@ use std::time::Duration;
 use strongroom_download::Policy;
 use strongroom_engine::ingest::{self, DepositKind, DepositRequest};
 use strongroom_engine::runtime::Shutdown;
+use strongroom_engine::status;
+use strongroom_engine::survey::Survey;
 use strongroom_queue::tasks;
 use strongroom_registry::items::{Item, Request};
 use strongroom_registry::{ItemId, ItemStatus, RegistryError, Scope, Stage, WaitReason, interim, tenants};
@@ -316,7 +318,9 @@ fn what_a_deposit_that_failed_long_ago_keeps_is_removed(engine: Engine) {
     // What is staged of it and what is kept of the download count.
     let has = reserved(&world, failed.id);
     assert!(has >= (16 << 20) + 400 * KB as u64, "{has}");
-    let status = world.home.status();
+    let survey = Survey::of(world.home.path(), &world.home.settings, Some(&world.home.registry)).expect("looks");
+    let status = status::collect(world.home.path(), &world.home.settings, &world.home.registry, &survey);
+    let status = status.expect("collects");
     assert!(status.staging.kept_bytes >= 16 << 20, "{:?}", status.staging);
     assert_eq!((status.staging.kept_items, status.staging.bytes.get("failed")), (1, Some(&has)));
 
