@@ -24,7 +24,9 @@ fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     let removed = removed + sweep_downloads(home)?;
     let reclaimed = match reclaimed {
         0 => String::new(),
-        items => format!(", the space of {} that failed long ago given back", counted(items, "work item", "work items")),
+        items => {
+            format!(", the space of {} that failed long ago given back", counted(items, "work item", "work items"))
+        }
     };
     Ok(format!("{removed} leftovers removed from staging{reclaimed}"))
 }

@@ -322,13 +322,7 @@ impl<'a, 'c> Staging<'a, 'c> {
     }
 
     /// Stages a file by itself. The deposit has so many bytes before.
-    fn put_alone(
-        &self,
-        entry: &BagFile,
-        name: &str,
-        bytes: impl Read,
-        before: u64,
-    ) -> Result<StagedFile, StageError> {
+    fn put_alone(&self, entry: &BagFile, name: &str, bytes: impl Read, before: u64) -> Result<StagedFile, StageError> {
         let key = Key::new(format!("{}/file-{name}", self.prefix))?;
         let bytes = Growing::new(bytes, &self.account, before);
         let mut passing = Observed {

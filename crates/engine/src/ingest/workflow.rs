@@ -1,9 +1,7 @@
 //! The workflow of a deposit: its stages in their order, and where a deposit begins again.
 
 use strongroom_registry::items::Item;
-use strongroom_registry::{
-    Action, RegistryError, Stage as Name, Transaction, VersionState, interim, versions,
-};
+use strongroom_registry::{Action, RegistryError, Stage as Name, Transaction, VersionState, interim, versions};
 
 use super::stages;
 use super::sweep;

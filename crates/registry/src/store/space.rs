@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use strongroom_database::{Statement, Time, Transaction};
+use strongroom_database::{Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
 use super::interim::{self, StagingPlace, place_row};
@@ -233,8 +233,8 @@ pub struct SpaceOfStatus {
 /// What there is in staging, by the status of the items that have it.
 pub fn by_status(tx: &mut dyn Transaction) -> Result<Vec<SpaceOfStatus>, RegistryError> {
     let rows = tx.query(Statement("space.sums"), &[])?;
-    let of_row = |row: &strongroom_database::Row| {
-        Ok(SpaceOfStatus {
+    let of_row = |row: &Row| {
+        Ok::<_, RegistryError>(SpaceOfStatus {
             status: row.text("status")?.parse()?,
             items: row.count("items")?,
             bytes: row.count("bytes")?,
@@ -276,7 +276,7 @@ pub fn reclaim_failed(
 fn most(tx: &mut dyn Transaction, item: ItemId, of_institution: bool) -> Result<Option<SpaceHolder>, RegistryError> {
     let row = tx.query_one(Statement("space.most"), &[item.into(), of_institution.into()])?;
     row.map(|row| {
-        Ok(SpaceHolder {
+        Ok::<_, RegistryError>(SpaceHolder {
             item: ItemId(row.uuid("item_id")?),
             bytes: row.count("bytes")?,
             status: row.text("status")?.parse()?,

@@ -8,11 +8,11 @@ use std::io::{self, Seek, SeekFrom};
 use strongroom_bagit::{BagError, BagFile, Scan, Serialization, open_regular};
 use strongroom_checkm::ManifestProfile;
 use strongroom_digest::{Algorithm, Digest, hash_reader};
-use strongroom_registry::{Digests, WaitKey};
 use strongroom_registry::counted;
 use strongroom_registry::interim;
 use strongroom_registry::items::ItemProblem;
 use strongroom_registry::work;
+use strongroom_registry::{Digests, WaitKey};
 
 use super::fetch_list;
 use super::listed::{Listed, stage_listed};

@@ -126,7 +126,8 @@ fn an_archive_or_a_list_of_another_length_or_without_an_end_fails_the_item() {
     let world = World::new();
     world.serve(files);
     let list = world.manifest_of(files).into_bytes();
-    let batch = manifest(SINGLE_FILES, &[format!("{} | | | | | a.txt | | | | A |", world.web.url("/a.txt"))]).into_bytes();
+    let batch =
+        manifest(SINGLE_FILES, &[format!("{} | | | | | a.txt | | | | A |", world.web.url("/a.txt"))]).into_bytes();
     for (name, bytes) in [("pack.tar.gz", gzip(&tar(files))), ("list.checkm", list), ("batch.checkm", batch)] {
         let path = format!("/{name}");
         for behaviour in [Behaviour::WrongLength(bytes.len() as u64 - 10), Behaviour::Endless] {
