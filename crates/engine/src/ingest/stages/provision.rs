@@ -1,5 +1,5 @@
-//! provision: staging space is reserved before a byte is read, for what lies here all of it, otherwise a part. No deposit waits while it has space. Small deposits pass large ones
-//! that have to wait, until one has waited for long.
+//! provision: staging space is reserved before a byte is read, for what lies here all of it, otherwise a part. No deposit waits while
+//! it has space. Small deposits pass large ones that have to wait, until one has waited for long.
 
 use strongroom_registry::counted;
 use strongroom_registry::interim::{self, Demand, Provision, SpaceHolder};
@@ -9,8 +9,10 @@ use strongroom_registry::{ItemId, Scope, WaitKey, WaitReason};
 
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::intake::{PackageSource, package_source};
+use crate::ingest::kept_downloads;
 use crate::ingest::kind::DepositKind;
 use crate::ingest::sweep;
+use crate::ingest::workflow::restage;
 use crate::workflow::{Outcome, StageContext, StageError};
 
 /// How long a deposit sleeps that finds no room, unless one that ends wakes it, in microseconds.
@@ -34,8 +36,6 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         sweep::clear_staging(context.home, context.item.id, &context.authority())?;
         provided = provision()?;
     }
-    let until = context.now()?.plus(WAIT_FOR_ROOM);
-    let reason = WaitReason::StagingSpace;
     match provided {
         Provision::Reserved { was_first } => {
             if was_first {
@@ -46,15 +46,30 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         }
         Provision::NoRoom { needed, free, behind, most } => {
             check_quota(context, size)?;
+            return_space(context)?;
             let is_size_known = demand.bytes > 0;
-            let note = waits_for(is_size_known, needed, free) + &whose(behind, most);
-            Err(StageError::Waits { until, reason, note })
+            Err(waits(context, waits_for(is_size_known, needed, free) + &whose(behind, most))?)
         }
-        Provision::Uncleared => {
-            let note = "waits until what it had in staging is removed".to_owned();
-            Err(StageError::Waits { until, reason, note })
-        }
+        Provision::Uncleared => Err(waits(context, "waits until what it had in staging is removed".to_owned())?),
     }
+}
+
+fn waits(context: &StageContext<'_>, note: String) -> Result<StageError, StageError> {
+    let until = context.now()?.plus(WAIT_FOR_ROOM);
+    Ok(StageError::Waits { until, reason: WaitReason::StagingSpace, note })
+}
+
+/// Gives back what a deposit has that failed before, and that has to wait now: two of them could wait for each other.
+fn return_space(context: &StageContext<'_>) -> Result<(), StageError> {
+    let item = context.item.id;
+    if !context.registry().read(|tx| interim::has_reservation(tx, item))? {
+        return Ok(());
+    }
+    restage(context)?;
+    kept_downloads::forget(context.home, item)?;
+    let topics = context.write(move |tx, _| work::wake_all(tx, &WaitKey::staging(), Some(item.0)))?;
+    context.registry().wakeups().notify(topics.iter().map(String::as_str));
+    Ok(())
 }
 
 /// What a deposit asks for. Of what is known to be nothing, nothing can be reserved: a deposit of unknown size begins while there is
