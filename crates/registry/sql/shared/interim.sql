@@ -55,13 +55,17 @@ SELECT CAST(coalesce(sum(size), 0) AS BIGINT) AS bytes FROM interim_files WHERE 
 SELECT bytes FROM reservations WHERE item_id = ?1
 -- The item that has most of staging beside one, of every institution or only of the one of that item.
 -- name: space.most
-SELECT r.item_id, r.bytes, w.status, w.stage FROM reservations r JOIN work_items w ON w.id = r.item_id
-WHERE r.item_id <> ?1 AND (NOT ?2 OR w.institution_id = (SELECT own.institution_id FROM work_items own WHERE own.id = ?1))
+SELECT r.item_id, r.bytes, (SELECT w.status FROM work_items w WHERE w.id = r.item_id) AS status,
+    (SELECT w.stage FROM work_items w WHERE w.id = r.item_id) AS stage
+FROM reservations r
+WHERE r.item_id <> ?1 AND (NOT ?2 OR (SELECT w.institution_id FROM work_items w WHERE w.id = r.item_id)
+    = (SELECT own.institution_id FROM work_items own WHERE own.id = ?1))
 ORDER BY r.bytes DESC, r.item_id LIMIT 1
--- What there is in staging, of open items and of those that wait for a person.
+-- What there is in staging, by the status of the items that have it.
 -- name: space.sums
-SELECT w.status, count(*) AS items, CAST(sum(r.bytes) AS BIGINT) AS bytes
-FROM reservations r JOIN work_items w ON w.id = r.item_id GROUP BY w.status
+SELECT has.status, count(*) AS items, CAST(sum(has.bytes) AS BIGINT) AS bytes
+FROM (SELECT (SELECT w.status FROM work_items w WHERE w.id = r.item_id) AS status, r.bytes FROM reservations r) has
+GROUP BY has.status
 -- Items that failed before a time and still have space.
 -- name: space.failed_before
 SELECT r.item_id FROM reservations r JOIN work_items w ON w.id = r.item_id
