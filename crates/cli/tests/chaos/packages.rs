@@ -231,9 +231,10 @@ impl Package {
         self.form != Form::File && self.fault.is_some_and(WebFault::sends_other_bytes)
     }
 
-    /// Whether its own URL can never be had.
+    /// Whether its own URL can never be had. The list of the files of one object may become its item before it is read to its end.
     pub(crate) fn is_list_lost(&self) -> bool {
-        self.fault.is_some_and(WebFault::is_permanent)
+        let is_read_later = !self.is_batch() && self.is_distorted();
+        self.fault.is_some_and(WebFault::is_permanent) && !is_read_later
     }
 
     pub(crate) fn mode(&self) -> Mode {

@@ -75,6 +75,8 @@ pub(crate) struct Begun {
     place: Option<StagingPlace>,
     /// Bytes that are reserved for it.
     reserved: u64,
+    /// Bytes of downloads that were kept for it when an earlier attempt ended.
+    pub(crate) kept: u64,
 }
 
 impl Begun {
@@ -86,6 +88,7 @@ impl Begun {
                 totals: interim::totals(tx, item)?,
                 place: interim::staging_place(tx, item)?,
                 reserved: interim::reserved(tx, item)?,
+                kept: interim::kept(tx, item)?,
             })
         })?;
         Ok(begun)

