@@ -9,12 +9,13 @@ use strongroom_queue::{TopicCounts, tasks};
 use strongroom_registry::items::{self, Item, ItemFilter};
 use strongroom_registry::{
     FindingKind, Health, HoldKind, ItemId, ItemStatus, Registry, RegistryError, Scope, Stage, Time, Transaction,
-    UploadState, backfill, fixity, health, holds, objects::Object, outbox,
+    UploadState, backfill, fixity, health, holds, interim, objects::Object, outbox,
 };
 
 use crate::app::views::HoldView;
 use crate::background::TaskStatus;
 use crate::findings::NamedFinding;
+use crate::ingest::kept_in;
 use crate::settings::Settings;
 use crate::survey::{Condition, Survey};
 use crate::{EngineError, background, findings};
@@ -53,6 +54,8 @@ pub struct Status {
     pub outbox: OutboxStatus,
     /// Background tasks that have run.
     pub background: Vec<Background>,
+    /// The space of open deposits.
+    pub staging: StagingStatus,
     /// Rows of the tables that grow with use.
     pub tables: BTreeMap<&'static str, u64>,
 }
@@ -151,6 +154,32 @@ pub struct FixityStatus {
     pub due_now: bool,
     /// Findings that are open, by kind, what stores lack of their placements included.
     pub problems: BTreeMap<&'static str, u64>,
+}
+
+/// The space of open deposits.
+#[derive(Debug, Clone, Serialize)]
+pub struct StagingStatus {
+    /// Work items that have space in staging, by state.
+    pub items: BTreeMap<&'static str, u64>,
+    /// Bytes that are reserved for them, by state. Those of held and failed items become free when a person acts on them.
+    pub bytes: BTreeMap<&'static str, u64>,
+    /// Bytes of downloads that are kept on their way in this data directory.
+    pub kept_bytes: u64,
+    /// Work items whose downloads they are.
+    pub kept_items: u64,
+}
+
+impl StagingStatus {
+    fn of(directory: &Path, registry: &Registry) -> Result<Self, RegistryError> {
+        let found = registry.read(interim::by_status)?;
+        let kept = kept_in(directory);
+        Ok(Self {
+            items: found.iter().map(|one| (one.status.as_str(), one.items)).collect(),
+            bytes: found.iter().map(|one| (one.status.as_str(), one.bytes)).collect(),
+            kept_bytes: kept.bytes,
+            kept_items: kept.items,
+        })
+    }
 }
 
 /// Notices of removals.
@@ -263,6 +292,7 @@ pub fn collect(
         notices: registry.read(notices)?,
         outbox: registry.read(outbox_status)?,
         background: tasks.into_iter().filter(TaskStatus::has_run).map(Background::from).collect(),
+        staging: StagingStatus::of(directory, registry)?,
         tables: registry.read(strongroom_registry::retention::sizes)?.into_iter().collect(),
     })
 }
@@ -392,7 +422,7 @@ fn outbox_status(tx: &mut dyn Transaction) -> Result<OutboxStatus, RegistryError
 }
 
 /// Free bytes and all bytes of the file system of a folder.
-fn space(folder: &Path) -> Option<(u64, u64)> {
+pub(crate) fn space(folder: &Path) -> Option<(u64, u64)> {
     let found = rustix::fs::statvfs(folder).ok()?;
     Some((found.f_bavail.saturating_mul(found.f_frsize), found.f_blocks.saturating_mul(found.f_frsize)))
 }

@@ -120,11 +120,13 @@ sections! {
     }
     STAGING Staging "staging" Plain "The space for open deposits." {
         capacity: u64 = Is("\"0\""), Kind::Size,
-            "how much may be in staging at the same time; a deposit waits until it fits; 0: no limit";
+            "how much may be in staging at the same time; a deposit waits until it fits; 0: the size of its file system";
         first_after: Duration = Is("\"1h\""), Kind::Duration,
             "small deposits that fit pass one that does not; when it has waited for so long, none passes it any more until it has its space";
         free_for_unknown: u64 = Is("20"), Kind::Count(0),
-            "how much of the capacity, in percent, must be free before a deposit of unknown size begins";
+            "how much of the capacity, in percent, must be free before a deposit begins whose size is not known, or only by what a server or a manifest says";
+        failed_retention: Duration = Is("\"30d\""), Kind::Duration,
+            "how long a deposit that failed and can be requeued keeps what it has in staging and of downloads";
     }
     RECEIVING Receiving "receiving" Plain "Scans of the stores in which depositors put bags." {
         scan_interval: Duration = Is("\"30s\""), Kind::Duration, "time between two scans of the stores";

@@ -283,7 +283,7 @@ fn decide<'a>(
 }
 
 /// What an item's coming to rest brings with it: its object leases go; where it was the first that waits for space in staging, or
-/// failed and frees some, the others that wait are woken; where it ended, a newer deposit of the same object is woken and, when
+/// failed and frees some, or is held with what it has, the others that wait are woken; where it ended, a newer deposit of the same object is woken and, when
 /// `sweep`, what it was preparing is marked as discarded, and the task is enqueued that clears what it left behind; its batch is
 /// derived anew. Nothing for a status that is no rest. The topics that have new work.
 pub(crate) fn on_item_inactive(
@@ -316,7 +316,13 @@ pub(crate) fn on_item_inactive(
             topics.push(SWEEP_TOPIC.to_owned());
         }
     }
-    if status == ItemStatus::Failed && space::keep_staged(tx, item.id)? {
+    // What it does not use of its space is free to others; what it keeps, keeps none waiting behind the one that is first.
+    let frees_space = match status {
+        ItemStatus::Failed => space::keep_staged(tx, item.id)?,
+        ItemStatus::Held => interim::has_reservation(tx, item.id)?,
+        _ => false,
+    };
+    if frees_space {
         topics.extend(wake_all(tx, &WaitKey::staging(), Some(item.id.0))?);
     }
     if let Some(batch) = item.batch {

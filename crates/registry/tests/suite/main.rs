@@ -231,6 +231,9 @@ macro_rules! conformance_suite {
                 an_item_that_a_person_stops_or_sends_back_keeps_none_waiting_and_wakes_those_behind_it
                 an_item_that_is_released_waits_anew
                 a_wait_that_began_by_a_clock_that_was_ahead_is_counted_from_its_next_attempt
+                what_stopped_items_have_keeps_none_waiting_behind_one_that_needs_it
+                an_item_that_waits_says_which_other_has_most
+                an_item_that_gave_its_space_back_begins_with_what_it_needs_at_least
             }
             states {
                 a_version_is_swept_once_and_not_before_its_rows_are_gone

@@ -471,6 +471,8 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("sizes.work_items", "a count that a person asks for"),
     ("space.first_before", "as few as items are staged at once"),
     ("space.look", "as few as items are staged at once, and whether any waits"),
+    ("space.most", "as few as items are staged at once"),
+    ("space.sums", "as few as items are staged at once"),
     ("stores.list", "as few as the settings name"),
 ];
 

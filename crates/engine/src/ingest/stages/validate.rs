@@ -50,7 +50,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let warnings: Vec<ItemProblem> = fact(&facts, WARNINGS)?.unwrap_or_default();
     let given = DepositOptions::of(item)?;
     if given.kind() != DepositKind::Bag {
-        return package::validate(context, &scan, &given);
+        return package::validate(context, &scan, &given, first);
     }
     let evidence = StagedBag::whole(context, first);
     let profiles = Arc::new(RecordedProfiles::of(context.registry()));
