@@ -56,7 +56,8 @@ SELECT bytes FROM reservations WHERE item_id = ?1
 -- The item that has most of staging beside one, of every institution or only of the one of that item.
 -- name: space.most
 SELECT r.item_id, r.bytes, (SELECT w.status FROM work_items w WHERE w.id = r.item_id) AS status,
-    (SELECT w.stage FROM work_items w WHERE w.id = r.item_id) AS stage
+    (SELECT w.stage FROM work_items w WHERE w.id = r.item_id) AS stage,
+    (SELECT w.institution_id FROM work_items w WHERE w.id = r.item_id) AS institution_id
 FROM reservations r
 WHERE r.item_id <> ?1 AND (NOT ?2 OR (SELECT w.institution_id FROM work_items w WHERE w.id = r.item_id)
     = (SELECT own.institution_id FROM work_items own WHERE own.id = ?1))

@@ -11,7 +11,7 @@ use crate::items::{self, NewLine};
 use crate::objects::optional_count;
 use crate::versions::ROWS_AT_ONCE;
 use crate::work::{self, Claim};
-use crate::{ItemId, ItemStatus, RegistryError, Scope, Stage, WaitKey};
+use crate::{InstitutionId, ItemId, ItemStatus, RegistryError, Scope, Stage, WaitKey};
 
 /// The fact that has how many bytes an item needs at least that gave its space back because there was no room for more.
 const NEEDED: &str = "needed_space";
@@ -51,6 +51,8 @@ impl Demand {
 pub struct SpaceHolder {
     /// Which one.
     pub item: ItemId,
+    /// Whose it is.
+    pub institution: InstitutionId,
     /// How many bytes are reserved for it.
     pub bytes: u64,
     /// Where it is.
@@ -278,6 +280,7 @@ fn most(tx: &mut dyn Transaction, item: ItemId, of_institution: bool) -> Result<
     row.map(|row| {
         Ok::<_, RegistryError>(SpaceHolder {
             item: ItemId(row.uuid("item_id")?),
+            institution: InstitutionId(row.uuid("institution_id")?),
             bytes: row.count("bytes")?,
             status: row.text("status")?.parse()?,
             stage: row.text("stage")?.parse()?,

@@ -48,7 +48,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
             check_quota(context, size)?;
             return_space(context)?;
             let is_size_known = demand.bytes > 0;
-            Err(waits(context, waits_for(is_size_known, needed, free) + &whose(behind, most))?)
+            Err(waits(context, waits_for(is_size_known, needed, free) + &whose(context, behind, most))?)
         }
         Provision::Uncleared => Err(waits(context, "waits until what it had in staging is removed".to_owned())?),
     }
@@ -125,10 +125,13 @@ fn waits_for(is_size_known: bool, needed: u64, free: u64) -> String {
 }
 
 /// Which other deposits have the space.
-fn whose(behind: Option<ItemId>, most: Option<SpaceHolder>) -> String {
+fn whose(context: &StageContext<'_>, behind: Option<ItemId>, most: Option<SpaceHolder>) -> String {
     if let Some(first) = behind {
         return format!(", behind work item {first}, which has waited for longer than staging.first_after");
     }
-    let Some(SpaceHolder { item, bytes, status, stage }) = most else { return String::new() };
+    let Some(SpaceHolder { item, institution, bytes, status, stage }) = most else { return String::new() };
+    if institution != context.item.institution {
+        return "; a work item of another institution has most".to_owned();
+    }
     format!("; work item {item} ({status} at {stage}) has most: {}", counted(bytes, "byte", "bytes"))
 }
