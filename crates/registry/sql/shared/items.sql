@@ -22,7 +22,6 @@ work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collection
         AND (w.options NOT LIKE '%"is_own_object":true%' OR x.object_id = w.object_id)
         AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
             WHERE m.item_id = w.id AND p.item_id = x.id)))
--- What an item that failed is, and by what.
 -- list: failures.columns
 w.id, w.institution_id, w.stage, w.source, w.note,
     (SELECT p.code FROM item_problems p WHERE p.item_id = w.id AND p.severity = 'error' ORDER BY p.number LIMIT 1) AS code
