@@ -37,7 +37,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("batches report", &["strongroom batches report 01a206d3-9f8e-746b-8e5d-6ed979e0815a --update"]),
     ("batches requeue", &["strongroom batches requeue 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("batches release", &["strongroom batches release 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
-    ("batches hold", &["strongroom batches hold 01a206d3-9f8e-746b-8e5d-6ed979e0815a --reason 'wrong rights'"]),
+    ("batches hold", &["strongroom batches hold 01a206d3-9f8e-746b-8e5d-6ed979e0815a --reason rights"]),
     ("batches cancel", &["strongroom batches cancel 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("batches delete", &["strongroom batches delete 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     (
@@ -144,10 +144,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "strongroom collection set theses --institution example.edu --accept bag --max-size '500 GiB' --priority 20",
         ],
     ),
-    (
-        "collection hold",
-        &["strongroom collection hold theses --institution example.edu --reason 'rights are being cleared'"],
-    ),
+    ("collection hold", &["strongroom collection hold theses --institution example.edu --reason rights"]),
     ("collection release", &["strongroom collection release theses --institution example.edu"]),
     ("collection remove", &["strongroom collection remove theses --institution example.edu"]),
     ("profile list", &["strongroom profile list"]),

@@ -403,6 +403,7 @@ pages! {
     performance: "docs/performance.md",
     permissions: "docs/permissions.md",
     profiles: "docs/profiles.md",
+    batches: "docs/batches.md",
     queue: "docs/queue.md",
     readme: "README.md",
     rebuild: "docs/rebuild.md",

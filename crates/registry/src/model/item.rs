@@ -77,6 +77,7 @@ impl NewItem {
 
 /// A work item as it stands.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "what is read of a row, each independent of the others")]
 pub struct Item {
     /// Its identifier.
     pub id: ItemId,

@@ -4,7 +4,9 @@ use strongroom_database::{Statement, Transaction};
 use strongroom_queue::tasks;
 
 use super::holds::{self, On};
-use super::items::{Asker, Item, Move, NewLine, Request, add_history, apply, enqueue, find, problems};
+use super::items::{
+    Asker, Item, ItemProblem, Move, NewLine, Request, add_history, apply, enqueue, find, problems,
+};
 use crate::{ItemId, ItemStatus, RegistryError, Scope, Stage, Subject, Workflows, workflow};
 
 /// Problems of a package that are inspected.
@@ -16,7 +18,7 @@ pub fn is_permanent(tx: &mut dyn Transaction, item: &Item) -> Result<Option<Stri
         return Ok(None);
     }
     let found = problems(tx, Scope::System, item.id, PROBLEMS)?;
-    Ok(found.into_iter().find(|problem| problem.is_permanent()).map(|problem| problem.code))
+    Ok(found.into_iter().find(ItemProblem::is_permanent).map(|problem| problem.code))
 }
 
 /// Carries out a person's request. An item that a worker holds right now is asked to stop; it is met when the stage ends,

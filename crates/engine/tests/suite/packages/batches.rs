@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use strongroom_engine::background::{self, TASKS};
 use strongroom_engine::ingest::{DepositRequest, PackageSource};
+use strongroom_engine::runtime::Shutdown;
 use strongroom_queue::tasks;
 use strongroom_registry::items::{self, Item, ItemFilter, Request};
 use strongroom_registry::tenants::{self, CollectionRules};
@@ -368,4 +370,27 @@ mod killed {
         assert_eq!(failed.status, ItemStatus::Failed, "{:?}", failed.note);
         check_rows(&world, batch, 500);
     }
+}
+
+/// As where a process was killed behind the transaction that places or lifts the hold.
+#[test]
+fn what_a_kill_left_between_a_hold_and_its_items_is_settled_by_the_background_task() {
+    let world = World::new();
+    pause(&world, "ingest.receive", true);
+    let batch = world.submit(&world.request(world.write("a.txt", "alpha"))).expect("is submitted").batch;
+    let on = holds::On::Batch(batch);
+    let institution = world.items(batch)[0].institution;
+    let settle = || {
+        let task = TASKS.iter().find(|task| task.name == "holds").expect("the task");
+        background::run_now(&world.home, task, &Shutdown::new()).expect("runs");
+        world.items(batch)[0].status
+    };
+    let registry = &world.home.registry;
+    registry.write(move |tx| holds::place(tx, on, institution, "ann".into())).expect("is placed");
+    assert_eq!(world.items(batch)[0].status, ItemStatus::Pending);
+    assert_eq!(settle(), ItemStatus::Held);
+    registry.write(move |tx| holds::lift(tx, on)).expect("is lifted");
+    assert_eq!(settle(), ItemStatus::Pending);
+    pause(&world, "ingest.receive", false);
+    assert!(world.work(batch).iter().all(|item| item.status == ItemStatus::Succeeded));
 }

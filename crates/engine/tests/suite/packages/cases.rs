@@ -325,7 +325,7 @@ fn a_collection_locked_and_unlocked(engine: Engine) {
     assert_eq!(state_of(&world, batch), BatchState::Held);
     // An item has no hold of its own, so that nobody lets it go on by itself.
     let refused = app::items::steer(&call(&world), &[items[0].id], Ask::Release, None).expect_err("is refused");
-    assert!(refused.to_string().contains("example.edu/photos"), "{refused}");
+    assert!(refused.to_string().contains(&format!("{INSTITUTION}/photos")), "{refused}");
     app::collections::release(&call(&world), INSTITUTION, "photos").expect("releases");
     assert_eq!(state_of(&world, batch), BatchState::Pending);
     world.work(batch);
