@@ -34,7 +34,15 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("receiving forget", &["strongroom receiving forget 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("batches list", &["strongroom batches list --institution example.edu"]),
     ("batches show", &["strongroom batches show 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
-    ("batches report", &["strongroom batches report 01a206d3-9f8e-746b-8e5d-6ed979e0815a --update"]),
+    (
+        "batches report",
+        &[
+            "strongroom batches report 01a206d3-9f8e-746b-8e5d-6ed979e0815a",
+            "strongroom batches report 01a206d3-9f8e-746b-8e5d-6ed979e0815a --format html > report.html",
+            "strongroom batches report 01a206d3-9f8e-746b-8e5d-6ed979e0815a --update",
+        ],
+    ),
+    ("batches reports", &["strongroom batches reports 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("batches requeue", &["strongroom batches requeue 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("batches release", &["strongroom batches release 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("batches hold", &["strongroom batches hold 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
@@ -131,7 +139,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("collection list", &["strongroom collection list --institution example.edu"]),
     ("collection show", &["strongroom collection show default --institution example.edu"]),
     ("collection add", &["strongroom collection add maps --institution example.edu --profile aptrust-2.3"]),
-    ("collection set", &["strongroom collection set theses --institution example.edu --held true"]),
+    (
+        "collection set",
+        &[
+            "strongroom collection set theses --institution example.edu --held true",
+            "strongroom collection set theses --institution example.edu --notify-to ann@example.edu --suppress queued",
+        ],
+    ),
     ("collection remove", &["strongroom collection remove theses --institution example.edu"]),
     ("profile list", &["strongroom profile list"]),
     ("profile show", &["strongroom profile show aptrust-2.3 --document > aptrust-2.3.json"]),

@@ -2,9 +2,9 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use strongroom_engine::app::collections;
-use strongroom_engine::app::views::{CollectionView, PublicAccess};
+use strongroom_engine::app::views::{CollectionView, MailKind, PublicAccess};
 
-use super::values::time;
+use super::values::{time, word};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::ListOptions;
@@ -84,6 +84,15 @@ pub(crate) struct Rules {
     /// The date from which on the public may see it, such as 2030-01-31; "" for at once
     #[arg(long, value_name = "DATE")]
     embargo: Option<String>,
+    /// An address that mails about its batches go to, given once for each; "" alone for none
+    #[arg(long, value_name = "EMAIL")]
+    notify_to: Vec<String>,
+    /// A kind of mails that are not sent: queued, done, failed or update, or all; given once for each; "" alone to send every kind
+    #[arg(long, value_name = "KIND")]
+    suppress: Vec<String>,
+    /// The URL that events of its batches and their items are posted to; "" for none
+    #[arg(long, value_name = "URL")]
+    callback_url: Option<String>,
 }
 
 /// What the public may see.
@@ -109,15 +118,38 @@ impl From<Public> for PublicAccess {
 
 impl Rules {
     fn read(self) -> Result<collections::Rules, Failure> {
-        let Self { name, profile, profile_version, placement, held, public, embargo } = self;
+        let Self { name, profile, profile_version, placement, held, public, embargo, notify_to, suppress, callback_url } = self;
         let embargo_until = match embargo.as_deref() {
             None => None,
             Some("") => Some(None),
             Some(date) => Some(Some(time(date)?)),
         };
         let public = public.map(PublicAccess::from);
-        Ok(collections::Rules { name, profile, profile_version, placement, held, public, embargo_until })
+        let suppress = if suppress.is_empty() { None } else { Some(kinds_of_mails(&suppress)?) };
+        Ok(collections::Rules {
+            name,
+            profile,
+            profile_version,
+            placement,
+            held,
+            public,
+            embargo_until,
+            notify_to: Some(notify_to).filter(|addresses| !addresses.is_empty()),
+            suppress,
+            callback_url,
+        })
     }
+}
+
+fn kinds_of_mails(words: &[String]) -> Result<Vec<MailKind>, Failure> {
+    let mut kinds = Vec::new();
+    for text in words.iter().filter(|text| !text.is_empty()) {
+        match text.as_str() {
+            "all" => kinds.extend(MailKind::ALL),
+            text => kinds.push(word(text, "kind of mails", MailKind::ALL)?),
+        }
+    }
+    Ok(kinds)
 }
 
 pub(crate) fn run(command: Collection, context: &Context) -> Outcome {

@@ -1,9 +1,10 @@
 //! Collections: objects under one set of rules.
 
 use strongroom_bagit::Profile;
+use strongroom_registry::notifications::{self, Notifications};
 use strongroom_registry::tenants::{self, Collection, CollectionRules};
 use strongroom_registry::{
-    CollectionId, InstitutionId, PublicAccess, RegistryError, Scope, Time, Transaction, profiles,
+    CollectionId, InstitutionId, MailKind, PublicAccess, RegistryError, Scope, Time, Transaction, profiles,
 };
 
 use super::authorization::{
@@ -13,7 +14,11 @@ use super::views::CollectionView;
 use super::{Authorized, OpContext};
 use crate::EngineError;
 use crate::journal::Target;
+use crate::notifications::{callback_client, mailbox};
 use crate::settings::nearest;
+
+/// The addresses that a collection has at most.
+const MOST_ADDRESSES: usize = 100;
 
 /// What is to be changed of a collection's rules; what is absent stays, an empty text takes a rule away.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +37,12 @@ pub struct Rules {
     pub public: Option<PublicAccess>,
     /// From when on; `Some(None)` ends an embargo.
     pub embargo_until: Option<Option<Time>>,
+    /// The addresses that mails about its batches go to; an empty text alone takes all away.
+    pub notify_to: Option<Vec<String>>,
+    /// The kinds of mails that are not sent.
+    pub suppress: Option<Vec<MailKind>>,
+    /// The URL that events of its batches are posted to.
+    pub callback_url: Option<String>,
 }
 
 /// Collections of an institution, or all, in order of institution and name; those that were removed only where they are asked for.
@@ -43,13 +54,13 @@ pub fn list(
     let authorized = context.authorize(&COLLECTIONS_LIST)?;
     let scope = authorized.scope_of(institution)?;
     let found = authorized.read(|tx| tenants::collections(tx, scope, removed_too))?;
-    Ok(found.iter().map(CollectionView::from).collect())
+    Ok(authorized.read(|tx| found.iter().map(|collection| CollectionView::read(tx, collection)).collect())?)
 }
 
 /// A collection of an institution.
 pub fn show(context: &OpContext, institution: &str, collection: &str) -> Result<CollectionView, EngineError> {
-    let (_, found) = existing(context, &COLLECTIONS_SHOW, institution, collection)?;
-    Ok(CollectionView::from(&found))
+    let (authorized, found) = existing(context, &COLLECTIONS_SHOW, institution, collection)?;
+    Ok(authorized.read(|tx| CollectionView::read(tx, &found))?)
 }
 
 /// Adds a collection to an institution.
@@ -68,11 +79,14 @@ pub fn add(
             .next("give up to 100 letters, digits, dots, - and _"));
     }
     let blank = CollectionRules { name: collection.to_owned(), ..CollectionRules::default() };
+    let change = NotificationChange::of(&rules, &authorized)?;
     let rules = checked(rules, blank, &authorized)?;
     let (scope, identifier) = (authorized.scope(), collection.to_owned());
     Ok(authorized.write(move |tx| {
         require_profile(tx, &rules)?;
-        tenants::add_collection(tx, CollectionId::new(), institution.id, &identifier, &rules)?;
+        let id = CollectionId::new();
+        tenants::add_collection(tx, id, institution.id, &identifier, &rules)?;
+        change.apply(tx, id)?;
         told(tx, scope, institution.id, &identifier)
     })?)
 }
@@ -85,11 +99,13 @@ pub fn set(
     rules: Rules,
 ) -> Result<CollectionView, EngineError> {
     let (authorized, found) = existing(context, &COLLECTIONS_SET, institution, collection)?;
+    let change = NotificationChange::of(&rules, &authorized)?;
     let rules = checked(rules, rules_of(&found), &authorized)?;
     let scope = authorized.scope();
     Ok(authorized.write(move |tx| {
         require_profile(tx, &rules)?;
         tenants::set_collection(tx, found.id, &rules, true)?;
+        change.apply(tx, found.id)?;
         told(tx, scope, found.institution, &found.identifier)
     })?)
 }
@@ -134,7 +150,7 @@ fn told(
 ) -> Result<(Target, CollectionView), RegistryError> {
     let found = find(tx, scope, institution, identifier)?;
     let target = Target::of(institution, format!("{}/{identifier}", found.institution_identifier));
-    Ok((target, CollectionView::from(&found)))
+    Ok((target, CollectionView::read(tx, &found)?))
 }
 
 fn rules_of(record: &Collection) -> CollectionRules {
@@ -147,6 +163,67 @@ fn rules_of(record: &Collection) -> CollectionRules {
         public: record.public,
         embargo_until: record.embargo_until,
     }
+}
+
+/// What is to be changed of who hears of a collection's batches.
+#[derive(Debug, Clone, Default)]
+struct NotificationChange {
+    addresses: Option<Vec<String>>,
+    suppressed: Option<Vec<MailKind>>,
+    callback_url: Option<Option<String>>,
+}
+
+impl NotificationChange {
+    /// What is asked, where it can be used.
+    fn of(asked: &Rules, authorized: &Authorized<'_>) -> Result<Self, EngineError> {
+        let addresses = asked.notify_to.as_ref().map(|addresses| {
+            let given = addresses.iter().map(|address| address.trim()).filter(|address| !address.is_empty());
+            given.map(str::to_owned).collect::<Vec<_>>()
+        });
+        let addresses_given = addresses.iter().flatten();
+        if let Some(wrong) = addresses_given.map(|address| mailbox(address)).find_map(Result::err) {
+            return Err(EngineError::Usage(wrong).next("give one such as ann@example.edu"));
+        }
+        if addresses.as_ref().is_some_and(|addresses| addresses.len() > MOST_ADDRESSES) {
+            return Err(EngineError::Usage(format!("a collection can have at most {MOST_ADDRESSES} addresses"))
+                .next("give the address of a mailing list"));
+        }
+        let mut suppressed = asked.suppress.clone();
+        if let Some(kinds) = &mut suppressed {
+            kinds.sort_unstable();
+            kinds.dedup();
+        }
+        let callback_url = match asked.callback_url.as_deref() {
+            None => None,
+            Some("") => Some(None),
+            Some(url) => {
+                check_url(url, authorized)?;
+                Some(Some(url.to_owned()))
+            }
+        };
+        Ok(Self { addresses, suppressed, callback_url })
+    }
+
+    fn apply(&self, tx: &mut dyn Transaction, collection: CollectionId) -> Result<(), RegistryError> {
+        let Self { addresses, suppressed, callback_url } = self;
+        if addresses.is_none() && suppressed.is_none() && callback_url.is_none() {
+            return Ok(());
+        }
+        let holds = notifications::get(tx, collection)?;
+        let notifications = Notifications {
+            addresses: addresses.clone().unwrap_or(holds.addresses),
+            suppressed: suppressed.clone().unwrap_or(holds.suppressed),
+            callback_url: callback_url.clone().unwrap_or(holds.callback_url),
+        };
+        notifications::set(tx, collection, &notifications)
+    }
+}
+
+/// Refuses a URL that callbacks cannot be posted to by the settings.
+fn check_url(url: &str, authorized: &Authorized<'_>) -> Result<(), EngineError> {
+    callback_client(authorized.home())?
+        .check(url)
+        .map_err(|error| EngineError::Usage(error.to_string()).next("[callbacks] of the settings says which URLs may be used"))
 }
 
 /// Refuses rules with a profile that is not for new deposits, in the transaction that sets them: a profile is not removed while

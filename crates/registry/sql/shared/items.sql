@@ -86,6 +86,7 @@ DELETE FROM item_problems WHERE item_id = ?1
 INSERT INTO batches (id, institution_id, collection_id, type, state, submitted_by, note, created_at, updated_at)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)
 ON CONFLICT (id) DO NOTHING
+RETURNING EXISTS (SELECT 1 FROM collection_notifications n WHERE n.collection_id = batches.collection_id) AS has_listeners
 -- name: batches.lock
 UPDATE batches SET state = state WHERE id = ?1
 -- name: batches.set_state
@@ -93,7 +94,11 @@ UPDATE batches SET state = ?2, updated_at = ?3 WHERE id = ?1
 -- name: batches.has_items
 SELECT EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status IN ('pending', 'started')) AS has_items_at_work,
     EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status = 'held') AS has_held_items,
-    EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status IN ('failed', 'cancelled')) AS has_failed_items
+    EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status IN ('failed', 'cancelled')) AS has_failed_items,
+    EXISTS (SELECT 1 FROM batches b JOIN collection_notifications n ON n.collection_id = b.collection_id
+        WHERE b.id = ?1) AS has_listeners,
+    EXISTS (SELECT 1 FROM batches b JOIN collection_notifications n ON n.collection_id = b.collection_id
+        WHERE b.id = ?1 AND n.callback_url IS NOT NULL) AS has_callback
 -- name: items.set_options
 UPDATE work_items SET options = ?3 WHERE id = ?1 AND fence = ?2
 -- name: items.set_object_identifier

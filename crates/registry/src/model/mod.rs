@@ -12,13 +12,13 @@ pub(crate) mod version;
 pub(crate) mod workflow;
 
 pub use enums::{
-    ActorKind, BatchState, CopyState, Decision, FindingKind, FindingState, Health, ItemStatus, JournalOutcome,
-    ObjectState, ProfileOrigin, PublicAccess, RestoredState, UploadState, VersionState, WaitReason,
+    ActorKind, BatchState, CopyState, Decision, FindingKind, FindingState, Health, ItemStatus, MailKind, JournalOutcome,
+    ObjectState, ProfileOrigin, PublicAccess, ReportKind, RestoredState, UploadState, VersionState, WaitReason,
 };
 pub use format::Format;
 pub use ids::{
     ActorId, BatchId, CollectionId, ContentId, EventId, FileId, FindingId, GenerationId, InstitutionId, ItemId,
-    JournalId, ObjectId, UploadId, VersionId,
+    JournalId, ObjectId, ReportId, UploadId, VersionId,
 };
 pub use order::Order;
 pub use scope::Scope;

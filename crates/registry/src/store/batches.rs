@@ -4,6 +4,7 @@ use strongroom_database::{Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
 use crate::items::{self, Item, ItemFilter, Request};
+use crate::reports;
 use crate::{BatchId, BatchState, CollectionId, InstitutionId, ItemStatus, Order, RegistryError, Scope, Workflows};
 
 /// A batch as it stands.
@@ -31,7 +32,8 @@ pub struct Batch {
     pub updated_at: Time,
 }
 
-/// Makes a batch, `processing` from the start: its items come in the same transaction. A repeat makes nothing.
+/// Makes a batch, `processing` from the start: its items come in the same transaction. A repeat makes nothing. Where its collection
+/// has it told, a task follows.
 pub fn create(
     tx: &mut dyn Transaction,
     id: BatchId,
@@ -42,7 +44,7 @@ pub fn create(
     note: Option<&str>,
 ) -> Result<(), RegistryError> {
     let now = tx.now()?;
-    tx.execute(
+    let made = tx.query_one(
         Statement("batches.insert"),
         &[
             id.into(),
@@ -55,6 +57,9 @@ pub fn create(
             now.into(),
         ],
     )?;
+    if made.map_or(Ok(false), |row| row.bool("has_listeners"))? {
+        reports::enqueue(tx, reports::Subject::Queued(id), institution, Vec::new())?;
+    }
     Ok(())
 }
 
@@ -126,6 +131,10 @@ pub fn request(
     if get(tx, scope, id)?.is_none() {
         return Err(RegistryError::NotFound { what: "batch", id: id.to_string() });
     }
+    if request == Request::Delete {
+        // First, so that no report is made of the ends of its items.
+        set_state(tx, id, BatchState::Deleted)?;
+    }
     let filter = ItemFilter { batch: Some(id), ..ItemFilter::default() };
     let (mut topics, mut meant, mut after) = (Vec::new(), 0, None);
     loop {
@@ -141,9 +150,8 @@ pub fn request(
             meant += 1;
         }
     }
-    match request {
-        Request::Delete => set_state(tx, id, BatchState::Deleted)?,
-        _ => settle(tx, id)?,
+    if request != Request::Delete {
+        topics.extend(settle(tx, id)?.topics);
     }
     topics.sort();
     topics.dedup();
@@ -164,17 +172,26 @@ fn is_meant(request: Request, item: &Item) -> bool {
     }
 }
 
+/// What follows from the state of a batch.
+#[derive(Debug, Default)]
+pub(crate) struct Settled {
+    /// The topics that have new work.
+    pub(crate) topics: Vec<String>,
+    /// Whether the ends of its items are told to a program.
+    pub(crate) has_callback: bool,
+}
+
 /// Derives a batch's state from its items, whenever one of them came to rest or was taken up again: `processing` while one
-/// is at work or waits, `held` when all that are open are held, then `failed` or `completed`.
-pub(crate) fn settle(tx: &mut dyn Transaction, id: BatchId) -> Result<(), RegistryError> {
+/// is at work or waits, `held` when all that are open are held, then `failed` or `completed`, with a report.
+pub(crate) fn settle(tx: &mut dyn Transaction, id: BatchId) -> Result<Settled, RegistryError> {
     // Two items that come to rest together would each see the other at work; changed, not only locked, the row says
     // every kind of transaction that the other was there.
     tx.execute(Statement("batches.lock"), &[id.into()])?;
-    let Some(batch) = get(tx, Scope::System, id)? else { return Ok(()) };
+    let Some(batch) = get(tx, Scope::System, id)? else { return Ok(Settled::default()) };
     if batch.state == BatchState::Deleted {
-        return Ok(());
+        return Ok(Settled::default());
     }
-    let Some(row) = tx.query_one(Statement("batches.has_items"), &[id.into()])? else { return Ok(()) };
+    let Some(row) = tx.query_one(Statement("batches.has_items"), &[id.into()])? else { return Ok(Settled::default()) };
     let (at_work, held, failed) =
         (row.bool("has_items_at_work")?, row.bool("has_held_items")?, row.bool("has_failed_items")?);
     let state = match (at_work, held, failed) {
@@ -183,7 +200,16 @@ pub(crate) fn settle(tx: &mut dyn Transaction, id: BatchId) -> Result<(), Regist
         (false, false, true) => BatchState::Failed,
         (false, false, false) => BatchState::Completed,
     };
-    if state == batch.state { Ok(()) } else { set_state(tx, id, state) }
+    let (has_listeners, has_callback) = (row.bool("has_listeners")?, row.bool("has_callback")?);
+    let mut settled = Settled { topics: Vec::new(), has_callback };
+    if state != batch.state {
+        set_state(tx, id, state)?;
+        let has_ended = reports::is_ended(state) && !reports::is_ended(batch.state);
+        if has_ended && reports::make_at_end(tx, &batch, state, has_listeners)? {
+            settled.topics.push(reports::TOPIC.to_owned());
+        }
+    }
+    Ok(settled)
 }
 
 fn batch_row(row: &Row) -> Result<Batch, RegistryError> {

@@ -78,7 +78,7 @@ pub fn request(
     if status == ItemStatus::Pending
         && let Some(batch) = item.batch
     {
-        crate::batches::settle(tx, batch)?;
+        topics.extend(crate::batches::settle(tx, batch)?.topics);
     }
     Ok(topics)
 }

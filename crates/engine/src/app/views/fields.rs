@@ -4,7 +4,7 @@
 use super::{
     BackgroundTaskView, BatchView, CheckView, CollectionView, CoverageView, DifferenceView, EventView, FileView,
     FindingView, FoundView, HistoryLineView, InstitutionView, ItemView, JournalView, ObjectView, ProfileView,
-    SettingView, StoreCheckView, StoreView, TaskView, TopicView, UploadView, VersionView,
+    ReportRowView, ReportView,    SettingView, StoreCheckView, StoreView, TaskView, TopicView, UploadView, VersionView,
 };
 
 /// What lists show row by row.
@@ -54,6 +54,11 @@ views! {
         batch, institution, collection, kind, state, items, succeeded, failed, cancelled, open, held, deleted, submitted_by,
         note, created_at, updated_at
     }
+    ReportView {
+        batch, number, kind, made_at, made_by, state, institution, collection, submitted, submitted_by, submitted_at, note, items,
+        succeeded, failed, cancelled, deleted, held, open, changed, unresolved, complete
+    }
+    ReportRowView { row, name, state, object, version, ark, local_ids, stage, code, message, changed, unresolved, item }
     JournalView { line, number, time, actor, kind, act, target, institution, outcome, detail, request }
     UploadView {
         upload, institution, store, key, state, note, item, collection, stage, part, parts, size, etag, first_seen_at,
@@ -61,8 +66,8 @@ views! {
     }
     InstitutionView { institution, name, active, staging_quota, created_at }
     CollectionView {
-        collection, institution, name, profile, profile_version, placement, held, public, embargo_until, active,
-        created_at
+        collection, institution, name, profile, profile_version, placement, held, public, embargo_until, notify_to, suppress,
+        callback_url, active, created_at
     }
     ProfileView {
         profile, version, state, origin, source, identifier, stated_version, description, sha256, sha512, added_by, added_at,

@@ -1,8 +1,8 @@
 //! Institutions and collections.
 
 use serde::Serialize;
-use strongroom_registry::PublicAccess;
 use strongroom_registry::tenants::{Collection, Institution};
+use strongroom_registry::{MailKind, PublicAccess, RegistryError, Transaction, notifications};
 
 /// An institution.
 #[derive(Debug, Clone, Serialize)]
@@ -52,15 +52,23 @@ pub struct CollectionView {
     pub public: PublicAccess,
     /// From when on; none: at once.
     pub embargo_until: Option<String>,
+    /// The addresses that mails about its batches go to.
+    pub notify_to: Vec<String>,
+    /// The kinds of mails that are not sent.
+    pub suppress: Vec<MailKind>,
+    /// The URL that events of its batches are posted to.
+    pub callback_url: Option<String>,
     /// Whether something may be deposited in it: no after it was removed.
     pub active: bool,
     /// When it was added.
     pub created_at: String,
 }
 
-impl From<&Collection> for CollectionView {
-    fn from(record: &Collection) -> Self {
-        Self {
+impl CollectionView {
+    /// A collection with who hears of its batches.
+    pub(crate) fn read(tx: &mut dyn Transaction, record: &Collection) -> Result<Self, RegistryError> {
+        let notifications = notifications::get(tx, record.id)?;
+        Ok(Self {
             collection: record.identifier.clone(),
             institution: record.institution_identifier.clone(),
             name: record.name.clone(),
@@ -70,8 +78,11 @@ impl From<&Collection> for CollectionView {
             held: record.held,
             public: record.public,
             embargo_until: record.embargo_until.map(|time| time.to_string()),
+            notify_to: notifications.addresses,
+            suppress: notifications.suppressed,
+            callback_url: notifications.callback_url.map(|url| strongroom_download::shown_url(&url)),
             active: record.active,
             created_at: record.created_at.to_string(),
-        }
+        })
     }
 }
