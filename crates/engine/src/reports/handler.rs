@@ -49,7 +49,11 @@ impl ReportHandler {
     ) -> Result<TaskEnd, OperationError> {
         let (messages, report) = match subject {
             Subject::Queued(batch) => (messages::of_queued(&self.home, batch)?, None),
-            Subject::Report(report) => (self.finish(report, context)?, Some(report)),
+            Subject::Report(report) => {
+                let messages = self.finish(report, context)?;
+                crash_point("report.composed");
+                (messages, Some(report))
+            }
             Subject::Item(item, at) => {
                 let Ok(ended) = serde_json::from_slice::<EndedItem>(&assignment.task.payload) else {
                     return Ok(Outcome::Dead { reason: "the payload of the task does not say how the item ended".into() }.into());
@@ -57,7 +61,6 @@ impl ReportHandler {
                 (messages::of_item(&self.home, item, at, &ended)?, None)
             }
         };
-        crash_point("report.composed");
         Ok(TaskEnd::from(Outcome::Done).with(Box::new(move |tx, _| {
             let is_first = match report {
                 Some(report) => reports::complete(tx, report)?,

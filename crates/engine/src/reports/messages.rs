@@ -17,7 +17,7 @@ use strongroom_registry::{
 use super::forms::{self, ReportForm, TABLE_HEAD, escaped, facts, facts_as_html, printable, row_as_html, title};
 use crate::app::views::{ReportRowView, ReportView};
 use crate::hold::OperationError;
-use crate::ingest::DepositOptions;
+use crate::ingest::{DepositOptions, INGEST};
 use crate::notifications::{Attachment, Callback, Mail, Prepared};
 use crate::restoration::KIND_OF_BATCHES;
 use crate::settings::MailSettings;
@@ -115,7 +115,8 @@ pub(super) fn of_item(home: &Home, id: ItemId, at: Time, ended: &EndedItem) -> R
         Ok::<_, RegistryError>(Some((item, object)))
     })?;
     let Some((item, object)) = found else { return Ok(Vec::new()) };
-    let Some(batch) = item.batch else { return Ok(Vec::new()) };
+    // The item that reads a manifest is no row of it; what came of it is told of the batch.
+    let Some(batch) = item.batch.filter(|_| item.action == INGEST) else { return Ok(Vec::new()) };
     let Some((batch, listeners)) = batch_and_listeners(home, batch)? else { return Ok(Vec::new()) };
     let Some(url) = listeners.callback_url else { return Ok(Vec::new()) };
     let local_ids = DepositOptions::of(&item).map(|options| options.local_ids).unwrap_or_default();

@@ -16,7 +16,7 @@ pub use forms::ReportForm;
 pub(crate) use forms::{facts, write};
 pub(crate) use handler::handlers;
 pub(crate) use messages::undeliverable_warning;
-pub use strongroom_registry::reports::TOPIC;
+pub(crate) use strongroom_registry::reports::TOPIC;
 
 /// Rows read at once.
 const ROWS_AT_ONCE: usize = 500;

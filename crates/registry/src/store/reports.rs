@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::objects::optional_count;
 use crate::batches::Batch;
-use crate::items::{self, Item};
+use crate::items;
 use crate::{BatchId, BatchState, InstitutionId, ItemId, ItemStatus, RegistryError, ReportId, ReportKind, Scope, Stage};
 
 /// The topic of the tasks that finish reports and compose messages about batches and their items.

@@ -1,6 +1,9 @@
 //! Reports of batches: one for each time a batch ends, true of that moment, whoever writes it and whenever.
 
-use strongroom_queue::TaskState;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use strongroom_queue::{LeaseRequest, TaskState, tasks};
 use strongroom_registry::items::{ItemProblem, NewItem, Request};
 use strongroom_registry::notifications::{self, Notifications};
 use strongroom_registry::reports::{self, EndedItem, Report, ReportRow, RowFilter, Subject as About};
@@ -43,8 +46,8 @@ fn make(world: &World<'_>, batch: BatchId) -> Result<ReportId, RegistryError> {
 }
 
 /// The tasks that wait to finish and tell something.
-fn tasks(world: &World<'_>) -> Vec<About> {
-    let list = world.read(|tx| Ok(strongroom_queue::tasks::list(tx, reports::TOPIC, TaskState::Ready, None, 100)?));
+fn waiting(world: &World<'_>) -> Vec<About> {
+    let list = world.read(|tx| Ok(tasks::list(tx, reports::TOPIC, TaskState::Ready, None, 100)?));
     list.tasks.iter().map(|task| task.key.parse().expect("names a subject")).collect()
 }
 
@@ -94,7 +97,7 @@ pub(crate) fn a_batch_that_ends_has_one_report_that_says_what_came_of_each_item(
     assert_eq!((row.state, row.code.as_deref()), (ItemStatus::Failed, Some("manifest.digest_mismatch")));
     assert_eq!((row.message.as_deref(), row.stage), (Some("the bag is not valid"), receive()));
     assert!(row.object_identifier.starts_with("example.edu/bag-") && row.name.starts_with("bag-") && row.is_changed);
-    assert_eq!(tasks(&world), [About::Report(report.id)], "those who run the installation may hear of what failed");
+    assert_eq!(waiting(&world), [About::Report(report.id)], "those who run the installation may hear of what failed");
 }
 
 pub(crate) fn an_update_says_what_changed_and_what_is_unresolved(subject: &dyn Subject) {
@@ -246,7 +249,7 @@ pub(crate) fn what_is_told_is_enqueued_where_a_collection_has_it_told_and_only_t
     };
     let (silent, _) = quiet(&world);
     end_next(&world, &succeeded());
-    assert_eq!(tasks(&world), []);
+    assert_eq!(waiting(&world), []);
     let report = all(&world, silent).pop().expect("a report");
     assert!(report.is_filled && report.completed_at.is_some(), "nothing is left to be done");
     assert_eq!(every(&world, report.id).len(), 1);
@@ -262,17 +265,24 @@ pub(crate) fn what_is_told_is_enqueued_where_a_collection_has_it_told_and_only_t
     assert_eq!(world.read(|tx| notifications::of_batch(tx, told)), listeners);
     assert_eq!(listeners.recipients(MailKind::Queued), [""; 0]);
     assert_eq!(listeners.recipients(MailKind::Done), ["ann@example.edu"]);
-    assert_eq!(tasks(&world), [About::Queued(told)]);
+    assert_eq!(waiting(&world), [About::Queued(told)]);
     end_next(&world, &invalid());
     let report = all(&world, told).pop().expect("a report");
     let ended_at = world.find(item).updated_at;
-    let mut waiting = tasks(&world);
-    waiting.sort_by_key(ToString::to_string);
-    assert_eq!(waiting, [About::Item(item, ended_at), About::Queued(told), About::Report(report.id)]);
+    let mut all_waiting = waiting(&world);
+    all_waiting.sort_by_key(ToString::to_string);
+    assert_eq!(all_waiting, [About::Item(item, ended_at), About::Queued(told), About::Report(report.id)]);
     let key = About::Item(item, ended_at).to_string();
-    let task = world.read(|tx| Ok(strongroom_queue::tasks::of_key(tx, &key)?)).pop().expect("a task");
-    let payload = world.read(|tx| Ok(strongroom_queue::tasks::show(tx, task.id)?)).expect("is there").payload;
-    let ended: EndedItem = serde_json::from_slice(&payload).expect("how it ended");
+    let request = LeaseRequest {
+        topics: vec![reports::TOPIC.to_owned()],
+        keys: Some(Arc::new(HashSet::from([key]))),
+        limit: 9,
+        holder: holder(1),
+        duration: LEASE,
+    };
+    let leased = world.write(move |tx| Ok(tasks::lease(tx, &request)?));
+    let [task] = leased.as_slice() else { panic!("one task: {leased:?}") };
+    let ended: EndedItem = serde_json::from_slice(&task.payload).expect("how it ended");
     assert_eq!((ended.status, ended.message.as_deref()), (ItemStatus::Failed, Some("the bag is not valid")));
     world.write(move |tx| notifications::set(tx, collection, &Notifications::default()));
     assert!(world.read(|tx| notifications::get(tx, collection)).is_empty());
