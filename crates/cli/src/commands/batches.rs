@@ -9,7 +9,7 @@ use strongroom_engine::app::{self, OpContext, batches};
 use super::values::{time, word};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{ListOptions, TableOptions};
+use crate::output::{ListOptions, TableOptions, minute};
 
 /// Show what was submitted together
 #[derive(Debug, Subcommand)]
@@ -157,19 +157,13 @@ fn list(filter: &Filter, context: &Context) -> Outcome {
 }
 
 /// The report that is asked for: one of a number, one that is made now, or the last one.
-fn chosen(
-    call: &OpContext,
-    which: &Which,
-    (number, update): (Option<u64>, bool),
-) -> Result<ReportView, Failure> {
+fn chosen(call: &OpContext, which: &Which, (number, update): (Option<u64>, bool)) -> Result<ReportView, Failure> {
     let id = batches::named(call, &which.batch)?;
     if number.is_some() {
         return Ok(reports::show(call, id, number)?);
     }
-    let is_open = !matches!(
-        batches::show(call, id)?.state,
-        BatchState::Completed | BatchState::Failed | BatchState::Deleted
-    );
+    let is_open =
+        !matches!(batches::show(call, id)?.state, BatchState::Completed | BatchState::Failed | BatchState::Deleted);
     Ok(if update || is_open { reports::make(call, id)? } else { reports::show(call, id, None)? })
 }
 
@@ -206,7 +200,7 @@ fn tell(call: &OpContext, report: &ReportView, options: TableOptions, context: &
     output.field("Batch", FACT, &report.batch.to_string())?;
     output.field("Report", FACT, &format!("{}, {}", report.number, report.kind))?;
     for (name, text) in reports::facts(report) {
-        output.field(name, FACT, &text)?;
+        output.field(name, FACT, &minute(&text))?;
     }
     for (title, filter) in reports::sections(report) {
         output.say("")?;
@@ -215,7 +209,19 @@ fn tell(call: &OpContext, report: &ReportView, options: TableOptions, context: &
             .table(&["row", "name", "state", "message"])
             .with::<ReportRowView>(options)
             .if_room(&["object", "version", "code"])
-            .in_full(&["row", "name", "state", "object", "version", "ark", "local_ids", "stage", "code", "message", "item"]);
+            .in_full(&[
+                "row",
+                "name",
+                "state",
+                "object",
+                "version",
+                "ark",
+                "local_ids",
+                "stage",
+                "code",
+                "message",
+                "item",
+            ]);
         let rows = |after| reports::rows(call, (report.batch, report.number), filter, after);
         app::each(rows, |row| table.row(&row))?;
         table.end("nothing")?;

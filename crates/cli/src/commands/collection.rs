@@ -118,7 +118,18 @@ impl From<Public> for PublicAccess {
 
 impl Rules {
     fn read(self) -> Result<collections::Rules, Failure> {
-        let Self { name, profile, profile_version, placement, held, public, embargo, notify_to, suppress, callback_url } = self;
+        let Self {
+            name,
+            profile,
+            profile_version,
+            placement,
+            held,
+            public,
+            embargo,
+            notify_to,
+            suppress,
+            callback_url,
+        } = self;
         let embargo_until = match embargo.as_deref() {
             None => None,
             Some("") => Some(None),

@@ -47,6 +47,9 @@ fn collections_have_rules_that_exist() {
             "held",
             "public",
             "embargo_until",
+            "notify_to",
+            "suppress",
+            "callback_url",
             "active",
             "created_at",
         ],
@@ -164,7 +167,10 @@ fn a_deposit_waits_for_workers_and_can_be_steered() {
             "item",
         ],
     );
-    assert_eq!((&lines[0]["kind"], &lines[0]["cancelled"], &lines[1]["state"]), (&"final".into(), &1.into(), &"cancelled".into()));
+    assert_eq!(
+        (&lines[0]["kind"], &lines[0]["cancelled"], &lines[1]["state"]),
+        (&"final".into(), &1.into(), &"cancelled".into())
+    );
     let listed = place.run(["batches", "reports", batch, "--json"]).succeeds().json();
     assert_eq!((listed.len(), &listed[1]), (2, &lines[0]), "the provisional one, and the final one");
     let again = place.run(["batches", "report", batch, "--number", "2", "--format", "json"]);

@@ -221,9 +221,9 @@ impl NotificationChange {
 
 /// Refuses a URL that callbacks cannot be posted to by the settings.
 fn check_url(url: &str, authorized: &Authorized<'_>) -> Result<(), EngineError> {
-    callback_client(authorized.home())?
-        .check(url)
-        .map_err(|error| EngineError::Usage(error.to_string()).next("[callbacks] of the settings says which URLs may be used"))
+    callback_client(authorized.home())?.check(url).map_err(|error| {
+        EngineError::Usage(error.to_string()).next("[callbacks] of the settings says which URLs may be used")
+    })
 }
 
 /// Refuses rules with a profile that is not for new deposits, in the transaction that sets them: a profile is not removed while

@@ -129,8 +129,10 @@ fn find(context: &OpContext, scope: Scope, batch: BatchId, number: Option<u64>) 
 fn find_filled(context: &OpContext, scope: Scope, batch: BatchId, number: u64) -> Result<ReportId, EngineError> {
     let report = find(context, scope, batch, Some(number))?;
     if !report.is_filled {
-        return Err(EngineError::Refused(format!("report {number} of batch {batch} is still being written by a worker"))
-            .next("try again; where no worker runs, \"strongroom work --topics batch.report\" writes it"));
+        return Err(EngineError::Refused(format!(
+            "report {number} of batch {batch} is still being written by a worker"
+        ))
+        .next("try again; where no worker runs, \"strongroom work --topics batch.report\" writes it"));
     }
     Ok(report.id)
 }

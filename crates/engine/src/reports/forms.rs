@@ -150,15 +150,21 @@ pub(crate) fn facts(report: &ReportView) -> Vec<(&'static str, String)> {
     };
     let mut facts = vec![
         ("Collection", place),
-        ("Submitted", format!("{} by {}", report.submitted_at, printable(&report.submitted_by))),
+        ("Submitted", report.submitted_at.clone()),
+        ("By", printable(&report.submitted_by)),
     ];
     if let Some(note) = &report.note {
         facts.push(("Note", printable(note)));
     }
-    let asked = report.made_by.as_ref().map(|who| format!(", asked for by {}", printable(who))).unwrap_or_default();
-    facts.push(("True of", format!("{}{asked}", report.made_at)));
+    facts.push(("True of", report.made_at.clone()));
+    if let Some(who) = &report.made_by {
+        facts.push(("Asked for by", printable(who)));
+    }
     if report.kind == ReportKind::Provisional {
-        facts.push(("Provisional", format!("the batch was {}; its report follows when all its items have ended", report.state)));
+        facts.push((
+            "Provisional",
+            format!("the batch was {}; its report follows when all its items have ended", report.state),
+        ));
     }
     facts.push(("Items", counts(report)));
     if report.kind == ReportKind::Update {
@@ -184,9 +190,9 @@ pub(super) fn counts(report: &ReportView) -> String {
 
 /// The same as a table.
 pub(super) fn facts_as_html(report: &ReportView) -> String {
-    let rows = facts(report).into_iter().map(|(name, text)| {
-        format!("<tr><th>{}</th><td><bdi>{}</bdi></td></tr>\n", escaped(name), escaped(&text))
-    });
+    let rows = facts(report)
+        .into_iter()
+        .map(|(name, text)| format!("<tr><th>{}</th><td><bdi>{}</bdi></td></tr>\n", escaped(name), escaped(&text)));
     format!("<table>\n{}</table>\n", rows.collect::<String>())
 }
 
@@ -221,8 +227,14 @@ mod tests {
 
     use super::*;
 
-    const NAMES: [&str; 6] =
-        ["a,b.txt", "a\"b.txt", "a\nb.txt", "=cmd|' /C calc'!A0", "invoice\u{202e}fdp.exe", "<script>alert(1)</script>"];
+    const NAMES: [&str; 6] = [
+        "a,b.txt",
+        "a\"b.txt",
+        "a\nb.txt",
+        "=cmd|' /C calc'!A0",
+        "invoice\u{202e}fdp.exe",
+        "<script>alert(1)</script>",
+    ];
 
     fn row(name: &str) -> ReportRowView {
         ReportRowView {

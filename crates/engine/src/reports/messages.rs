@@ -16,7 +16,6 @@ use strongroom_registry::{
 
 use super::forms::{self, ReportForm, TABLE_HEAD, escaped, facts, facts_as_html, printable, row_as_html, title};
 use crate::app::views::{ReportRowView, ReportView};
-use crate::hold::OperationError;
 use crate::ingest::{DepositOptions, INGEST};
 use crate::notifications::{Attachment, Callback, Mail, Prepared};
 use crate::restoration::KIND_OF_BATCHES;
@@ -46,7 +45,7 @@ fn batch_and_listeners(home: &Home, id: BatchId) -> Result<Option<(Batch, Notifi
 }
 
 /// What is told when a batch was accepted.
-pub(super) fn of_queued(home: &Home, id: BatchId) -> Result<Vec<Composed>, OperationError> {
+pub(super) fn of_queued(home: &Home, id: BatchId) -> Result<Vec<Composed>, EngineError> {
     let Some((batch, listeners)) = batch_and_listeners(home, id)? else { return Ok(Vec::new()) };
     let place = place_of(&batch);
     let mut lines = vec![
@@ -69,7 +68,7 @@ pub(super) fn of_queued(home: &Home, id: BatchId) -> Result<Vec<Composed>, Opera
 }
 
 /// What is told of a report.
-pub(super) fn of_report(home: &Home, report: &Report, view: &ReportView) -> Result<Vec<Composed>, OperationError> {
+pub(super) fn of_report(home: &Home, report: &Report, view: &ReportView) -> Result<Vec<Composed>, EngineError> {
     let nothing_new = report.kind == ReportKind::Update && report.changed == 0;
     if nothing_new || report.kind == ReportKind::Provisional {
         return Ok(Vec::new());
@@ -105,7 +104,7 @@ pub(super) fn of_report(home: &Home, report: &Report, view: &ReportView) -> Resu
 }
 
 /// What is told when an item ended at a time.
-pub(super) fn of_item(home: &Home, id: ItemId, at: Time, ended: &EndedItem) -> Result<Vec<Composed>, OperationError> {
+pub(super) fn of_item(home: &Home, id: ItemId, at: Time, ended: &EndedItem) -> Result<Vec<Composed>, EngineError> {
     let found = home.registry.read(|tx| {
         let Some(item) = items::get(tx, Scope::System, id)? else { return Ok(None) };
         let object = match item.object {
@@ -201,7 +200,7 @@ fn mail_of_report(home: &Home, report: &Report, view: &ReportView, subject: &str
     let command = format!("strongroom batches report {} --number {}", report.batch, report.number);
     let (mut text, mut html) = (format!("{}\n\n", title(view)), format!("<p>{}</p>\n", escaped(&title(view))));
     for (name, value) in facts(view) {
-        let _ = writeln!(text, "{:12} {value}", format!("{name}:"));
+        let _ = writeln!(text, "{:13} {value}", format!("{name}:"));
     }
     html.push_str(&facts_as_html(view));
     let (shown, filter) = match report.kind {
@@ -215,7 +214,9 @@ fn mail_of_report(home: &Home, report: &Report, view: &ReportView, subject: &str
     let attachment = table(home, report, view)?;
     let whole = match attachment {
         Some(_) => format!("The attached table lists every item of this report. So does: {command}"),
-        None => format!("The table of this report is larger than mail.max_attachment of the settings. It is written by: {command} --format csv"),
+        None => format!(
+            "The table of this report is larger than mail.max_attachment of the settings. It is written by: {command} --format csv"
+        ),
     };
     let _ = write!(text, "\n{whole}\n");
     let _ = writeln!(html, "<p>{}</p>", escaped(&whole));
@@ -298,15 +299,15 @@ impl Write for Bounded {
 fn text_of(lines: &[(&str, String)], end: &str) -> String {
     let mut text = String::new();
     for (name, value) in lines {
-        let _ = writeln!(text, "{:12} {value}", format!("{name}:"));
+        let _ = writeln!(text, "{:13} {value}", format!("{name}:"));
     }
     let _ = write!(text, "\n{end}\n");
     text
 }
 
 fn html_of(lines: &[(&str, String)], end: &str) -> String {
-    let rows = lines.iter().map(|(name, value)| {
-        format!("<tr><th>{}</th><td><bdi>{}</bdi></td></tr>\n", escaped(name), escaped(value))
-    });
+    let rows = lines
+        .iter()
+        .map(|(name, value)| format!("<tr><th>{}</th><td><bdi>{}</bdi></td></tr>\n", escaped(name), escaped(value)));
     format!("<table>\n{}</table>\n<p>{}</p>\n", rows.collect::<String>(), escaped(end))
 }

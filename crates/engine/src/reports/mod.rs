@@ -14,7 +14,7 @@ use crate::{EngineError, Home};
 
 pub use forms::ReportForm;
 pub(crate) use forms::{facts, write};
-pub(crate) use handler::handlers;
+pub(crate) use handler::{handlers, tell_untold};
 pub(crate) use messages::undeliverable_warning;
 pub(crate) use strongroom_registry::reports::TOPIC;
 
@@ -52,7 +52,7 @@ pub(crate) fn sections(report: &ReportView) -> Vec<(&'static str, RowFilter)> {
     if report.unresolved > 0 {
         sections.push(("Unresolved", unresolved));
     }
-    if report.kind != ReportKind::Update {
+    if report.kind != ReportKind::Update && report.unresolved < report.items {
         sections.push(("All items", all));
     }
     sections

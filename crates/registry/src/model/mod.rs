@@ -12,8 +12,9 @@ pub(crate) mod version;
 pub(crate) mod workflow;
 
 pub use enums::{
-    ActorKind, BatchState, CopyState, Decision, FindingKind, FindingState, Health, ItemStatus, MailKind, JournalOutcome,
-    ObjectState, ProfileOrigin, PublicAccess, ReportKind, RestoredState, UploadState, VersionState, WaitReason,
+    ActorKind, BatchState, CopyState, Decision, FindingKind, FindingState, Health, ItemStatus, JournalOutcome,
+    MailKind, ObjectState, ProfileOrigin, PublicAccess, ReportKind, RestoredState, UploadState, VersionState,
+    WaitReason,
 };
 pub use format::Format;
 pub use ids::{

@@ -13,7 +13,9 @@ use uuid::Uuid;
 use super::objects::optional_count;
 use crate::batches::Batch;
 use crate::items;
-use crate::{BatchId, BatchState, InstitutionId, ItemId, ItemStatus, RegistryError, ReportId, ReportKind, Scope, Stage};
+use crate::{
+    BatchId, BatchState, InstitutionId, ItemId, ItemStatus, RegistryError, ReportId, ReportKind, Scope, Stage,
+};
 
 /// The topic of the tasks that finish reports and compose messages about batches and their items.
 pub const TOPIC: &str = "batch.report";
@@ -191,7 +193,8 @@ pub(crate) fn tell_end(tx: &mut dyn Transaction, item: ItemId) -> Result<(), Reg
 }
 
 /// Makes the report of a batch all items of which have ended: the final one, or an update where there is one already. A short one is
-/// written at once. Where it is long, or someone may hear of it, a task does the rest. Whether there is one.
+/// written at once. Where it is long, or its collection has it told, a task does the rest. Whether there is one. That items failed may be told
+/// to others as well: such a report is among the [`untold`].
 pub(crate) fn make_at_end(
     tx: &mut dyn Transaction,
     batch: &Batch,
@@ -205,10 +208,18 @@ pub(crate) fn make_at_end(
     if is_short {
         insert_rows(tx, id, batch.id, ItemId(Uuid::nil()))?;
     }
-    if !is_complete {
+    let needs_task = !is_complete && (has_listeners || !is_short);
+    if needs_task {
         enqueue(tx, Subject::Report(id), batch.institution, Vec::new())?;
     }
-    Ok(!is_complete)
+    Ok(needs_task)
+}
+
+/// Reports that are whole and whose messages are not in the outbox, after the report `after` in the order of their identifiers.
+pub fn untold(tx: &mut dyn Transaction, after: Option<ReportId>, limit: usize) -> Result<Vec<ReportId>, RegistryError> {
+    let after = after.unwrap_or(ReportId(Uuid::nil()));
+    let rows = tx.query(Statement("reports.untold"), &[after.into(), limit.into()])?;
+    rows.iter().map(|row| Ok(ReportId(row.uuid("id")?))).collect()
 }
 
 /// Makes a report that a person asks for, whole: a provisional one while the batch is open, in place of the provisional ones before it; else an
@@ -216,11 +227,7 @@ pub(crate) fn make_at_end(
 ///
 /// # Errors
 /// Nothing has changed since the last report, or the batch was deleted: [`RegistryError::State`].
-pub fn make(
-    tx: &mut dyn Transaction,
-    batch: &Batch,
-    who: &str,
-) -> Result<(ReportId, Vec<String>), RegistryError> {
+pub fn make(tx: &mut dyn Transaction, batch: &Batch, who: &str) -> Result<(ReportId, Vec<String>), RegistryError> {
     let refuse = |state: String| RegistryError::State {
         what: "batch",
         id: batch.id.to_string(),
@@ -439,7 +446,13 @@ mod tests {
             assert_eq!(subject.to_string().parse(), Ok(subject));
             assert!(subject.to_string().parse::<ItemId>().is_err(), "it would be the key of a work item");
         }
-        for wrong in ["", "report", "report x", "other 01a206d3-9f8e-746b-8e5d-6ed979e0815a", "item 01a206d3-9f8e-746b-8e5d-6ed979e0815a"] {
+        for wrong in [
+            "",
+            "report",
+            "report x",
+            "other 01a206d3-9f8e-746b-8e5d-6ed979e0815a",
+            "item 01a206d3-9f8e-746b-8e5d-6ed979e0815a",
+        ] {
             assert_eq!(wrong.parse::<Subject>(), Err(()), "{wrong}");
         }
     }

@@ -52,7 +52,8 @@ pub(super) fn run(program: &Path, options: &Options) -> Result<()> {
             let act = format!("shown as {form}");
             shown(&home, &["batches", "report", &batch, "--format", form], &act, &say)?;
         }
-        let listed = home.number("SELECT count(*) FROM report_rows r JOIN reports p ON p.id = r.report_id WHERE p.kind = 'final'")?;
+        let listed = home
+            .number("SELECT count(*) FROM report_rows r JOIN reports p ON p.id = r.report_id WHERE p.kind = 'final'")?;
         if u64::try_from(listed) != Ok(rows) {
             bail!("the report has {listed} of {rows} rows");
         }
@@ -61,12 +62,7 @@ pub(super) fn run(program: &Path, options: &Options) -> Result<()> {
 }
 
 /// Runs a command whose exit code is that of a batch with items that did not succeed.
-fn shown(
-    home: &Home,
-    arguments: &[&str],
-    act: &str,
-    say: &dyn Fn(&str, std::time::Duration, u64),
-) -> Result<()> {
+fn shown(home: &Home, arguments: &[&str], act: &str, say: &dyn Fn(&str, std::time::Duration, u64)) -> Result<()> {
     let command = home.command();
     let mut words: Vec<String> = vec!["-c".into(), "\"$@\" > /dev/null; test $? -le 1".into(), "sh".into()];
     words.push("env".to_owned());

@@ -4,7 +4,7 @@
 use super::{
     BackgroundTaskView, BatchView, CheckView, CollectionView, CoverageView, DifferenceView, EventView, FileView,
     FindingView, FoundView, HistoryLineView, InstitutionView, ItemView, JournalView, ObjectView, ProfileView,
-    ReportRowView, ReportView,    SettingView, StoreCheckView, StoreView, TaskView, TopicView, UploadView, VersionView,
+    ReportRowView, ReportView, SettingView, StoreCheckView, StoreView, TaskView, TopicView, UploadView, VersionView,
 };
 
 /// What lists show row by row.

@@ -62,6 +62,6 @@ pub use crate::status::Status;
 pub use strongroom_queue::{TaskId, TaskState};
 pub use strongroom_registry::items::ItemProblem;
 pub use strongroom_registry::{
-    Action, BatchId, BatchState, CopyState, FileId, FindingId, FindingState, ItemId, ItemStatus, ObjectId, ObjectState,
-    MailKind, PublicAccess, ReportKind, Stage, Time, UploadId,
+    Action, BatchId, BatchState, CopyState, FileId, FindingId, FindingState, ItemId, ItemStatus, MailKind, ObjectId,
+    ObjectState, PublicAccess, ReportKind, Stage, Time, UploadId,
 };

@@ -6,7 +6,7 @@ mod crash;
 use serde_json::{Value, json};
 use strongroom_engine::app::reports::{self as app, ReportForm, RowFilter};
 use strongroom_engine::app::views::ReportRowView;
-use strongroom_engine::app::{Caller, OpContext, collections};
+use strongroom_engine::app::{Caller, OpContext, background, collections};
 use strongroom_engine::ingest::DepositRequest;
 use strongroom_engine::outbox::deliver;
 use strongroom_engine::runtime::Shutdown;
@@ -25,8 +25,7 @@ use crate::notifications::mail_server::MailServer;
 const COLLECTION: &str = "maps";
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 /// Mails that no server takes: they stay in the outbox.
-const MAIL: &str =
-    "[mail]\nhost = \"localhost\"\nport = 1\nfrom = \"s@example.edu\"\ntls = \"none\"\nadmins = [\"admin@example.edu\"]\n";
+const MAIL: &str = "[mail]\nhost = \"localhost\"\nport = 1\nfrom = \"s@example.edu\"\ntls = \"none\"\nadmins = [\"admin@example.edu\"]\n";
 /// Names as no depositor should choose them.
 const NAMES: [&str; 4] = ["=cmd,1.txt", "say \"hello\".txt", "invoice\u{202e}fdp.txt", "<b>bold & new</b>.txt"];
 
@@ -112,6 +111,7 @@ on_both_databases! {
     what_a_collection_suppresses_is_not_sent
     a_deposit_of_one_package_has_a_report_and_tells_nobody_unless_it_is_asked_to
     a_manifest_that_cannot_be_read_is_reported
+    those_who_run_the_installation_hear_of_a_failed_deposit_that_nobody_else_hears_of
 }
 
 fn every_end_of_a_batch_is_told_once(engine: Engine) {
@@ -133,7 +133,10 @@ fn every_end_of_a_batch_is_told_once(engine: Engine) {
     let subject = format!("Strongroom: {INSTITUTION}/{COLLECTION}: batch {batch} ended with 1 item unresolved");
     assert_eq!(mail["subject"], json!(subject));
     let text = mail["text"].as_str().expect("a text");
-    assert!(text.contains("4: 3 succeeded, 1 failed") && text.contains("row 4, <b>bold & new</b>.txt: failed"), "{text}");
+    assert!(
+        text.contains("4: 3 succeeded, 1 failed") && text.contains("row 4, <b>bold & new</b>.txt: failed"),
+        "{text}"
+    );
     assert!(text.contains(&format!("strongroom batches report {batch} --number 1")), "{text}");
     let html = mail["html"].as_str().expect("a text");
     assert!(html.contains("&lt;b&gt;bold &amp; new&lt;/b&gt;") && !html.contains("<b>"), "{html}");
@@ -155,7 +158,8 @@ fn every_end_of_a_batch_is_told_once(engine: Engine) {
     assert_eq!(mail["attachment"]["text"].as_str().expect("a table").matches("\r\n").count(), 2, "{mail}");
     let callbacks = messages(&world, outbox::CALLBACK);
     assert_eq!(callbacks.len(), 7);
-    let body: Value = serde_json::from_str(payload(&callbacks[6])["body"].as_str().expect("a body")).expect("JSON");
+    let update = callbacks.iter().find(|message| message.key == key("report 2 callback")).expect("an event");
+    let body: Value = serde_json::from_str(payload(update)["body"].as_str().expect("a body")).expect("JSON");
     assert_eq!((&body["event"], &body["number"], &body["succeeded"]), (&json!("batch.updated"), &json!(2), &json!(4)));
     let ids: std::collections::BTreeSet<String> =
         callbacks.iter().map(|message| payload(message)["idempotency_key"].to_string()).collect();
@@ -186,7 +190,8 @@ fn a_deposit_of_one_package_has_a_report_and_tells_nobody_unless_it_is_asked_to(
     let batch = items[0].batch.expect("a batch");
     let report = all(&world, batch).pop().expect("a report");
     assert!(report.completed_at.is_some() && report.made_by.is_none());
-    let rows = world.home.registry.read(|tx| reports::rows(tx, report.id, RowFilter::default(), None, 9)).expect("rows");
+    let rows =
+        world.home.registry.read(|tx| reports::rows(tx, report.id, RowFilter::default(), None, 9)).expect("rows");
     let [row] = rows.as_slice() else { panic!("one row: {rows:?}") };
     assert_eq!((row.row, row.state, row.version), (Some(1), ItemStatus::Succeeded, Some(1)));
     assert_eq!(row.local_ids, ["id 1", "id 2"]);
@@ -202,9 +207,25 @@ fn a_manifest_that_cannot_be_read_is_reported(engine: Engine) {
     work_until_told(&world, batch, 1);
     let report = all(&world, batch).pop().expect("a report");
     assert_eq!((report.items, report.failed), (1, 1));
-    let rows = world.home.registry.read(|tx| reports::rows(tx, report.id, RowFilter::default(), None, 9)).expect("rows");
+    let rows =
+        world.home.registry.read(|tx| reports::rows(tx, report.id, RowFilter::default(), None, 9)).expect("rows");
     assert_eq!((rows[0].row, rows[0].name.as_str()), (None, "list.checkm"), "it is no row of itself");
     assert!(rows[0].code.is_some(), "{rows:?}");
+}
+
+fn those_who_run_the_installation_hear_of_a_failed_deposit_that_nobody_else_hears_of(engine: Engine) {
+    let Some(world) = World::in_database(engine, &format!("{ONE_ATTEMPT}{MAIL}")) else { return };
+    let path = world.write("a.txt", "alpha");
+    let request = DepositRequest { update: true, ..world.request(path) };
+    let batch = world.deposit(&request)[0].batch.expect("a batch");
+    assert_eq!(all(&world, batch).pop().expect("a report").completed_at, None);
+    let waiting = world.home.registry.read(|tx| Ok::<_, RegistryError>(tasks::counts(tx)?)).expect("counts");
+    assert!(waiting.iter().all(|topic| topic.topic != reports::TOPIC), "{waiting:?}");
+    for _ in 0..2 {
+        background::run(&console(&world), "outbox", &Shutdown::new()).expect("runs");
+        assert_eq!(keys(&messages(&world, outbox::MAIL)), [format!("batch {batch} report 1 admins")]);
+    }
+    assert!(all(&world, batch).pop().expect("a report").completed_at.is_some());
 }
 
 #[test]
@@ -233,7 +254,7 @@ fn mails_and_callbacks_reach_their_receivers() {
         .map(|request| request.header("strongroom-event").expect("an event").to_owned())
         .collect();
     assert_eq!(events.len(), 5, "{events:?}");
-    assert_eq!(events.last().map(String::as_str), Some("batch.completed"));
+    assert_eq!(events.iter().filter(|event| *event == "batch.completed").count(), 1, "{events:?}");
     assert!(server.rest().is_empty());
 }
 
@@ -261,7 +282,8 @@ fn a_message_that_cannot_be_delivered_is_told_to_those_who_run_the_installation(
     let undeliverable = deliver(&world.home, &Shutdown::new()).expect("runs").undeliverable;
     assert_eq!(undeliverable, 5, "the receiver does not know the path");
     let mails = messages(&world, outbox::MAIL);
-    let warnings: Vec<&Message> = mails.iter().filter(|mail| mail.key.starts_with("undeliverable callbacks ")).collect();
+    let warnings: Vec<&Message> =
+        mails.iter().filter(|mail| mail.key.starts_with("undeliverable callbacks ")).collect();
     let [warning] = warnings.as_slice() else { panic!("one mail about all of them: {:?}", keys(&mails)) };
     let mail = payload(warning);
     assert_eq!(mail["to"], json!(["admin@example.edu"]));
@@ -288,9 +310,14 @@ fn a_report_is_written_in_every_form_whatever_names_it_has() {
     assert_eq!((lines.len(), &lines[0]["kind"], &lines[0]["unresolved"]), (5, &json!("final"), &json!(2)));
     let names: Vec<&str> = lines[1..].iter().map(|line| line["name"].as_str().expect("a name")).collect();
     assert_eq!(names, NAMES);
-    assert_eq!((&lines[1]["row"], &lines[1]["state"], &lines[1]["version"]), (&json!(1), &json!("succeeded"), &json!(1)));
+    assert_eq!(
+        (&lines[1]["row"], &lines[1]["state"], &lines[1]["version"]),
+        (&json!(1), &json!("succeeded"), &json!(1))
+    );
     let csv = written(ReportForm::Csv);
-    assert!(csv.starts_with("row,name,state,object,version,ark,local_ids,stage,code,message,changed,unresolved,item\r\n"));
+    assert!(
+        csv.starts_with("row,name,state,object,version,ark,local_ids,stage,code,message,changed,unresolved,item\r\n")
+    );
     let html = written(ReportForm::Html);
     assert!(html.starts_with("<!DOCTYPE html>") && html.ends_with("</html>\n"), "{html}");
     assert!(!html.contains("<b>") && !html.contains('\u{202e}') && !html.contains("http-equiv=\"refresh\""), "{html}");
@@ -312,7 +339,8 @@ fn a_report_is_written_in_every_form_whatever_names_it_has() {
 fn addresses_and_urls_that_cannot_be_used_are_refused() {
     let world = World::of(fixture::home_with(MAIL), WebDouble::start());
     let call = console(&world);
-    let refused = |rules: collections::Rules| collections::add(&call, INSTITUTION, COLLECTION, rules).expect_err("is refused");
+    let refused =
+        |rules: collections::Rules| collections::add(&call, INSTITUTION, COLLECTION, rules).expect_err("is refused");
     let address = refused(collections::Rules { notify_to: Some(vec!["no address".into()]), ..Default::default() });
     assert!(address.to_string().contains("no address"), "{address}");
     let url = "https://elsewhere.example.org/".to_owned();

@@ -25,6 +25,7 @@ CREATE TABLE reports (
     UNIQUE (batch_id, number)
 );
 CREATE INDEX reports_unfilled ON reports (batch_id) WHERE NOT is_filled;
+CREATE INDEX reports_untold ON reports (id) WHERE completed_at IS NULL;
 CREATE TABLE report_rows (
     report_id         UUID    NOT NULL REFERENCES reports (id),
     item_id           UUID    NOT NULL,

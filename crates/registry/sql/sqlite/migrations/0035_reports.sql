@@ -25,6 +25,7 @@ CREATE TABLE reports (
     UNIQUE (batch_id, number)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX reports_unfilled ON reports (batch_id) WHERE NOT is_filled;
+CREATE INDEX reports_untold ON reports (id) WHERE completed_at IS NULL;
 CREATE TABLE report_rows (
     report_id         BLOB    NOT NULL REFERENCES reports (id),
     item_id           BLOB    NOT NULL,

@@ -49,7 +49,8 @@ fn ended(world: &World) -> BatchId {
         .home
         .registry
         .write(move |tx| {
-            let collection = tenants::collection(tx, Scope::System, institution, COLLECTION)?.expect("the collection").id;
+            let collection =
+                tenants::collection(tx, Scope::System, institution, COLLECTION)?.expect("the collection").id;
             batches::create(tx, batch, institution, Some(collection), "file", "someone", None)?;
             items::create_all(tx, &workflows, &mut new.iter().cloned())?;
             batches::request(tx, &workflows, Scope::System, batch, Request::Cancel, "a person")?;
