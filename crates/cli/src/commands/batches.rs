@@ -208,7 +208,7 @@ fn tell(call: &OpContext, report: &ReportView, options: TableOptions, context: &
         let mut table = output
             .table(&["row", "name", "state", "message"])
             .with::<ReportRowView>(options)
-            .if_room(&["object", "version", "code"])
+            .wrapping()
             .in_full(&[
                 "row",
                 "name",
