@@ -205,11 +205,8 @@ fn tell(call: &OpContext, report: &ReportView, options: TableOptions, context: &
     for (title, filter) in reports::sections(report) {
         output.say("")?;
         output.say(title)?;
-        let mut table = output
-            .table(&["row", "name", "state", "message"])
-            .with::<ReportRowView>(options)
-            .wrapping()
-            .in_full(&[
+        let mut table =
+            output.table(&["row", "name", "state", "message"]).with::<ReportRowView>(options).wrapping().in_full(&[
                 "row",
                 "name",
                 "state",

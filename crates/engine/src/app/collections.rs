@@ -170,7 +170,8 @@ fn rules_of(record: &Collection) -> CollectionRules {
 struct NotificationChange {
     addresses: Option<Vec<String>>,
     suppressed: Option<Vec<MailKind>>,
-    callback_url: Option<Option<String>>,
+    /// An empty text takes it away.
+    callback_url: Option<String>,
 }
 
 impl NotificationChange {
@@ -193,15 +194,10 @@ impl NotificationChange {
             kinds.sort_unstable();
             kinds.dedup();
         }
-        let callback_url = match asked.callback_url.as_deref() {
-            None => None,
-            Some("") => Some(None),
-            Some(url) => {
-                check_url(url, authorized)?;
-                Some(Some(url.to_owned()))
-            }
-        };
-        Ok(Self { addresses, suppressed, callback_url })
+        if let Some(url) = asked.callback_url.as_deref().filter(|url| !url.is_empty()) {
+            check_url(url, authorized)?;
+        }
+        Ok(Self { addresses, suppressed, callback_url: asked.callback_url.clone() })
     }
 
     fn apply(&self, tx: &mut dyn Transaction, collection: CollectionId) -> Result<(), RegistryError> {
@@ -213,7 +209,7 @@ impl NotificationChange {
         let notifications = Notifications {
             addresses: addresses.clone().unwrap_or(holds.addresses),
             suppressed: suppressed.clone().unwrap_or(holds.suppressed),
-            callback_url: callback_url.clone().unwrap_or(holds.callback_url),
+            callback_url: callback_url.clone().or(holds.callback_url).filter(|url| !url.is_empty()),
         };
         notifications::set(tx, collection, &notifications)
     }

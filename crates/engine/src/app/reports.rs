@@ -11,7 +11,7 @@ use super::{OpContext, PAGE, Page};
 use crate::journal::Target;
 use crate::{EngineError, reports};
 
-pub use crate::reports::ReportForm;
+pub use crate::reports::{ReportForm, facts, sections};
 /// Which rows of a report are listed.
 pub use strongroom_registry::reports::RowFilter;
 
@@ -90,16 +90,6 @@ pub fn write(
     let home = authorized.home();
     let rows = |filter| Box::new(reports::rows(home, id, filter)) as Box<dyn Iterator<Item = _>>;
     reports::write(form, &report, &rows, out)
-}
-
-/// The parts of a report for people: their titles, and the rows that they list.
-pub fn sections(report: &ReportView) -> Vec<(&'static str, RowFilter)> {
-    reports::sections(report)
-}
-
-/// What a report says of the whole batch, for people: names and texts.
-pub fn facts(report: &ReportView) -> Vec<(&'static str, String)> {
-    reports::facts(report)
 }
 
 fn find_batch(tx: &mut dyn Transaction, scope: Scope, id: BatchId) -> Result<batches::Batch, RegistryError> {

@@ -143,7 +143,7 @@ pub(super) fn title(report: &ReportView) -> String {
 }
 
 /// What a report says of the whole batch: names and texts of one line each.
-pub(crate) fn facts(report: &ReportView) -> Vec<(&'static str, String)> {
+pub fn facts(report: &ReportView) -> Vec<(&'static str, String)> {
     let place = match &report.collection {
         Some(collection) => format!("{}/{collection}", report.institution),
         None => report.institution.clone(),

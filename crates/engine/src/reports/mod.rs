@@ -12,8 +12,8 @@ use crate::app::views::{ReportRowView, ReportView};
 use crate::paging;
 use crate::{EngineError, Home};
 
-pub use forms::ReportForm;
-pub(crate) use forms::{facts, write};
+pub(crate) use forms::write;
+pub use forms::{ReportForm, facts};
 pub(crate) use handler::{handlers, tell_untold};
 pub(crate) use messages::undeliverable_warning;
 pub(crate) use strongroom_registry::reports::TOPIC;
@@ -40,8 +40,8 @@ pub(crate) fn rows(
     rows.map(|row| Ok(ReportRowView::from(row?)))
 }
 
-/// A part of a report for people: its title, and the rows that it lists.
-pub(crate) fn sections(report: &ReportView) -> Vec<(&'static str, RowFilter)> {
+/// The parts of a report for people: their titles, and the rows that they list.
+pub fn sections(report: &ReportView) -> Vec<(&'static str, RowFilter)> {
     use strongroom_registry::ReportKind;
     let (all, changed) = (RowFilter::default(), RowFilter { changed: true, unresolved: false });
     let unresolved = RowFilter { changed: false, unresolved: true };

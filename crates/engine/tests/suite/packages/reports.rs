@@ -67,6 +67,12 @@ fn serve(world: &World, name: &str) {
     world.web.put(&format!("/{}.txt", name.len()), name.as_bytes());
 }
 
+fn serve_each(world: &World, names: &[&str]) {
+    for name in names {
+        serve(world, name);
+    }
+}
+
 fn all(world: &World, batch: BatchId) -> Vec<reports::Report> {
     world.home.registry.read(|tx| reports::list(tx, Scope::System, batch, 0, 99)).expect("reports")
 }
@@ -119,7 +125,7 @@ fn every_end_of_a_batch_is_told_once(engine: Engine) {
     let settings = format!("{ONE_ATTEMPT}{MAIL}{}", callbacks(&hook.authority()));
     let Some(world) = World::in_database(engine, &settings) else { return };
     add_collection(&world, Some(&hook.url("/hook")));
-    NAMES[..3].iter().for_each(|name| serve(&world, name));
+    serve_each(&world, &NAMES[..3]);
     let batch = submit(&world, &NAMES);
     work_until_told(&world, batch, 1);
     let report = all(&world, batch).pop().expect("a report");
@@ -235,7 +241,7 @@ fn mails_and_callbacks_reach_their_receivers() {
     hook.put("/hook", b"thanks");
     let world = World::with(&format!("{ONE_ATTEMPT}{}{}", server.settings(""), callbacks(&hook.authority())));
     add_collection(&world, Some(&hook.url("/hook")));
-    NAMES.iter().for_each(|name| serve(&world, name));
+    serve_each(&world, &NAMES);
     let batch = submit(&world, &NAMES);
     work_until_told(&world, batch, 1);
     let delivered = deliver(&world.home, &Shutdown::new()).expect("runs");
@@ -262,7 +268,7 @@ fn mails_and_callbacks_reach_their_receivers() {
 fn a_table_that_is_too_large_for_a_mail_is_named_instead() {
     let world = World::with(&format!("{ONE_ATTEMPT}{MAIL}max_attachment = \"300 B\"\n"));
     add_collection(&world, None);
-    NAMES.iter().for_each(|name| serve(&world, name));
+    serve_each(&world, &NAMES);
     let batch = submit(&world, &NAMES);
     work_until_told(&world, batch, 1);
     let mail = payload(messages(&world, outbox::MAIL).last().expect("a mail"));
@@ -276,7 +282,7 @@ fn a_message_that_cannot_be_delivered_is_told_to_those_who_run_the_installation(
     let hook = WebDouble::start();
     let world = World::with(&format!("{ONE_ATTEMPT}{MAIL}{}", callbacks(&hook.authority())));
     add_collection(&world, Some(&hook.url("/gone")));
-    NAMES.iter().for_each(|name| serve(&world, name));
+    serve_each(&world, &NAMES);
     let batch = submit(&world, &NAMES);
     work_until_told(&world, batch, 1);
     let undeliverable = deliver(&world.home, &Shutdown::new()).expect("runs").undeliverable;
@@ -294,7 +300,7 @@ fn a_message_that_cannot_be_delivered_is_told_to_those_who_run_the_installation(
 fn a_report_is_written_in_every_form_whatever_names_it_has() {
     let world = World::with(ONE_ATTEMPT);
     add_collection(&world, None);
-    NAMES[..2].iter().for_each(|name| serve(&world, name));
+    serve_each(&world, &NAMES[..2]);
     let batch = submit(&world, &NAMES);
     world.work(batch);
     let call = console(&world);
