@@ -34,7 +34,15 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("receiving forget", &["strongroom receiving forget 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("batches list", &["strongroom batches list --institution example.edu"]),
     ("batches show", &["strongroom batches show 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
-    ("batches report", &["strongroom batches report 01a206d3-9f8e-746b-8e5d-6ed979e0815a --update"]),
+    (
+        "batches report",
+        &[
+            "strongroom batches report 01a206d3-9f8e-746b-8e5d-6ed979e0815a",
+            "strongroom batches report 01a206d3-9f8e-746b-8e5d-6ed979e0815a --format html > report.html",
+            "strongroom batches report 01a206d3-9f8e-746b-8e5d-6ed979e0815a --update",
+        ],
+    ),
+    ("batches reports", &["strongroom batches reports 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("batches requeue", &["strongroom batches requeue 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("batches release", &["strongroom batches release 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("batches hold", &["strongroom batches hold 01a206d3-9f8e-746b-8e5d-6ed979e0815a --reason rights"]),
@@ -142,6 +150,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &[
             "strongroom collection set theses --institution example.edu --name Theses",
             "strongroom collection set theses --institution example.edu --accept bag --max-size '500 GiB' --priority 20",
+            "strongroom collection set theses --institution example.edu --notify-to ann@example.edu --suppress queued",
         ],
     ),
     ("collection hold", &["strongroom collection hold theses --institution example.edu --reason rights"]),

@@ -2,8 +2,8 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use strongroom_engine::app::deposits::DepositKind;
+use strongroom_engine::app::views::{CollectionView, MailKind, PublicAccess, RulesView};
 use strongroom_engine::app::{self, collections};
-use strongroom_engine::app::views::{CollectionView, PublicAccess, RulesView};
 
 use super::items::Why;
 use super::values::{size, time, word};
@@ -117,6 +117,15 @@ pub(crate) struct Rules {
     /// What the names of its new ARKs begin with, of those in the settings; "" for identifiers.shoulder
     #[arg(long, value_name = "SHOULDER")]
     shoulder: Option<String>,
+    /// An address that mails about its batches go to, given once for each; "" alone for none
+    #[arg(long, value_name = "EMAIL")]
+    notify_to: Vec<String>,
+    /// A kind of mails that are not sent: queued, done, failed or update, or all; given once for each; "" alone to send every kind
+    #[arg(long, value_name = "KIND")]
+    suppress: Vec<String>,
+    /// The URL that events of its batches and their items are posted to; "" for none
+    #[arg(long, value_name = "URL")]
+    callback_url: Option<String>,
 }
 
 /// What the public may see.
@@ -152,6 +161,7 @@ impl Rules {
             [none] if none.is_empty() => Some(Vec::new()),
             some => Some(some.iter().map(|text| word(text, "type", DepositKind::SUBMITTED)).collect::<Result<_, _>>()?),
         };
+        let suppress = if self.suppress.is_empty() { None } else { Some(kinds_of_mails(&self.suppress)?) };
         Ok(collections::Rules {
             name: self.name,
             profile: self.profile,
@@ -165,6 +175,9 @@ impl Rules {
             most_bytes: self.max_size,
             most_rows: self.max_rows,
             shoulder: self.shoulder,
+            notify_to: Some(self.notify_to).filter(|addresses| !addresses.is_empty()),
+            suppress,
+            callback_url: self.callback_url,
         })
     }
 }
@@ -175,6 +188,17 @@ fn emptiable<T>(
     read: impl Fn(String) -> Result<T, Failure>,
 ) -> Result<Option<Option<T>>, Failure> {
     given.map(|text| if text.is_empty() { Ok(None) } else { read(text).map(Some) }).transpose()
+}
+
+fn kinds_of_mails(words: &[String]) -> Result<Vec<MailKind>, Failure> {
+    let mut kinds = Vec::new();
+    for text in words.iter().filter(|text| !text.is_empty()) {
+        match text.as_str() {
+            "all" => kinds.extend(MailKind::ALL),
+            text => kinds.push(word(text, "kind of mails", MailKind::ALL)?),
+        }
+    }
+    Ok(kinds)
 }
 
 pub(crate) fn run(command: Collection, context: &Context) -> Outcome {

@@ -391,6 +391,7 @@ pages! {
     coming_from: "docs/coming-from.md",
     deposits: "docs/deposits.md",
     packages: "docs/packages.md",
+    reports: "docs/reports.md",
     exit_codes: "docs/exit-codes.md",
     first_institution: "docs/first-institution.md",
     fixity: "docs/fixity.md",

@@ -47,6 +47,9 @@ fn collections_have_rules_that_exist() {
             "held",
             "public",
             "embargo_until",
+            "notify_to",
+            "suppress",
+            "callback_url",
             "active",
             "created_at",
             "holds",
@@ -112,13 +115,74 @@ fn a_deposit_waits_for_workers_and_can_be_steered() {
     place.run(["items", "requeue", item]).fails(4, &["held"]);
     assert_eq!(place.run(["items", "list", "--status", "held", "--json"]).succeeds().json().len(), 1);
     assert_eq!(place.run(["items", "list", "--status", "pending", "--json"]).succeeds().json().len(), 0);
+    let provisional = place.run(["batches", "report", batch, "--json"]).json();
+    assert_eq!((&provisional[0]["kind"], &provisional[0]["held"]), (&"provisional".into(), &1.into()));
+    assert_eq!(provisional[1]["state"], "held");
     place.run(["batches", "release", batch]).fails(4, &["no hold on it", "items release"]);
     place.run(["items", "release", item]).succeeds();
     let cancelled = place.run(["batches", "cancel", batch, "--json"]).succeeds().object();
     assert_eq!(cancelled["open"], 0);
     let report = place.run(["batches", "report", batch, "--json"]);
     assert_eq!(report.code, Some(1), "{report:?}");
-    assert_eq!(report.json().len(), 2, "the batch and its item");
+    let lines = report.json();
+    assert_eq!(lines.len(), 2, "the report and its item");
+    assert_keys(
+        &lines[0],
+        &[
+            "batch",
+            "number",
+            "kind",
+            "made_at",
+            "made_by",
+            "state",
+            "institution",
+            "collection",
+            "submitted",
+            "submitted_by",
+            "submitted_at",
+            "note",
+            "items",
+            "succeeded",
+            "failed",
+            "cancelled",
+            "deleted",
+            "held",
+            "open",
+            "changed",
+            "unresolved",
+            "complete",
+        ],
+    );
+    assert_keys(
+        &lines[1],
+        &[
+            "row",
+            "name",
+            "state",
+            "object",
+            "version",
+            "ark",
+            "local_ids",
+            "stage",
+            "code",
+            "message",
+            "changed",
+            "unresolved",
+            "item",
+        ],
+    );
+    assert_eq!(
+        (&lines[0]["kind"], &lines[0]["cancelled"], &lines[1]["state"]),
+        (&"final".into(), &1.into(), &"cancelled".into())
+    );
+    let listed = place.run(["batches", "reports", batch, "--json"]).succeeds().json();
+    assert_eq!((listed.len(), &listed[1]), (2, &lines[0]), "the provisional one, and the final one");
+    let again = place.run(["batches", "report", batch, "--number", "2", "--format", "json"]);
+    assert_eq!(again.json(), lines, "a report does not change");
+    place.run(["batches", "report", batch, "--number", "3"]).fails(3, &["no report 3", "batches reports"]);
+    place.run(["batches", "report", batch, "--update"]).fails(4, &["nothing of it has changed", "batches reports"]);
+    let csv = place.run(["batches", "report", batch, "--csv"]);
+    assert_eq!((csv.code, csv.stdout.lines().count()), (Some(1), 2), "{csv:?}");
     let history = place.run(["items", "history", item, "--json"]).succeeds().json();
     let statuses: Vec<_> = history.iter().map(|line| line["status"].as_str().unwrap()).collect();
     assert_eq!(statuses, ["pending", "held", "pending", "cancelled"]);

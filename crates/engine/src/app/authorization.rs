@@ -110,6 +110,7 @@ permissions! {
     BACKGROUND_LIST "background.list" Installation Reads [SystemAdmin Auditor]
     BACKGROUND_RUN "background.run" Installation Writes [SystemAdmin System]
     BATCHES_LIST "batches.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    BATCHES_REPORT "batches.report" Institutions Writes [SystemAdmin InstitutionAdmin InstitutionUser]
     BATCHES_SHOW "batches.show" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     BATCHES_STEER "batches.steer" Institutions Writes [SystemAdmin InstitutionAdmin]
     COLLECTIONS_LIST "collections.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]

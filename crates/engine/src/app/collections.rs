@@ -3,9 +3,10 @@
 use strongroom_bagit::Profile;
 use strongroom_registry::holds::{self, On};
 use strongroom_registry::items::Asker;
+use strongroom_registry::notifications::{self, Notifications};
 use strongroom_registry::tenants::{self, Collection, CollectionRules};
 use strongroom_registry::{
-    CollectionId, InstitutionId, PublicAccess, RegistryError, Scope, Time, Transaction, profiles,
+    CollectionId, InstitutionId, MailKind, PublicAccess, RegistryError, Scope, Time, Transaction, profiles,
 };
 
 use super::authorization::{
@@ -17,8 +18,12 @@ use super::views::{CollectionView, RulesView};
 use super::{Authorized, OpContext, PAGE, Page};
 use crate::ingest::DepositKind;
 use crate::journal::Target;
+use crate::notifications::{callback_client, mailbox};
 use crate::settings::nearest;
 use crate::{EngineError, background};
+
+/// The addresses that a collection has at most.
+const MOST_ADDRESSES: usize = 100;
 
 /// What is to be changed of a collection's rules; what is absent stays, an empty text takes a rule away.
 #[derive(Debug, Clone, Default)]
@@ -47,6 +52,12 @@ pub struct Rules {
     pub most_rows: Option<u64>,
     /// What the names of its new ARKs begin with.
     pub shoulder: Option<String>,
+    /// The addresses that mails about its batches go to; an empty text alone takes all away.
+    pub notify_to: Option<Vec<String>>,
+    /// The kinds of mails that are not sent.
+    pub suppress: Option<Vec<MailKind>>,
+    /// The URL that events of its batches are posted to.
+    pub callback_url: Option<String>,
 }
 
 /// Collections of an institution, or all, in order of institution and name; those that were removed only where they are asked for.
@@ -98,12 +109,14 @@ pub fn add(
     }
     let blank = CollectionRules { name: collection.to_owned(), ..CollectionRules::default() };
     let (is_held, who) = (rules.held, authorized.actor().name.clone());
+    let change = NotificationChange::of(&rules, &authorized)?;
     let rules = checked(rules, blank, &authorized)?;
     let (scope, identifier) = (authorized.scope(), collection.to_owned());
     Ok(authorized.write(move |tx| {
         require_profile(tx, &rules)?;
         let id = CollectionId::new();
         tenants::add_collection(tx, id, institution.id, &identifier, (&rules, &who))?;
+        change.apply(tx, id)?;
         if is_held == Some(true) {
             holds::place(tx, On::Collection(id), institution.id, Asker::from(&who))?;
         }
@@ -120,12 +133,14 @@ pub fn set(
 ) -> Result<CollectionView, EngineError> {
     let (authorized, found) = existing(context, &COLLECTIONS_SET, institution, collection)?;
     let is_held = rules.held;
+    let change = NotificationChange::of(&rules, &authorized)?;
     let rules = checked(rules, found.rules, &authorized)?;
     let (scope, who) = (authorized.scope(), authorized.actor().name.clone());
     let asker = who.clone();
     let shown = authorized.write(move |tx| {
         require_profile(tx, &rules)?;
         tenants::set_collection(tx, found.id, (&rules, &asker), true)?;
+        change.apply(tx, found.id)?;
         match is_held {
             Some(true) => holds::place(tx, On::Collection(found.id), found.institution, Asker::from(&asker))?,
             Some(false) => holds::lift(tx, On::Collection(found.id))?,
@@ -241,6 +256,63 @@ fn told(
     let found = find(tx, scope, institution, identifier)?;
     let target = Target::of(institution, format!("{}/{identifier}", found.institution_identifier));
     Ok((target, CollectionView::read(tx, &found)?))
+}
+
+/// What is to be changed of who hears of a collection's batches.
+#[derive(Debug, Clone, Default)]
+struct NotificationChange {
+    addresses: Option<Vec<String>>,
+    suppressed: Option<Vec<MailKind>>,
+    /// An empty text takes it away.
+    callback_url: Option<String>,
+}
+
+impl NotificationChange {
+    /// What is asked, where it can be used.
+    fn of(asked: &Rules, authorized: &Authorized<'_>) -> Result<Self, EngineError> {
+        let addresses = asked.notify_to.as_ref().map(|addresses| {
+            let given = addresses.iter().map(|address| address.trim()).filter(|address| !address.is_empty());
+            given.map(str::to_owned).collect::<Vec<_>>()
+        });
+        let addresses_given = addresses.iter().flatten();
+        if let Some(wrong) = addresses_given.map(|address| mailbox(address)).find_map(Result::err) {
+            return Err(EngineError::Usage(wrong).next("give one such as ann@example.edu"));
+        }
+        if addresses.as_ref().is_some_and(|addresses| addresses.len() > MOST_ADDRESSES) {
+            return Err(EngineError::Usage(format!("a collection can have at most {MOST_ADDRESSES} addresses"))
+                .next("give the address of a mailing list"));
+        }
+        let mut suppressed = asked.suppress.clone();
+        if let Some(kinds) = &mut suppressed {
+            kinds.sort_unstable();
+            kinds.dedup();
+        }
+        if let Some(url) = asked.callback_url.as_deref().filter(|url| !url.is_empty()) {
+            check_url(url, authorized)?;
+        }
+        Ok(Self { addresses, suppressed, callback_url: asked.callback_url.clone() })
+    }
+
+    fn apply(&self, tx: &mut dyn Transaction, collection: CollectionId) -> Result<(), RegistryError> {
+        let Self { addresses, suppressed, callback_url } = self;
+        if addresses.is_none() && suppressed.is_none() && callback_url.is_none() {
+            return Ok(());
+        }
+        let holds = notifications::get(tx, collection)?;
+        let notifications = Notifications {
+            addresses: addresses.clone().unwrap_or(holds.addresses),
+            suppressed: suppressed.clone().unwrap_or(holds.suppressed),
+            callback_url: callback_url.clone().or(holds.callback_url).filter(|url| !url.is_empty()),
+        };
+        notifications::set(tx, collection, &notifications)
+    }
+}
+
+/// Refuses a URL that callbacks cannot be posted to by the settings.
+fn check_url(url: &str, authorized: &Authorized<'_>) -> Result<(), EngineError> {
+    callback_client(authorized.home())?.check(url).map_err(|error| {
+        EngineError::Usage(error.to_string()).next("[callbacks] of the settings says which URLs may be used")
+    })
 }
 
 /// Refuses rules with a profile that is not for new deposits, in the transaction that sets them: a profile is not removed while

@@ -29,6 +29,7 @@ pub mod queues;
 pub mod rebuild;
 pub mod receiving;
 pub mod registry;
+pub mod reports;
 pub mod restorations;
 pub mod settings;
 pub mod status;

@@ -14,7 +14,7 @@ use super::secret::Secret;
 use super::stores::{self, StoreSettings};
 use crate::runtime::{PoolSettings, Pools};
 use crate::workflow::Workflows;
-use crate::{backfill, fixity, identification};
+use crate::{backfill, fixity, identification, reports};
 
 /// The value where none is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -395,7 +395,8 @@ pub struct Settings {
 pub(super) use crate::runtime::DEFAULT_TOPIC;
 
 /// Topics that no work item goes through.
-const OTHER_TOPICS: &[&str] = &[fixity::TOPIC, identification::TOPIC, backfill::TOPIC, work::SWEEP_TOPIC];
+const OTHER_TOPICS: &[&str] =
+    &[fixity::TOPIC, identification::TOPIC, backfill::TOPIC, reports::TOPIC, work::SWEEP_TOPIC];
 
 /// Every topic that tasks go through where these workflows are registered.
 pub fn topics(workflows: &Workflows) -> Vec<String> {

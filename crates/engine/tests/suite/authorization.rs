@@ -42,6 +42,8 @@ struct World {
     other: InstitutionId,
     item: ItemId,
     batch: BatchId,
+    /// One that has ended, with a report.
+    reported: BatchId,
     upload: UploadId,
     file: String,
     task: TaskId,
@@ -118,6 +120,15 @@ const CASES: &[Case] = cases! {
     "batches::named" "batches.show" |call, world| something(app::batches::named(call, &world.batch.to_string()));
     "batches::restoration_amount" "batches.show" |call, world| {
         something(app::batches::restoration_amount(call, world.batch))
+    };
+    "reports::list" "batches.show" |call, world| something(app::reports::list(call, world.reported, None));
+    "reports::make" "batches.report" |call, world| something(app::reports::make(call, world.batch));
+    "reports::rows" "batches.show" |call, world| {
+        something(app::reports::rows(call, (world.reported, 1), app::reports::RowFilter::default(), None))
+    };
+    "reports::show" "batches.show" |call, world| something(app::reports::show(call, world.reported, Some(1)));
+    "reports::write" "batches.show" |call, world| {
+        something(app::reports::write(call, (world.reported, 1), app::reports::ReportForm::Csv, &mut Vec::new()))
     };
     "batches::show" "batches.show" |call, world| something(app::batches::show(call, world.batch));
     "batches::steer" "batches.steer" |call, world| something(app::batches::steer(call, world.batch, Ask::Hold, None));
@@ -382,6 +393,7 @@ impl World {
             other,
             item: made.items[0],
             batch: made.batch,
+            reported: letters.batch,
             upload,
             file: files[0].id.to_string(),
             task,

@@ -10,6 +10,7 @@ mod kinds;
 mod manifests;
 mod misbehaving;
 mod modes;
+mod reports;
 mod restoring;
 #[cfg(feature = "failpoints")]
 mod resuming;

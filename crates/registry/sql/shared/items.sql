@@ -97,6 +97,7 @@ INSERT INTO batches (id, institution_id, collection_id, type, state, submitted_b
     rules_version)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, (SELECT rules_version FROM collections WHERE id = ?3))
 ON CONFLICT (id) DO NOTHING
+RETURNING EXISTS (SELECT 1 FROM collection_notifications n WHERE n.collection_id = batches.collection_id) AS has_listeners
 -- name: batches.take_new_rules
 UPDATE batches SET rules_version = (SELECT c.rules_version FROM collections c WHERE c.id = batches.collection_id) WHERE id = ?1
 -- name: batches.lock
@@ -108,7 +109,11 @@ SELECT EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status IN ('pend
     EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status = 'held') AS has_held_items,
     EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status IN ('failed', 'cancelled'))
     OR EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status = 'deleted' AND deleted_from <> 'succeeded')
-        AS has_unsuccessful_items
+        AS has_unsuccessful_items,
+    EXISTS (SELECT 1 FROM batches b JOIN collection_notifications n ON n.collection_id = b.collection_id
+        WHERE b.id = ?1) AS has_listeners,
+    EXISTS (SELECT 1 FROM batches b JOIN collection_notifications n ON n.collection_id = b.collection_id
+        WHERE b.id = ?1 AND n.callback_url IS NOT NULL) AS has_callback
 -- name: items.set_options
 UPDATE work_items SET options = ?3 WHERE id = ?1 AND fence = ?2
 -- name: items.set_object_identifier

@@ -86,6 +86,28 @@ words! {
         Item = "item",
     }
 
+    /// What a report of a batch is.
+    ReportKind ("a kind of report") {
+        /// The first when every item of the batch has ended.
+        Final = "final",
+        /// One after that: what changed since the last report, and what is unresolved.
+        Update = "update",
+        /// What a person asked for of a batch that has not ended. It counts as no report to the depositor.
+        Provisional = "provisional",
+    }
+
+    /// A mail about a batch.
+    MailKind ("a kind of mail") {
+        /// The batch was accepted.
+        Queued = "queued",
+        /// Every item of it succeeded.
+        Done = "done",
+        /// It ended, and not every item succeeded.
+        Failed = "failed",
+        /// Items changed after it had ended.
+        Update = "update",
+    }
+
     /// What kind of actor acts.
     ActorKind ("a kind of actor") {
         /// The system itself.

@@ -14,12 +14,13 @@ pub(crate) mod workflow;
 
 pub use enums::{
     ActorKind, BatchState, CopyState, Decision, FindingKind, FindingState, Health, HoldKind, ItemStatus,
-    JournalOutcome, ObjectState, ProfileOrigin, PublicAccess, RestoredState, UploadState, VersionState, WaitReason,
+    JournalOutcome, MailKind, ObjectState, ProfileOrigin, PublicAccess, ReportKind, RestoredState, UploadState,
+    VersionState, WaitReason,
 };
 pub use format::Format;
 pub use ids::{
     ActorId, BatchId, CollectionId, ContentId, EventId, FileId, FindingId, GenerationId, InstitutionId, ItemId,
-    JournalId, ObjectId, UploadId, VersionId,
+    JournalId, ObjectId, ReportId, UploadId, VersionId,
 };
 pub use order::Order;
 pub use permanent::PERMANENT_CODES;

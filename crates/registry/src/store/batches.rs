@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use crate::holds::{self, On};
 use crate::items::{self, Asker, Item, ItemFilter, Request};
+use crate::reports;
 use crate::{
     BatchId, BatchState, CollectionId, InstitutionId, ItemId, ItemStatus, Order, RegistryError, Scope, Workflows,
 };
@@ -58,11 +59,11 @@ pub struct NewBatch<'a> {
 }
 
 /// Makes a batch: `processing` where its items are made in the same transaction, `pending` where the rows of a list become items later.
-/// A repeat makes nothing.
+/// A repeat makes nothing. Where its collection has it told, a task follows.
 pub fn create(tx: &mut dyn Transaction, new: &NewBatch<'_>) -> Result<(), RegistryError> {
     let now = tx.now()?;
     let state = if new.row_count.is_some() { BatchState::Processing } else { BatchState::Pending };
-    tx.execute(
+    let made = tx.query_one(
         Statement("batches.insert"),
         &[
             new.id.into(),
@@ -76,6 +77,9 @@ pub fn create(tx: &mut dyn Transaction, new: &NewBatch<'_>) -> Result<(), Regist
             new.row_count.into(),
         ],
     )?;
+    if made.map_or(Ok(false), |row| row.bool("has_listeners"))? {
+        reports::enqueue(tx, reports::Subject::Queued(new.id), new.institution, Vec::new())?;
+    }
     Ok(())
 }
 
@@ -175,6 +179,11 @@ pub fn request<'a>(
         return hold_or_release(tx, workflows, &batch, request, by);
     }
     let mut permanent = 0;
+    if request == Request::Delete {
+        // First, so that no report is made of the ends of its items.
+        holds::lift(tx, On::Batch(id))?;
+        set_state(tx, id, BatchState::Deleted)?;
+    }
     let filter = ItemFilter { batch: Some(id), ..ItemFilter::default() };
     let (mut topics, mut meant, mut after) = (Vec::new(), 0, None);
     loop {
@@ -193,12 +202,8 @@ pub fn request<'a>(
             meant += 1;
         }
     }
-    match request {
-        Request::Delete => {
-            holds::lift(tx, On::Batch(id))?;
-            set_state(tx, id, BatchState::Deleted)?;
-        }
-        _ => settle(tx, id)?,
+    if request != Request::Delete {
+        topics.extend(settle(tx, id)?.topics);
     }
     topics.sort();
     topics.dedup();
@@ -244,18 +249,27 @@ fn is_meant(request: Request, item: &Item) -> bool {
     }
 }
 
+/// What follows from the state of a batch.
+#[derive(Debug, Default)]
+pub(crate) struct Settled {
+    /// The topics that have new work.
+    pub(crate) topics: Vec<String>,
+    /// Whether the ends of its items are told to a program.
+    pub(crate) has_callback: bool,
+}
+
 /// Derives a batch's state from its items, whenever one of them ended, was held or continues. While one is at work or waits: `pending`
-/// until every row has an item, then `processing`. When all that are open are held: `held`. When none is open: `completed` where every
-/// row has an item and all succeeded, else `failed`; one that was deleted counts as what it was before.
-pub(crate) fn settle(tx: &mut dyn Transaction, id: BatchId) -> Result<(), RegistryError> {
+/// until every row has an item, then `processing`. When all that are open are held: `held`. When none is open, with a report: `completed`
+/// where every row has an item and all succeeded, else `failed`; one that was deleted counts as what it was before.
+pub(crate) fn settle(tx: &mut dyn Transaction, id: BatchId) -> Result<Settled, RegistryError> {
     // Two items that come to rest together would each see the other at work; changed, not only locked, the row says
     // every kind of transaction that the other was there.
     tx.execute(Statement("batches.lock"), &[id.into()])?;
-    let Some(batch) = get(tx, Scope::System, id)? else { return Ok(()) };
+    let Some(batch) = get(tx, Scope::System, id)? else { return Ok(Settled::default()) };
     if batch.state == BatchState::Deleted {
-        return Ok(());
+        return Ok(Settled::default());
     }
-    let Some(row) = tx.query_one(Statement("batches.has_items"), &[id.into()])? else { return Ok(()) };
+    let Some(row) = tx.query_one(Statement("batches.has_items"), &[id.into()])? else { return Ok(Settled::default()) };
     let (at_work, held) = (row.bool("has_items_at_work")?, row.bool("has_held_items")?);
     let has_failed = row.bool("has_unsuccessful_items")? || batch.row_count.is_none();
     let state = match (at_work, held, has_failed) {
@@ -265,7 +279,16 @@ pub(crate) fn settle(tx: &mut dyn Transaction, id: BatchId) -> Result<(), Regist
         (false, false, true) => BatchState::Failed,
         (false, false, false) => BatchState::Completed,
     };
-    if state == batch.state { Ok(()) } else { set_state(tx, id, state) }
+    let (has_listeners, has_callback) = (row.bool("has_listeners")?, row.bool("has_callback")?);
+    let mut settled = Settled { topics: Vec::new(), has_callback };
+    if state != batch.state {
+        set_state(tx, id, state)?;
+        let has_ended = reports::is_ended(state) && !reports::is_ended(batch.state);
+        if has_ended && reports::make_at_end(tx, &batch, state, has_listeners)? {
+            settled.topics.push(reports::TOPIC.to_owned());
+        }
+    }
+    Ok(settled)
 }
 
 fn batch_row(row: &Row) -> Result<Batch, RegistryError> {

@@ -14,7 +14,7 @@ use super::waking::{wake_all, wake_younger};
 use crate::model::claim::{Claim, ItemOutcome, StageEnd};
 use crate::{
     ItemId, ItemStatus, RegistryError, Stage, Subject, VersionState, WaitKey, WaitReason, Workflows, batches,
-    discarding, interim, leases, versions, workflow,
+    discarding, interim, leases, reports, versions, workflow,
 };
 
 /// How long an item rests whose version is being committed and whose worker cannot go on, in microseconds.
@@ -285,7 +285,7 @@ fn decide<'a>(
 /// What an item's coming to rest brings with it: its object leases go; where it was the first that waits for space in staging, or
 /// failed and frees some, or is held with what it has, the others that wait are woken; where it ended, a newer deposit of the same object is woken and, when
 /// `sweep`, what it was preparing is marked as discarded, and the task is enqueued that clears what it left behind; its batch is
-/// derived anew. Nothing for a status that is no rest. The topics that have new work.
+/// derived anew, and its end told where the collection has it told. Nothing for a status that is no rest. The topics that have new work.
 pub(crate) fn on_item_inactive(
     tx: &mut dyn Transaction,
     item: &Item,
@@ -326,7 +326,12 @@ pub(crate) fn on_item_inactive(
         topics.extend(wake_all(tx, &WaitKey::staging(), Some(item.id.0))?);
     }
     if let Some(batch) = item.batch {
-        batches::settle(tx, batch)?;
+        let settled = batches::settle(tx, batch)?;
+        topics.extend(settled.topics);
+        if settled.has_callback && status.is_ended() {
+            reports::tell_end(tx, item.id)?;
+            topics.push(reports::TOPIC.to_owned());
+        }
     }
     Ok(topics)
 }

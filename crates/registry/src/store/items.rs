@@ -448,6 +448,9 @@ pub(crate) fn apply(tx: &mut dyn Transaction, item: &Item, change: &Move<'_>) ->
             act: act_of(change.status).to_owned(),
         });
     }
+    if let Some(batch) = item.batch.filter(|_| item.status.is_ended()) {
+        super::reports::finish_unfilled(tx, batch)?;
+    }
     let now = tx.now()?;
     tx.execute(
         Statement("items.move"),

@@ -101,7 +101,7 @@ pub fn request<'a>(
     if status == ItemStatus::Pending
         && let Some(batch) = item.batch
     {
-        crate::batches::settle(tx, batch)?;
+        topics.extend(crate::batches::settle(tx, batch)?.topics);
     }
     if item.is_on_hold {
         topics.extend(holds::settle_item(tx, workflows, id, who)?.unwrap_or_default());

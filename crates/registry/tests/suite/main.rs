@@ -21,6 +21,7 @@ mod ordering;
 mod parts;
 mod postgres;
 mod profiles;
+mod reporting;
 mod requests;
 mod restorations;
 mod restored;
@@ -136,6 +137,18 @@ macro_rules! conformance_suite {
                 a_deleted_batch_stays_deleted
                 making_a_batch_twice_makes_one
                 counts_and_listings_of_a_batch_are_its_own
+            }
+            reporting {
+                a_batch_that_ends_has_one_report_that_says_what_came_of_each_item
+                an_update_says_what_changed_and_what_is_unresolved
+                an_update_in_which_nothing_changed_says_so
+                a_report_of_an_open_batch_is_provisional_and_takes_the_place_of_the_one_before
+                a_long_report_says_what_was_true_when_the_batch_ended_whatever_happens_before_it_is_written
+                a_long_report_is_written_in_pages_by_any_number_of_workers
+                a_batch_that_is_held_or_deleted_has_no_report
+                what_is_told_is_enqueued_where_a_collection_has_it_told_and_only_there
+                messages_of_a_report_are_recorded_once
+                reports_end_with_their_batch
             }
             bringing {
                 what_a_version_brings_is_told_in_pages_with_where_it_is_staged

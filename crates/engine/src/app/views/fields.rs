@@ -4,7 +4,8 @@
 use super::{
     BackgroundTaskView, BatchView, CheckView, CollectionView, CoverageView, DifferenceView, EventView, FailureGroupView, FileView,
     FindingView, FoundView, HistoryLineView, InstitutionView, ItemView, JournalView, ObjectView, ProfileView,
-    RulesView, SettingView, StoreCheckView, StoreView, TaskView, TopicView, UploadView, VersionView,
+    ReportRowView, ReportView, RulesView, SettingView, StoreCheckView, StoreView, TaskView, TopicView, UploadView,
+    VersionView,
 };
 
 /// What lists show row by row.
@@ -54,6 +55,11 @@ views! {
         batch, institution, collection, kind, state, items, succeeded, failed, cancelled, open, held, deleted, submitted_by,
         note, rows, holds, created_at, updated_at
     }
+    ReportView {
+        batch, number, kind, made_at, made_by, state, institution, collection, submitted, submitted_by, submitted_at, note, items,
+        succeeded, failed, cancelled, deleted, held, open, changed, unresolved, complete
+    }
+    ReportRowView { row, name, state, object, version, ark, local_ids, stage, code, message, changed, unresolved, item }
     JournalView { line, number, time, actor, kind, act, target, institution, outcome, detail, request }
     UploadView {
         upload, institution, store, key, state, note, item, collection, stage, part, parts, size, etag, first_seen_at,
@@ -62,7 +68,7 @@ views! {
     InstitutionView { institution, name, active, staging_quota, created_at }
     CollectionView {
         collection, institution, name, profile, profile_version, placement, held, public, embargo_until, priority,
-        accepted, max_size, max_rows, shoulder, rules_version, active, created_at, holds
+        accepted, max_size, max_rows, shoulder, rules_version, notify_to, suppress, callback_url, active, created_at, holds
     }
     FailureGroupView { code, host, stage, items, newest, note }
     RulesView {

@@ -19,6 +19,7 @@ mod profiles;
 mod queues;
 mod receiving;
 mod registry;
+mod reports;
 mod restorations;
 mod settings;
 mod stores;
@@ -46,6 +47,7 @@ pub use profiles::{AddedProfileView, ProfileDocumentView, ProfileOutcome, Profil
 pub use queues::{AffectedTasksView, TaskView, TopicView};
 pub use receiving::UploadView;
 pub use registry::{BackupView, MovedRegistryView, MovedTableView, RebuildProblemView, RebuildView, SchemaView};
+pub use reports::{ReportRowView, ReportView};
 pub use restorations::{RestorationBatchView, RestorationView};
 pub use settings::{CheckView, SettingView};
 pub use stores::{
@@ -64,6 +66,6 @@ pub use crate::status::Status;
 pub use strongroom_queue::{TaskId, TaskState};
 pub use strongroom_registry::items::ItemProblem;
 pub use strongroom_registry::{
-    Action, BatchId, BatchState, CopyState, FileId, FindingId, FindingState, ItemId, ItemStatus, ObjectId, ObjectState,
-    PublicAccess, Stage, Time, UploadId,
+    Action, BatchId, BatchState, CopyState, FileId, FindingId, FindingState, ItemId, ItemStatus, MailKind, ObjectId,
+    ObjectState, PublicAccess, ReportKind, Stage, Time, UploadId,
 };

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use strongroom_registry::holds::{self, On};
 use strongroom_registry::tenants::{Collection, Institution, RulesVersion};
-use strongroom_registry::{PublicAccess, RegistryError, Transaction};
+use strongroom_registry::{MailKind, PublicAccess, RegistryError, Transaction, notifications};
 
 use super::HoldView;
 
@@ -67,6 +67,12 @@ pub struct CollectionView {
     pub shoulder: Option<String>,
     /// Which version of its rules that is.
     pub rules_version: u64,
+    /// The addresses that mails about its batches go to.
+    pub notify_to: Vec<String>,
+    /// The kinds of mails that are not sent.
+    pub suppress: Vec<MailKind>,
+    /// The URL that events of its batches are posted to.
+    pub callback_url: Option<String>,
     /// Whether something may be deposited in it: no after it was removed.
     pub active: bool,
     /// When it was added.
@@ -76,9 +82,10 @@ pub struct CollectionView {
 }
 
 impl CollectionView {
-    /// A collection with the hold on it.
+    /// A collection with the hold on it, and who hears of its batches.
     pub(crate) fn read(tx: &mut dyn Transaction, record: &Collection) -> Result<Self, RegistryError> {
         let hold = holds::on(tx, On::Collection(record.id))?;
+        let notifications = notifications::get(tx, record.id)?;
         Ok(Self {
             collection: record.identifier.clone(),
             institution: record.institution_identifier.clone(),
@@ -95,6 +102,9 @@ impl CollectionView {
             max_rows: record.rules.most_rows,
             shoulder: record.rules.shoulder.clone(),
             rules_version: record.rules_version,
+            notify_to: notifications.addresses,
+            suppress: notifications.suppressed,
+            callback_url: notifications.callback_url.map(|url| strongroom_download::shown_url(&url)),
             active: record.active,
             created_at: record.created_at.to_string(),
             holds: hold.into_iter().map(HoldView::from).collect(),

@@ -26,7 +26,7 @@ const MOST_UNKNOWN: usize = 1_000;
 /// How long a list may be in the making before it counts as cut short.
 const UNUSED_AFTER: Duration = Duration::from_hours(24);
 /// The kind of a batch of restorations.
-const KIND: &str = "restoration";
+pub(crate) const KIND: &str = "restoration";
 
 /// Which collection is asked for.
 #[derive(Debug, Clone)]
