@@ -6,6 +6,7 @@ use strongroom_engine::app::reports::{self, ReportForm};
 use strongroom_engine::app::views::{BatchState, BatchView, ReportRowView, ReportView};
 use strongroom_engine::app::{self, OpContext, batches};
 
+use super::items;
 use super::values::{time, word};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};

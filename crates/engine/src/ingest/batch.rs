@@ -207,8 +207,7 @@ fn end_list(context: &StageContext<'_>, batch: BatchId) {
     let item = context.item.id;
     context.with_end(move |tx, _| {
         interim::clear(tx, item)?;
-        batches::list_made(tx, batch, item)?;
-        Ok(Vec::new())
+        batches::list_made(tx, batch, item)
     });
 }
 

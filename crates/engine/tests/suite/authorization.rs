@@ -81,6 +81,14 @@ fn something<T>(result: Result<T, EngineError>) -> Answer {
     result.map(|_| Shown::Something)
 }
 
+/// An answer that says that nothing could be done, which is not told to who may not ask.
+fn answered<T>(result: Result<T, EngineError>) -> Answer {
+    match result {
+        Err(error) if error.to_string().contains("failed") => Ok(Shown::Something),
+        result => something(result),
+    }
+}
+
 /// The object that is kept.
 fn letters() -> String {
     format!("{INSTITUTION}/letters")
@@ -121,6 +129,10 @@ const CASES: &[Case] = cases! {
     "batches::restoration_amount" "batches.show" |call, world| {
         something(app::batches::restoration_amount(call, world.batch))
     };
+    "batches::requeue_with_new_rules" "batches.steer" |call, world| {
+        // Nothing of the batch failed, which only an actor hears who may ask.
+        answered(app::batches::requeue_with_new_rules(call, world.batch, None))
+    };
     "reports::list" "batches.show" |call, world| something(app::reports::list(call, world.reported, None));
     "reports::make" "batches.report" |call, world| something(app::reports::make(call, world.batch));
     "reports::rows" "batches.show" |call, world| {
@@ -134,6 +146,9 @@ const CASES: &[Case] = cases! {
     "batches::steer" "batches.steer" |call, world| something(app::batches::steer(call, world.batch, Ask::Hold, None));
     "batches::work" "items.work" |call, world| something(app::batches::work(call, world.batch, &stopped()));
     "collections::list" "collections.list" |call, _| app::collections::list(call, None, true).map(|found| some(&found));
+    "collections::rules" "collections.show" |call, _| {
+        something(app::collections::rules(call, (INSTITUTION, COLLECTION), None))
+    };
     "collections::show" "collections.show" |call, _| something(app::collections::show(call, INSTITUTION, COLLECTION));
     "collections::add" "collections.add" |call, _| {
         something(app::collections::add(call, INSTITUTION, "maps", app::collections::Rules::default()))
@@ -204,6 +219,14 @@ const CASES: &[Case] = cases! {
         let name = Some("another name".to_owned());
         something(app::institutions::set(call, INSTITUTION, app::institutions::Changes { name, ..Default::default() }))
     };
+    "failures::groups" "items.list" |call, _| {
+        app::failures::groups(call, &app::failures::Filter::default()).map(|_| Shown::Nothing)
+    };
+    "failures::requeue" "items.steer" |call, _| {
+        let filter = app::failures::Filter { institution: Some(INSTITUTION.to_owned()), ..Default::default() };
+        answered(app::failures::requeue(call, &filter, None))
+    };
+    "items::move_to" "items.steer" |call, world| something(app::items::move_to(call, &[world.item], 7));
     "items::stages" "items.list" |call, _| app::items::stages(call).map(|_| Shown::Nothing);
     "items::actions" "items.list" |call, _| app::items::actions(call).map(|_| Shown::Nothing);
     "items::list" "items.list" |call, _| {

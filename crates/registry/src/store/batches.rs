@@ -84,12 +84,12 @@ pub fn create(tx: &mut dyn Transaction, new: &NewBatch<'_>) -> Result<(), Regist
 }
 
 /// Records that every row of a list has an item. Where that was the last list of the batch, its rows are counted. A repeat changes
-/// nothing.
-pub fn list_made(tx: &mut dyn Transaction, batch: BatchId, list: ItemId) -> Result<(), RegistryError> {
+/// nothing. The topics that have new work.
+pub fn list_made(tx: &mut dyn Transaction, batch: BatchId, list: ItemId) -> Result<Vec<String>, RegistryError> {
     // The item before its batch, as where a stage ends.
     tx.execute(Statement("batches.make_list"), &[list.into()])?;
     tx.execute(Statement("batches.count_rows"), &[batch.into()])?;
-    settle(tx, batch)
+    Ok(settle(tx, batch)?.topics)
 }
 
 /// A batch, or none within the scope.

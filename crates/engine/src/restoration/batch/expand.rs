@@ -29,7 +29,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         crash_point("restoration.expand.page");
     }
     let list = context.item.id;
-    context.with_end(move |tx, _| batches::list_made(tx, batch, list).map(|()| Vec::new()));
+    context.with_end(move |tx, _| batches::list_made(tx, batch, list));
     Ok(Outcome::done(format!("{} to be restored", counted(made, "object is", "objects are"))))
 }
 
