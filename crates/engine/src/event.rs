@@ -8,8 +8,8 @@ use strongroom_registry::ItemStatus;
 use strongroom_registry::work::ItemOutcome;
 use tracing::{debug, error, info, warn};
 
-use crate::app::views::ReportView;
 use crate::error::without_system_codes;
+use crate::reports::ReportView;
 
 /// The name of [`Event::StoreLost`] in its log line's metadata, for a program that says it in other words.
 pub const STORE_LOST: &str = "store_lost";

@@ -7,9 +7,9 @@ use strongroom_listing::csv;
 use strongroom_registry::reports::RowFilter;
 use strongroom_registry::{ReportKind, counted};
 
-use super::sections;
+use super::view::ROW_KEYS;
+use super::{ReportRowView, ReportView, sections};
 use crate::EngineError;
-use crate::app::views::{ReportRowView, ReportView, View};
 
 /// What a report is written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +60,7 @@ fn write_csv(rows: &Rows<'_>, out: &mut dyn Write) -> Result<(), EngineError> {
         line.extend_from_slice(b"\r\n");
         out.write_all(&line).map_err(failed)
     };
-    line(csv::line(ReportRowView::keys()))?;
+    line(csv::line(ROW_KEYS))?;
     for row in rows(RowFilter::default()) {
         let row = row?;
         let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
@@ -262,11 +262,11 @@ mod tests {
             write_csv(&rows, &mut out).expect("is written");
             let text = String::from_utf8(out).expect("UTF-8");
             let (head, line) = text.split_once("\r\n").expect("two lines");
-            assert_eq!(head, ReportRowView::keys().collect::<Vec<_>>().join(","));
+            assert_eq!(head, ROW_KEYS.join(","));
             assert!(line.ends_with("\r\n"));
             assert!(!line.contains(",=") && !line.contains(",\"="), "{line}");
             let fields = fields_of(line.trim_end_matches("\r\n"));
-            assert_eq!(fields.len(), ReportRowView::FIELDS.len(), "{line}");
+            assert_eq!(fields.len(), ROW_KEYS.len(), "{line}");
             assert_eq!(fields[1].trim_start_matches('\''), name);
         }
     }

@@ -15,7 +15,7 @@ use strongroom_registry::{
 };
 
 use super::forms::{self, ReportForm, TABLE_HEAD, escaped, facts, facts_as_html, printable, row_as_html, title};
-use crate::app::views::{ReportRowView, ReportView};
+use super::{ReportRowView, ReportView};
 use crate::ingest::{DepositOptions, INGEST};
 use crate::notifications::{Attachment, Callback, Mail, Prepared};
 use crate::restoration::KIND_OF_BATCHES;

@@ -4,11 +4,11 @@
 mod forms;
 mod handler;
 mod messages;
+mod view;
 
 use strongroom_registry::reports::{self as records, RowFilter};
 use strongroom_registry::{RegistryError, ReportId, Scope, Transaction, batches};
 
-use crate::app::views::{ReportRowView, ReportView};
 use crate::paging;
 use crate::{EngineError, Home};
 
@@ -17,6 +17,7 @@ pub use forms::{ReportForm, facts};
 pub(crate) use handler::{handlers, tell_untold};
 pub(crate) use messages::undeliverable_warning;
 pub(crate) use strongroom_registry::reports::TOPIC;
+pub use view::{ReportRowView, ReportView};
 
 /// Rows read at once.
 const ROWS_AT_ONCE: usize = 500;

@@ -1,8 +1,6 @@
 -- name: reports.list
 SELECT {reports.columns} FROM reports p JOIN batches b ON b.id = p.batch_id
 WHERE p.batch_id = ?1 AND (?2 IS NULL OR b.institution_id = ?2) AND p.number > ?3 ORDER BY p.number LIMIT ?4
--- name: reports.get
-SELECT {reports.columns} FROM reports p JOIN batches b ON b.id = p.batch_id WHERE p.id = ?1
 -- Lists the next items of the batch in a report: of an update those that changed and those that are unresolved. A row keeps the number that the
 -- final report gave it.
 -- name: report_rows.insert

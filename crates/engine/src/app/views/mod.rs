@@ -19,7 +19,6 @@ mod profiles;
 mod queues;
 mod receiving;
 mod registry;
-mod reports;
 mod restorations;
 mod settings;
 mod stores;
@@ -47,7 +46,6 @@ pub use profiles::{AddedProfileView, ProfileDocumentView, ProfileOutcome, Profil
 pub use queues::{AffectedTasksView, TaskView, TopicView};
 pub use receiving::UploadView;
 pub use registry::{BackupView, MovedRegistryView, MovedTableView, RebuildProblemView, RebuildView, SchemaView};
-pub use reports::{ReportRowView, ReportView};
 pub use restorations::{RestorationBatchView, RestorationView};
 pub use settings::{CheckView, SettingView};
 pub use stores::{
@@ -62,6 +60,7 @@ pub use crate::backfill::BackfillSummary;
 pub use crate::fixity::{FixitySummary, RepairOutcome};
 pub use crate::identification::{Behind, ReidentifySummary};
 pub use crate::reconcile::Compared;
+pub use crate::reports::{ReportRowView, ReportView};
 pub use crate::status::Status;
 pub use strongroom_queue::{TaskId, TaskState};
 pub use strongroom_registry::items::ItemProblem;

@@ -1,4 +1,4 @@
-//! Reports of batches.
+//! What functions of the application layer answer about reports, and what the forms of a report are written from.
 
 use serde::Serialize;
 use strongroom_registry::batches::Batch;
@@ -113,6 +113,23 @@ pub struct ReportRowView {
     /// The item.
     pub item: ItemId,
 }
+
+/// The keys of a row, in their order.
+pub(super) const ROW_KEYS: [&str; 13] = [
+    "row",
+    "name",
+    "state",
+    "object",
+    "version",
+    "ark",
+    "local_ids",
+    "stage",
+    "code",
+    "message",
+    "changed",
+    "unresolved",
+    "item",
+];
 
 impl From<ReportRow> for ReportRowView {
     fn from(row: ReportRow) -> Self {
