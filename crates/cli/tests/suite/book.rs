@@ -405,6 +405,7 @@ pages! {
     permissions: "docs/permissions.md",
     profiles: "docs/profiles.md",
     batches: "docs/batches.md",
+    collections: "docs/collections.md",
     queue: "docs/queue.md",
     readme: "README.md",
     rebuild: "docs/rebuild.md",

@@ -10,6 +10,7 @@ use std::time::Duration;
 use strongroom_engine::settings::Settings;
 use strongroom_engine::workflow::Workflows;
 use strongroom_engine::{Home, build_runtime};
+use strongroom_registry::batches::NewBatch;
 use strongroom_registry::items::{self, NewItem};
 use strongroom_registry::{Action, batches};
 
@@ -51,7 +52,10 @@ fn ended(world: &World) -> BatchId {
         .write(move |tx| {
             let collection =
                 tenants::collection(tx, Scope::System, institution, COLLECTION)?.expect("the collection").id;
-            batches::create(tx, batch, institution, Some(collection), "file", "someone", None)?;
+            let row_count = Some(new.len() as u64);
+            let (collection, kind, submitted_by) = (Some(collection), "file", "someone");
+            let new_batch = NewBatch { id: batch, institution, collection, kind, submitted_by, note: None, row_count };
+            batches::create(tx, &new_batch)?;
             items::create_all(tx, &workflows, &mut new.iter().cloned())?;
             batches::request(tx, &workflows, Scope::System, batch, Request::Cancel, "a person")?;
             Ok::<_, RegistryError>(())
