@@ -53,9 +53,10 @@ fn main() -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;
     let scratch = server.as_deref().map(Scratch::on);
     let location = match &scratch {
-        Some(scratch) => {
-            Location::Postgres { url: scratch.url(), settings: PostgresSettings { connections: 16, ..PostgresSettings::default() } }
-        }
+        Some(scratch) => Location::Postgres {
+            url: scratch.url(),
+            settings: PostgresSettings { connections: 16, ..PostgresSettings::default() },
+        },
         None => Location::Sqlite(folder.path().join("registry.db")),
     };
     let registry = Registry::within(strongroom_database::open(&location, strongroom_registry::schema)?);

@@ -27,7 +27,8 @@ pub use store::objects::{Description, Digests, Layout};
 pub use store::parts::{Part, Parts};
 pub use store::{
     backfill, batches, checks, comparing, copies, discarding, epoch, events, failures, fixity, health, holds,
-    identification, interim, items, journal, leases, named, notifications, object_ids, objects, outbox, parts, profiles,
-    rebuild, receiving, reports, restorations, restored, retention, schedules, search, stores, tenants, versions, work,
+    identification, interim, items, journal, leases, named, notifications, object_ids, objects, outbox, parts,
+    profiles, rebuild, receiving, reports, restorations, restored, retention, schedules, search, stores, tenants,
+    versions, work,
 };
 pub use strongroom_database::{Time, Transaction};

@@ -153,7 +153,8 @@ impl Rules {
     fn read(self) -> Result<collections::Rules, Failure> {
         let priority = |text: String| {
             text.parse().map_err(|_| {
-                Failure::usage(format!("{text:?} is no priority")).next("give a number from 0, the most urgent, to 99, or \"\"")
+                Failure::usage(format!("{text:?} is no priority"))
+                    .next("give a number from 0, the most urgent, to 99, or \"\"")
             })
         };
         let accepted = match self.accept.as_slice() {

@@ -65,13 +65,15 @@ pub fn groups(context: &OpContext, filter: &Filter) -> Result<Vec<FailureGroupVi
         for failure in page.into_iter().filter(|failure| filter.is_met_by(failure)) {
             let host = host(&failure);
             let group =
-                groups.entry((failure.code.clone(), host.clone(), failure.stage.to_string())).or_insert_with(|| FailureGroupView {
-                    code: failure.code,
-                    host,
-                    stage: failure.stage,
-                    items: 0,
-                    newest: failure.item,
-                    note: None,
+                groups.entry((failure.code.clone(), host.clone(), failure.stage.to_string())).or_insert_with(|| {
+                    FailureGroupView {
+                        code: failure.code,
+                        host,
+                        stage: failure.stage,
+                        items: 0,
+                        newest: failure.item,
+                        note: None,
+                    }
                 });
             group.items += 1;
             (group.newest, group.note) = (failure.item, failure.note);

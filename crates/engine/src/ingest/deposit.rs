@@ -223,9 +223,8 @@ pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, Engin
     home.registry.write_and_wake(move |tx| {
         let institution = open_institution(tx, &request)?;
         let collection = open_collection(tx, &institution, &request)?;
-        let refused = |collection: &Collection| {
-            packages.iter().find_map(|package| rules::refused_type(collection, package.kind))
-        };
+        let refused =
+            |collection: &Collection| packages.iter().find_map(|package| rules::refused_type(collection, package.kind));
         if let Some(text) = collection.as_ref().and_then(refused) {
             return Err(EngineError::Usage(text));
         }

@@ -56,7 +56,8 @@ mod tests {
 
     #[test]
     fn the_priority_follows_from_the_number_of_items() {
-        let found: Vec<i64> = [0, 1, 2, 3, 10, 100, 1_000, 12_088, 12_089, u64::MAX].map(|items| priority(None, items)).into();
+        let found: Vec<i64> =
+            [0, 1, 2, 3, 10, 100, 1_000, 12_088, 12_089, u64::MAX].map(|items| priority(None, items)).into();
         assert_eq!(found, [5, 5, 11, 15, 28, 51, 74, 98, 99, 99]);
     }
 }

@@ -39,7 +39,8 @@ impl IdentifierSettings {
     pub fn is_ours(&self, ark: &str) -> bool {
         let rest = ark.strip_prefix("ark:/").and_then(|rest| rest.strip_prefix(&self.naan.to_ascii_lowercase()));
         let name = rest.and_then(|rest| rest.strip_prefix('/'));
-        self.minter != MinterKind::None && name.is_some_and(|name| self.all_shoulders().any(|shoulder| name.starts_with(shoulder)))
+        self.minter != MinterKind::None
+            && name.is_some_and(|name| self.all_shoulders().any(|shoulder| name.starts_with(shoulder)))
     }
 
     /// The first thing that does not fit.

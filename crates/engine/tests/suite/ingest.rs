@@ -51,7 +51,9 @@ fn collection(home: &TestHome, name: &'static str) -> CollectionId {
 
 fn remove(home: &TestHome, collection: CollectionId) {
     let rules = CollectionRules { name: "removed".into(), ..CollectionRules::default() };
-    home.registry.write(move |tx| tenants::set_collection(tx, collection, (&rules, "test"), false)).expect("removes it");
+    home.registry
+        .write(move |tx| tenants::set_collection(tx, collection, (&rules, "test"), false))
+        .expect("removes it");
 }
 
 fn find(home: &TestHome, id: ItemId) -> Item {

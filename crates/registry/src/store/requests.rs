@@ -4,9 +4,7 @@ use strongroom_database::{Statement, Transaction};
 use strongroom_queue::tasks;
 
 use super::holds::{self, On};
-use super::items::{
-    Asker, Item, ItemProblem, Move, NewLine, Request, add_history, apply, enqueue, find, problems,
-};
+use super::items::{Asker, Item, ItemProblem, Move, NewLine, Request, add_history, apply, enqueue, find, problems};
 use crate::{ItemId, ItemStatus, RegistryError, Scope, Stage, Subject, Workflows, workflow};
 
 /// Problems of a package that are inspected.

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use strongroom_database::{Row, Statement, Time, Transaction, Value};
 
-use crate::store::objects::optional_count;
 use crate::items::Item;
+use crate::store::objects::optional_count;
 use crate::{CollectionId, InstitutionId, PublicAccess, RegistryError, Scope};
 
 /// A tenant; nothing crosses its border.
@@ -326,10 +326,7 @@ fn collection_row(row: &Row) -> Result<Collection, RegistryError> {
         institution: InstitutionId(row.uuid("institution_id")?),
         institution_identifier: row.text("institution_identifier")?.to_owned(),
         identifier: row.text("identifier")?.to_owned(),
-        rules: CollectionRules {
-            name: row.text("name")?.to_owned(),
-            ..rules_row(row)?
-        },
+        rules: CollectionRules { name: row.text("name")?.to_owned(), ..rules_row(row)? },
         rules_version: row.count("rules_version")?,
         active: row.text("state")? == "active",
         created_at: row.time("created_at")?,

@@ -25,15 +25,7 @@ fn versions(world: &World<'_>) -> Vec<RulesVersion> {
 fn batch(world: &World<'_>) -> (BatchId, Item) {
     let (batch, institution, collection) = (BatchId::new(), world.ours, world.collection);
     world.write(move |tx| {
-        let new = NewBatch {
-            id: batch,
-            institution,
-            collection: Some(collection),
-            kind: "bag",
-            submitted_by: "someone",
-            note: None,
-            row_count: Some(1),
-        };
+        let new = NewBatch { collection: Some(collection), ..new_batch(batch, institution, Some(1)) };
         batches::create(tx, &new)
     });
     let id = world.make(&NewItem { batch: Some(batch), ..world.new_item("bag") });
@@ -92,7 +84,9 @@ pub(crate) fn the_tasks_of_an_item_are_more_urgent_the_smaller_it_is(subject: &d
     }
 }
 
-pub(crate) fn an_item_is_moved_at_once_where_it_waits_and_from_its_next_task_on_where_it_does_not(subject: &dyn Subject) {
+pub(crate) fn an_item_is_moved_at_once_where_it_waits_and_from_its_next_task_on_where_it_does_not(
+    subject: &dyn Subject,
+) {
     let world = World::new(subject);
     let id = world.make(&NewItem { priority: 50, size: Some(1), ..world.new_item("bag") });
     let move_to = |priority| world.write(move |tx| items::move_to(tx, Scope::System, id, priority, "a person"));

@@ -10,7 +10,6 @@ use strongroom_registry::notifications::{self, Notifications};
 use strongroom_registry::reports::{self, EndedItem, Report, ReportRow, RowFilter, Subject as About};
 use strongroom_registry::work::StageEnd;
 use strongroom_registry::{
-    CollectionId, InstitutionId,
     BatchId, BatchState, ItemId, ItemStatus, MailKind, RegistryError, ReportId, ReportKind, Scope, Stage, Time,
     batches, retention,
 };
@@ -215,15 +214,6 @@ pub(crate) fn a_long_report_says_what_was_true_when_the_batch_ended_whatever_hap
     assert_eq!(every(&world, update.id).len(), 150);
 }
 
-/// A batch of so many items.
-fn new_batch(
-    (id, institution, collection): (BatchId, InstitutionId, Option<CollectionId>),
-    count: u64,
-) -> NewBatch<'static> {
-    let (kind, submitted_by) = ("bag", "someone");
-    NewBatch { id, institution, collection, kind, submitted_by, note: None, row_count: Some(count) }
-}
-
 pub(crate) fn a_long_report_is_written_in_pages_by_any_number_of_workers(subject: &dyn Subject) {
     let world = World::new(subject);
     let (id, institution, count) = (BatchId::new(), world.ours, LONG);
@@ -231,7 +221,7 @@ pub(crate) fn a_long_report_is_written_in_pages_by_any_number_of_workers(subject
         (0..count).map(|number| NewItem { batch: Some(id), ..world.new_item(&format!("bag-{number}")) }).collect();
     let ids: Vec<ItemId> = items.iter().map(|item| item.id).collect();
     world.write(move |tx| {
-        batches::create(tx, &new_batch((id, institution, None), count as u64))?;
+        batches::create(tx, &new_batch(id, institution, Some(count as u64)))?;
         strongroom_registry::items::create_all(tx, &Table, &mut items.iter().cloned())
     });
     ask(&world, id, Request::Cancel);
@@ -261,7 +251,9 @@ pub(crate) fn what_is_told_is_enqueued_where_a_collection_has_it_told_and_only_t
     let world = World::new(subject);
     let quiet = |world: &World<'_>| {
         let (id, institution, collection) = (BatchId::new(), world.ours, world.collection);
-        world.write(move |tx| batches::create(tx, &new_batch((id, institution, Some(collection)), 1)));
+        world.write(move |tx| {
+            batches::create(tx, &NewBatch { collection: Some(collection), ..new_batch(id, institution, Some(1)) })
+        });
         let item = world.make(&NewItem { batch: Some(id), ..world.new_item(&format!("bag-{id}")) });
         (id, item)
     };

@@ -283,14 +283,26 @@ pub(crate) fn an_item_that_waits_says_which_other_has_most(subject: &dyn Subject
     let (has, large) = one_has_and_one_waits(&world);
     assert_eq!(ask(&world, new(&world, "has less"), known(10)), RESERVED);
     world.ask(has, Request::Hold).expect("is held");
-    let most = SpaceHolder { item: has, institution: world.ours, bytes: 60, status: ItemStatus::Held, stage: Stage::named("fetch") };
+    let most = SpaceHolder {
+        item: has,
+        institution: world.ours,
+        bytes: 60,
+        status: ItemStatus::Held,
+        stage: Stage::named("fetch"),
+    };
     let waits = Provision::NoRoom { needed: 80, free: 30, behind: None, most: Some(most) };
     assert_eq!(ask_in_full(&world, large, known(80)), waits);
     set_quota(&world, world.theirs, 50);
     let theirs = new_of(&world, world.theirs, "theirs");
     assert_eq!(ask(&world, theirs, known(20)), RESERVED);
     let item = new_of(&world, world.theirs, "beyond their quota");
-    let most = SpaceHolder { item: theirs, institution: world.theirs, bytes: 20, status: ItemStatus::Pending, stage: Stage::named("fetch") };
+    let most = SpaceHolder {
+        item: theirs,
+        institution: world.theirs,
+        bytes: 20,
+        status: ItemStatus::Pending,
+        stage: Stage::named("fetch"),
+    };
     let waits = Provision::NoRoom { needed: 40, free: 30, behind: None, most: Some(most) };
     assert_eq!(ask_in_full(&world, item, known(40)), waits, "of the institution whose quota it is");
 }
@@ -315,7 +327,13 @@ pub(crate) fn an_item_that_gave_its_space_back_begins_with_what_it_needs_at_leas
         needed: 90,
         free: 70,
         behind: None,
-        most: Some(SpaceHolder { item: has, institution: world.ours, bytes: 30, status: ItemStatus::Pending, stage: Stage::named("fetch") }),
+        most: Some(SpaceHolder {
+            item: has,
+            institution: world.ours,
+            bytes: 30,
+            status: ItemStatus::Pending,
+            stage: Stage::named("fetch"),
+        }),
     };
     assert_eq!(ask_in_full(&world, grows, known(10)), waits);
     give_back(&world, has);

@@ -2,10 +2,10 @@
 //! each list of names with its struct, and the table their order with each row.
 
 use super::{
-    BackgroundTaskView, BatchView, CheckView, CollectionView, CoverageView, DifferenceView, EventView, FailureGroupView, FileView,
-    FindingView, FoundView, HistoryLineView, InstitutionView, ItemView, JournalView, ObjectView, ProfileView,
-    ReportRowView, ReportView, RulesView, SettingView, StoreCheckView, StoreView, TaskView, TopicView, UploadView,
-    VersionView,
+    BackgroundTaskView, BatchView, CheckView, CollectionView, CoverageView, DifferenceView, EventView,
+    FailureGroupView, FileView, FindingView, FoundView, HistoryLineView, InstitutionView, ItemView, JournalView,
+    ObjectView, ProfileView, ReportRowView, ReportView, RulesView, SettingView, StoreCheckView, StoreView, TaskView,
+    TopicView, UploadView, VersionView,
 };
 
 /// What lists show row by row.

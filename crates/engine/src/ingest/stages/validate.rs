@@ -123,7 +123,9 @@ pub(super) fn options(
 ) -> Result<CheckOptions, StageError> {
     let settings = &context.home.settings.ingest;
     let profile = match rules {
-        Some(Collection { identifier, rules: CollectionRules { profile: Some(profile), profile_version, .. }, .. }) => {
+        Some(Collection {
+            identifier, rules: CollectionRules { profile: Some(profile), profile_version, .. }, ..
+        }) => {
             let institution = &context.item.institution_identifier;
             let batch = context.item.batch.map(|batch| batch.to_string()).unwrap_or_default();
             let way_out = format!(

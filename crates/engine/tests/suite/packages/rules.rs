@@ -5,7 +5,7 @@ use strongroom_registry::items::{Item, Request};
 use strongroom_registry::tenants::{self, CollectionRules};
 use strongroom_registry::{BatchId, CollectionId, ItemStatus, Scope, batches};
 
-use super::world::{ONE_ATTEMPT, OBJECT, SINGLE_FILES, World, manifest};
+use super::world::{OBJECT, ONE_ATTEMPT, SINGLE_FILES, World, manifest};
 use crate::fixture::{INSTITUTION, on_both_databases};
 
 on_both_databases! {
@@ -107,7 +107,8 @@ fn the_items_of_a_large_batch_come_behind_those_of_a_small_one(engine: crate::fi
     let priorities = |rows: usize| {
         let path = world.write(&format!("{rows}.checkm"), files_of(&world, rows));
         let items = world.deposit(&in_collection(world.request(path)));
-        let mut found: Vec<i64> = items.iter().filter(|item| item.action.as_str() == "ingest").map(|item| item.priority).collect();
+        let mut found: Vec<i64> =
+            items.iter().filter(|item| item.action.as_str() == "ingest").map(|item| item.priority).collect();
         found.dedup();
         found
     };
