@@ -258,7 +258,7 @@ impl NewRow {
             file_name: (kind == DepositKind::File).then(|| file_name.clone()),
             size: row.size(),
             digest: None,
-            is_row: true,
+            row: Some(row.number()),
             ..batch.clone()
         };
         if let Some(checksum) = row.checksum() {

@@ -146,9 +146,9 @@ pub(crate) struct DepositOptions {
     /// The bytes that a package has that is a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) size: Option<u64>,
-    /// Whether it is of a row of a batch manifest, rather than submitted by itself.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) is_row: bool,
+    /// The row of a batch manifest that it is of; none where it was submitted by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) row: Option<u64>,
 }
 
 impl DepositOptions {

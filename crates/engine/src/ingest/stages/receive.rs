@@ -69,7 +69,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         context.with_end(move |tx, claim| work::set_options(tx, claim, &text).map(|()| Vec::new()));
     }
     let refused = |of: &Collection| rules::refused_type(of, options.kind());
-    if let Some(text) = collection.as_ref().filter(|_| !options.is_row).and_then(refused) {
+    if let Some(text) = collection.as_ref().filter(|_| options.row.is_none()).and_then(refused) {
         return Err(StageError::fatal(text));
     }
     if options.kind() == DepositKind::Bag {
