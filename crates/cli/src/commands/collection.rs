@@ -170,8 +170,8 @@ impl Rules {
             placement: self.placement,
             held: self.held,
             public: self.public.map(PublicAccess::from),
-            embargo_until: emptiable(self.embargo, |date| time(&date))?,
-            priority: emptiable(self.priority, priority)?,
+            embargo_until: self.embargo.map(|text| emptiable(text, |date| time(&date))).transpose()?,
+            priority: self.priority.map(|text| emptiable(text, priority)).transpose()?,
             accepted,
             most_bytes: self.max_size,
             most_rows: self.max_rows,
@@ -183,12 +183,9 @@ impl Rules {
     }
 }
 
-/// The value of an option that an empty text takes away; none where it was not given.
-fn emptiable<T>(
-    given: Option<String>,
-    read: impl Fn(String) -> Result<T, Failure>,
-) -> Result<Option<Option<T>>, Failure> {
-    given.map(|text| if text.is_empty() { Ok(None) } else { read(text).map(Some) }).transpose()
+/// The value of an option, none where an empty text takes it away.
+fn emptiable<T>(text: String, read: impl Fn(String) -> Result<T, Failure>) -> Result<Option<T>, Failure> {
+    if text.is_empty() { Ok(None) } else { read(text).map(Some) }
 }
 
 fn kinds_of_mails(words: &[String]) -> Result<Vec<MailKind>, Failure> {

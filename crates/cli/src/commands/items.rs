@@ -101,19 +101,19 @@ pub(crate) struct Failed {
     #[arg(long, value_name = "HOST")]
     host: Option<String>,
     /// Only items that failed at this stage
-    #[arg(long, value_name = "STAGE")]
-    failed_at: Option<String>,
+    #[arg(id = "failed_at", long = "failed-at", value_name = "STAGE")]
+    at: Option<String>,
 }
 
 impl Failed {
     /// None where nothing says which.
     fn read(self, call: &OpContext) -> Result<Option<failures::Filter>, Failure> {
-        let Self { institution, batch, code, host, failed_at } = self;
-        if [&institution, &batch, &code, &host, &failed_at].iter().all(|one| one.is_none()) {
+        let Self { institution, batch, code, host, at } = self;
+        if [&institution, &batch, &code, &host, &at].iter().all(|one| one.is_none()) {
             return Ok(None);
         }
         let batch = batch.map(|batch| batches::named(call, &batch)).transpose()?;
-        let stage = failed_at.map(|stage| word(&stage, "stage", &items::stages(call)?)).transpose()?;
+        let stage = at.map(|stage| word(&stage, "stage", &items::stages(call)?)).transpose()?;
         Ok(Some(failures::Filter { institution, batch, code, host, stage }))
     }
 }

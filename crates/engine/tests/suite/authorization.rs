@@ -44,6 +44,8 @@ struct World {
     batch: BatchId,
     /// One that has ended, with a report.
     reported: BatchId,
+    /// One that failed.
+    failed: BatchId,
     upload: UploadId,
     file: String,
     task: TaskId,
@@ -81,12 +83,16 @@ fn something<T>(result: Result<T, EngineError>) -> Answer {
     result.map(|_| Shown::Something)
 }
 
-/// An answer that says that nothing could be done, which is not told to who may not ask.
-fn answered<T>(result: Result<T, EngineError>) -> Answer {
-    match result {
-        Err(error) if error.to_string().contains("failed") => Ok(Shown::Something),
-        result => something(result),
-    }
+/// A deposit that failed: an update of an object that there is not.
+fn failed(home: &TestHome, name: &str) -> BatchId {
+    let request = DepositRequest {
+        sources: vec![PackageSource::LocalPath(home.bag(name, &[("a.txt", b"one")]))],
+        update: true,
+        ..DepositRequest::of_system(INSTITUTION)
+    };
+    let made = deposit(home, &request).expect("deposits");
+    work_on(&home.home, &made.items, &Shutdown::new()).expect("works");
+    made.batch
 }
 
 /// The object that is kept.
@@ -130,8 +136,7 @@ const CASES: &[Case] = cases! {
         something(app::batches::restoration_amount(call, world.batch))
     };
     "batches::requeue_with_new_rules" "batches.steer" |call, world| {
-        // Nothing of the batch failed, which only an actor hears who may ask.
-        answered(app::batches::requeue_with_new_rules(call, world.batch, None))
+        something(app::batches::requeue_with_new_rules(call, world.failed, None))
     };
     "reports::list" "batches.show" |call, world| something(app::reports::list(call, world.reported, None));
     "reports::make" "batches.report" |call, world| something(app::reports::make(call, world.batch));
@@ -224,7 +229,7 @@ const CASES: &[Case] = cases! {
     };
     "failures::requeue" "items.steer" |call, _| {
         let filter = app::failures::Filter { institution: Some(INSTITUTION.to_owned()), ..Default::default() };
-        answered(app::failures::requeue(call, &filter, None))
+        something(app::failures::requeue(call, &filter, None))
     };
     "items::move_to" "items.steer" |call, world| something(app::items::move_to(call, &[world.item], 7));
     "items::stages" "items.list" |call, _| app::items::stages(call).map(|_| Shown::Nothing);
@@ -384,6 +389,7 @@ impl World {
         let letters = deposit(&home, &letters).expect("deposits");
         work_on(&home.home, &letters.items, &Shutdown::new()).expect("works");
         let object = home.object("letters");
+        let (failed, _) = (failed(&home, "lost"), failed(&home, "missing"));
         let (own, task) = home
             .registry
             .write(move |tx| {
@@ -417,6 +423,7 @@ impl World {
             item: made.items[0],
             batch: made.batch,
             reported: letters.batch,
+            failed,
             upload,
             file: files[0].id.to_string(),
             task,
