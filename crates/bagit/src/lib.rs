@@ -34,7 +34,7 @@ mod write;
 
 pub use check::{
     CheckLevel, CheckOptions, Evidence, FetchEntries, FetchEntry, FileFact, FileFacts, KnownProfiles, ProfileChoice,
-    check, check_with_entries,
+    check, check_collisions, check_with_entries,
 };
 pub use codes::{CODES, Rule};
 pub use declaration::{Declaration, Version};

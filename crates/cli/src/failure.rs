@@ -14,7 +14,8 @@ use strongroom_engine::signatures::SignaturesError;
 use strongroom_engine::{EngineError, without_system_codes};
 use strongroom_ocfl::OcflError;
 use strongroom_queue::QueueError;
-use strongroom_registry::RegistryError;
+use strongroom_registry::holds::Hold;
+use strongroom_registry::{HoldKind, RegistryError};
 use strongroom_storage::StorageError;
 
 use crate::output::{printable, printable_lines, without_told};
@@ -208,6 +209,8 @@ fn code_of_registry(error: &RegistryError) -> Option<&'static str> {
         RegistryError::State { .. } => "state",
         RegistryError::Named { .. } => "in_use",
         RegistryError::Exists { .. } => "exists",
+        RegistryError::Permanent { .. } => "permanent_failure",
+        RegistryError::StillHeld { .. } => "still_held",
         _ => return None,
     })
 }
@@ -325,8 +328,26 @@ fn of_registry(error: &RegistryError) -> (Exit, Option<String>) {
         RegistryError::State { what, id, .. } => (Exit::NotAllowed, shown_by(what, id)),
         RegistryError::Named { .. } => (Exit::NotAllowed, None),
         RegistryError::Exists { .. } => (Exit::Usage, Some("choose another name".to_owned())),
+        RegistryError::Permanent { id, .. } => {
+            let next =
+                format!("correct the package and deposit again; \"strongroom items show {id}\" lists its problems");
+            (Exit::NotAllowed, Some(next))
+        }
+        RegistryError::StillHeld { holds, .. } => (Exit::NotAllowed, Some(how_to_lift(holds))),
         _ => (Exit::OutOfReach, None),
     }
+}
+
+/// Which commands lift holds.
+fn how_to_lift(holds: &[Hold]) -> String {
+    let command = |hold: &Hold| match (hold.on.kind(), &hold.collection_identifier) {
+        (HoldKind::Collection, Some(name)) => {
+            format!("strongroom collection release {name} --institution {}", hold.institution_identifier)
+        }
+        (HoldKind::Batch, _) => format!("strongroom batches release {}", hold.subject()),
+        _ => format!("strongroom items release {}", hold.subject()),
+    };
+    holds.iter().map(command).collect::<Vec<_>>().join("; ")
 }
 
 /// Which command shows a record whose state does not allow what was asked.

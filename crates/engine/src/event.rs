@@ -9,6 +9,7 @@ use strongroom_registry::work::ItemOutcome;
 use tracing::{debug, error, info, warn};
 
 use crate::error::without_system_codes;
+use crate::reports::ReportView;
 
 /// The name of [`Event::StoreLost`] in its log line's metadata, for a program that says it in other words.
 pub const STORE_LOST: &str = "store_lost";
@@ -229,6 +230,11 @@ pub enum Event<'a> {
         /// What is missing.
         reason: &'a str,
     },
+    /// A report of a batch that has ended is whole.
+    ReportMade {
+        /// The report.
+        report: &'a ReportView,
+    },
     /// A message of the outbox could not be delivered; it is attempted again later.
     MessageNotDelivered {
         /// The channel.
@@ -396,6 +402,10 @@ impl Event<'_> {
             }
             Self::UploadStays { store, key, reason } => {
                 error!(store, key, reason, "upload is not removed: its object is not whole");
+            }
+            Self::ReportMade { report } => {
+                let ReportView { batch, number, kind, items, succeeded, failed, .. } = report;
+                info!(%batch, number, %kind, items, succeeded, failed, "report of a batch was made");
             }
             Self::MessageNotDelivered { channel, key, attempt, error } => {
                 warn!(channel, key, attempt, error = %Plain(*error), "message could not be delivered");

@@ -23,6 +23,7 @@ use crate::places;
 use crate::profiles;
 use crate::runtime::RunningTasks;
 use crate::settings::{Settings, StoreSettings};
+use crate::status;
 use crate::watermark::{self, Marks};
 use crate::workflow::{Workflow, Workflows};
 
@@ -77,20 +78,30 @@ pub(crate) struct StagingLimits {
     pub(crate) capacity: u64,
     /// Bytes that must be free before a deposit of unknown size begins.
     pub(crate) free_for_unknown: u64,
+    /// Bytes that are reserved at most for what is not there yet.
+    pub(crate) ahead: u64,
     /// After which wait a deposit is passed by none.
     pub(crate) first_after: Duration,
 }
 
+/// Most bytes that are reserved for what is not there yet, and which part of the capacity that is at most.
+const MOST_AHEAD: u64 = 4 << 30;
+const PART_AHEAD: u64 = 20;
+
 impl StagingLimits {
-    fn of(settings: &Settings) -> Self {
+    /// Where the settings name no capacity, it is the size of the file system, and object storage has no limit.
+    fn of(settings: &Settings, directory: &Path) -> Self {
+        let folder = || settings.stores.get(&settings.roles.staging)?.folder(directory);
         let capacity = match settings.staging.capacity {
-            0 => i64::MAX.unsigned_abs(),
+            0 => folder().and_then(|folder| status::space(&folder)).map_or(0, |(_, capacity)| capacity),
             capacity => capacity,
         };
+        let capacity = if capacity == 0 { i64::MAX.unsigned_abs() } else { capacity };
         let free = u128::from(capacity) * u128::from(settings.staging.free_for_unknown) / 100;
         Self {
             capacity,
             free_for_unknown: u64::try_from(free).unwrap_or(capacity).min(capacity),
+            ahead: (capacity / PART_AHEAD).clamp(1, MOST_AHEAD),
             first_after: settings.staging.first_after,
         }
     }
@@ -327,7 +338,7 @@ impl Home {
         let directory = directory.to_owned();
         let downloads = Downloads::of(&settings.ingest);
         let workflows = Arc::new(Workflows::standard());
-        let staging_limits = StagingLimits::of(&settings);
+        let staging_limits = StagingLimits::of(&settings, &directory);
         let home = Self {
             directory,
             settings,
@@ -353,7 +364,8 @@ impl Home {
 
     /// Gives space in staging as these settings say from now on.
     pub fn apply_capacity(&self, settings: &Settings) {
-        *self.staging_limits.write().unwrap_or_else(PoisonError::into_inner) = StagingLimits::of(settings);
+        let limits = StagingLimits::of(settings, &self.directory);
+        *self.staging_limits.write().unwrap_or_else(PoisonError::into_inner) = limits;
     }
 
     /// How space in staging is given.

@@ -32,6 +32,7 @@ pub mod rebuild;
 pub mod receiving;
 pub mod reconcile;
 mod record;
+mod reports;
 pub mod restoration;
 pub mod retention;
 mod rights;

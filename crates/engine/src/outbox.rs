@@ -18,6 +18,7 @@ use crate::background;
 use crate::event::Event;
 use crate::notifications::{Callbacks, Mails};
 use crate::receiving::Notices;
+use crate::reports::undeliverable_warning;
 use crate::runtime::{Shutdown, panic_message, retry_delay};
 use crate::{EngineError, Home};
 
@@ -328,8 +329,16 @@ impl<'a> Run<'a> {
         reason: String,
     ) -> Result<(), EngineError> {
         Event::MessageUndeliverable { channel: channel.name(), key: &message.key, reason: &reason }.emit();
-        let id = message.id;
-        self.home.registry.write(move |tx| rows::set_undeliverable(tx, id, &reason))?;
+        let (id, institution) = (message.id, message.institution);
+        let warning = |now| undeliverable_warning(&self.home.settings.mail, channel.name(), message, (&reason, now));
+        let warning = warning(self.home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?))?);
+        self.home.registry.write(move |tx| {
+            rows::set_undeliverable(tx, id, &reason)?;
+            if let Some(warning) = &warning {
+                warning.insert(tx, institution, None)?;
+            }
+            Ok::<_, RegistryError>(())
+        })?;
         self.done.undeliverable += 1;
         Ok(())
     }

@@ -8,12 +8,14 @@ use serde::Serialize;
 use strongroom_queue::{TopicCounts, tasks};
 use strongroom_registry::items::{self, Item, ItemFilter};
 use strongroom_registry::{
-    FindingKind, Health, ItemId, ItemStatus, Registry, RegistryError, Scope, Stage, Time, Transaction, UploadState,
-    backfill, fixity, health, objects::Object, outbox,
+    FindingKind, Health, HoldKind, ItemId, ItemStatus, Registry, RegistryError, Scope, Stage, Time, Transaction,
+    UploadState, backfill, fixity, health, holds, interim, objects::Object, outbox,
 };
 
+use crate::app::views::HoldView;
 use crate::background::TaskStatus;
 use crate::findings::NamedFinding;
+use crate::ingest::kept_in;
 use crate::settings::Settings;
 use crate::survey::{Condition, Survey};
 use crate::{EngineError, background, findings};
@@ -26,6 +28,8 @@ const UNATTENDED_SECONDS: u64 = 60;
 const MESSAGE_OVERDUE: i64 = 3_600_000_000;
 /// How many of them are named.
 const NAMED: usize = 5;
+/// How many holds of a kind are named.
+const HOLDS: usize = 10;
 
 /// The state of an installation.
 #[derive(Debug, Clone, Serialize)]
@@ -50,6 +54,8 @@ pub struct Status {
     pub outbox: OutboxStatus,
     /// Background tasks that have run.
     pub background: Vec<Background>,
+    /// The space of open deposits.
+    pub staging: StagingStatus,
     /// Rows of the tables that grow with use.
     pub tables: BTreeMap<&'static str, u64>,
 }
@@ -65,8 +71,10 @@ pub struct Review {
     pub findings: Vec<NamedFinding>,
     /// Tasks that no worker tries any more.
     pub dead_tasks: u64,
-    /// Work items that a person holds.
+    /// Work items that are held.
     pub held: u64,
+    /// The holds on collections and batches, the oldest first; at most ten of each.
+    pub holds: Vec<HoldView>,
     /// Topics that are paused.
     pub paused_topics: u64,
     /// Tasks that have been ready for a minute, or whose leases have ended, while no worker holds a lease.
@@ -146,6 +154,32 @@ pub struct FixityStatus {
     pub due_now: bool,
     /// Findings that are open, by kind, what stores lack of their placements included.
     pub problems: BTreeMap<&'static str, u64>,
+}
+
+/// The space of open deposits.
+#[derive(Debug, Clone, Serialize)]
+pub struct StagingStatus {
+    /// Work items that have space in staging, by state.
+    pub items: BTreeMap<&'static str, u64>,
+    /// Bytes that are reserved for them, by state. Those of held and failed items become free when a person acts on them.
+    pub bytes: BTreeMap<&'static str, u64>,
+    /// Bytes of downloads that are kept on their way in this data directory.
+    pub kept_bytes: u64,
+    /// Work items whose downloads they are.
+    pub kept_items: u64,
+}
+
+impl StagingStatus {
+    fn of(directory: &Path, registry: &Registry) -> Result<Self, RegistryError> {
+        let found = registry.read(interim::by_status)?;
+        let kept = kept_in(directory);
+        Ok(Self {
+            items: found.iter().map(|one| (one.status.as_str(), one.items)).collect(),
+            bytes: found.iter().map(|one| (one.status.as_str(), one.bytes)).collect(),
+            kept_bytes: kept.bytes,
+            kept_items: kept.items,
+        })
+    }
 }
 
 /// Notices of removals.
@@ -258,6 +292,7 @@ pub fn collect(
         notices: registry.read(notices)?,
         outbox: registry.read(outbox_status)?,
         background: tasks.into_iter().filter(TaskStatus::has_run).map(Background::from).collect(),
+        staging: StagingStatus::of(directory, registry)?,
         tables: registry.read(strongroom_registry::retention::sizes)?.into_iter().collect(),
     })
 }
@@ -305,6 +340,13 @@ fn by_word((state, count): (UploadState, u64)) -> (&'static str, u64) {
     (state.as_str(), count)
 }
 
+/// The first holds on collections and on batches.
+fn holds_of_many(tx: &mut dyn Transaction) -> Result<Vec<HoldView>, RegistryError> {
+    let mut found = holds::of_kind(tx, HoldKind::Collection, HOLDS)?;
+    found.extend(holds::of_kind(tx, HoldKind::Batch, HOLDS)?);
+    Ok(found.into_iter().map(HoldView::from).collect())
+}
+
 fn review(
     tx: &mut dyn Transaction,
     queue: &[TopicCounts],
@@ -333,6 +375,7 @@ fn review(
         findings: findings::first_named(tx, None, NAMED)?,
         dead_tasks: queue.iter().map(|topic| topic.dead).sum(),
         held: held.len() as u64,
+        holds: holds_of_many(tx)?,
         paused_topics: queue.iter().filter(|topic| topic.paused).count() as u64,
         unattended_tasks: unattended(tx, queue)?,
         all_paused: tasks::are_all_paused(tx)?,
@@ -379,7 +422,7 @@ fn outbox_status(tx: &mut dyn Transaction) -> Result<OutboxStatus, RegistryError
 }
 
 /// Free bytes and all bytes of the file system of a folder.
-fn space(folder: &Path) -> Option<(u64, u64)> {
+pub(crate) fn space(folder: &Path) -> Option<(u64, u64)> {
     let found = rustix::fs::statvfs(folder).ok()?;
     Some((found.f_bavail.saturating_mul(found.f_frsize), found.f_blocks.saturating_mul(found.f_frsize)))
 }

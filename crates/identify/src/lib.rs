@@ -4,7 +4,7 @@
 //! It knows no stores, no registry and no command line. Memory does not grow with the number of files, nor with their sizes.
 
 mod archives;
-pub mod csv;
+pub use strongroom_listing::csv;
 mod droid;
 mod entry;
 mod error;

@@ -2,7 +2,8 @@
 //! name more of them than memory should hold.
 //!
 //! [`unsafe_reason`] and [`too_long_reason`] say why a path must not be used; [`collision_key`] is equal for paths that a system could
-//! take for one; [`Sorter`] sorts records within a bound of memory. The crate knows no format of a list.
+//! take for one; [`Sorter`] sorts records within a bound of memory; [`csv`] writes lists for spreadsheets. The crate reads no format of a
+//! list.
 //!
 //! ```
 //! use strongroom_listing::{collision_key, unsafe_reason};
@@ -12,6 +13,7 @@
 //! assert_eq!(collision_key("Letters.TXT"), collision_key("letters.txt"));
 //! ```
 
+pub mod csv;
 mod path;
 mod sorter;
 

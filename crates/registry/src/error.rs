@@ -3,6 +3,8 @@
 use strongroom_database::DatabaseError;
 use strongroom_queue::QueueError;
 
+use crate::holds::Hold;
+
 /// Why an operation on the record failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -79,6 +81,24 @@ pub enum RegistryError {
         /// Which one.
         id: String,
     },
+    /// The package of the work item fails again by what was found in it.
+    #[error("work item {id} failed by its package itself, by {code}, and would fail again: cannot requeue it")]
+    Permanent {
+        /// Which one.
+        id: String,
+        /// The first problem that is permanent.
+        code: String,
+    },
+    /// It has no hold of its own that could be lifted, and other holds apply to it.
+    #[error("{what} {id} has no hold of its own: cannot release it; it is held by {}", listed(.holds))]
+    StillHeld {
+        /// What the record is.
+        what: &'static str,
+        /// Which one.
+        id: String,
+        /// What holds it.
+        holds: Vec<Hold>,
+    },
     /// A stored value cannot be understood.
     #[error("the registry has {found:?} in place of {wanted}")]
     Corrupt {
@@ -96,6 +116,11 @@ impl From<QueueError> for RegistryError {
             other => Self::Queue(other),
         }
     }
+}
+
+/// Holds, one behind the other.
+fn listed(holds: &[Hold]) -> String {
+    holds.iter().map(Hold::to_string).collect::<Vec<_>>().join(" and ")
 }
 
 /// A state behind the name of what has it: "is held at fetch", "has succeeded at cleanup".

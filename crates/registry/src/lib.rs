@@ -17,16 +17,18 @@ pub use error::RegistryError;
 pub(crate) use model::workflow;
 pub use model::{
     Action, ActorId, ActorKind, BatchId, BatchState, CollectionId, ContentId, CopyState, Decision, EventId, FileId,
-    FindingId, FindingKind, FindingState, Format, GenerationId, Health, InstitutionId, ItemId, ItemStatus, JournalId,
-    JournalOutcome, ObjectId, ObjectState, Order, Position, ProfileOrigin, PublicAccess, RestoredState, Scope, Stage,
-    Subject, UploadId, UploadState, VersionId, VersionState, WaitKey, WaitReason, Workflows,
+    FindingId, FindingKind, FindingState, Format, GenerationId, Health, HoldKind, InstitutionId, ItemId, ItemStatus,
+    JournalId, JournalOutcome, MailKind, ObjectId, ObjectState, Order, PERMANENT_CODES, Position, ProfileOrigin,
+    PublicAccess, ReportId, ReportKind, RestoredState, Scope, Stage, Subject, UploadId, UploadState, VersionId,
+    VersionState, WaitKey, WaitReason, Workflows,
 };
 pub use registry::{Registry, check_schema, migrations, schema, statements};
 pub use store::objects::{Description, Digests, Layout};
 pub use store::parts::{Part, Parts};
 pub use store::{
-    backfill, batches, checks, comparing, copies, discarding, epoch, events, fixity, health, identification, interim,
-    items, journal, leases, named, object_ids, objects, outbox, parts, profiles, rebuild, receiving, restorations,
-    restored, retention, schedules, search, stores, tenants, versions, work,
+    backfill, batches, checks, comparing, copies, discarding, epoch, events, failures, fixity, health, holds,
+    identification, interim, items, journal, leases, named, notifications, object_ids, objects, outbox, parts,
+    profiles, rebuild, receiving, reports, restorations, restored, retention, schedules, search, stores, tenants,
+    versions, work,
 };
 pub use strongroom_database::{Time, Transaction};

@@ -47,10 +47,10 @@ macro_rules! schema_in {
     ($dialect:literal, $placeholders:expr) => {
         (
             statements_in!($dialect, $placeholders;
-                "backfill" "fixity" "health" "identification" "interim" "items" "journal" "object_ids" "objects" "outbox" "parts" "profiles" "rebuild"
-                "receiving" "restorations" "restored" "retention" "schema" "search" "stores" "tenants";
+                "backfill" "fixity" "health" "holds" "identification" "interim" "items" "journal" "notifications" "object_ids" "objects" "outbox" "parts" "profiles" "rebuild"
+                "receiving" "reports" "restorations" "restored" "retention" "schema" "search" "stores" "tenants";
                 "backfill" "fixity" "identification" "interim" "items" "journal" "named" "objects" "outbox" "rebuild" "receiving"
-                "stores" "tenants"),
+                "reports" "stores" "tenants"),
             migrations_in!($dialect:
                 2 "records" "0001_records"
                 3 "indexes" "0002_indexes"
@@ -82,7 +82,10 @@ macro_rules! schema_in {
                 30 "ARKs" "0028_arks"
                 31 "access" "0029_access"
                 32 "waits for space" "0032_staging_waits"
-                33 "notifications" "0034_notifications"),
+                33 "notifications" "0034_notifications"
+                34 "holds" "0035_holds"
+                35 "rules of collections" "0037_collection_rules"
+                36 "reports" "0038_reports"),
         )
     };
 }

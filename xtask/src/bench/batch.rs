@@ -1,9 +1,10 @@
-//! `bench batch`: objects by a batch manifest, in four parts: all of a batch from its submission to the last object, rows that become
-//! work items, the validation of a manifest, and the cost of an item as the registry grows.
+//! `bench batch`: objects by a batch manifest, in five parts: all of a batch from its submission to the last object, rows that become
+//! work items, the validation of a manifest, the cost of an item as the registry grows, and the report of a long batch.
 
 mod creation;
 mod growth;
 mod lists;
+mod reports;
 mod validation;
 
 use std::path::Path;
@@ -18,7 +19,7 @@ use crate::place;
 use lists::{Identifiers, Row, content, write_list};
 
 /// The parts, in their order.
-const PARTS: [&str; 4] = ["ingest", "creation", "validation", "growth"];
+const PARTS: [&str; 5] = ["ingest", "creation", "validation", "growth", "reports"];
 /// Whether a work item has not ended.
 const IS_ANY_OPEN: &str =
     "SELECT count(*) FROM (SELECT 1 AS one FROM work_items WHERE status IN ('pending', 'started') LIMIT 1) AS open";
@@ -46,6 +47,9 @@ pub(super) fn run(options: &Options) -> Result<()> {
     }
     if is_wanted("growth") {
         growth::run(&program, options)?;
+    }
+    if is_wanted("reports") {
+        reports::run(&program, options)?;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! have not been computed), and memory does not grow with the number of files: manifests and files are sorted streams
 //! that are joined.
 
+mod collisions;
 mod join;
 mod listings;
 mod metadata;
@@ -27,6 +28,7 @@ use crate::source::{Limits, Scan, Serialization};
 use crate::tag_file::{self, Tag, TagFile};
 use crate::text::Charset;
 
+pub use collisions::check_collisions;
 use survey::Survey;
 
 /// What is known of one regular file of a bag.

@@ -1,11 +1,9 @@
 //! A first pass over the files of a bag: counts, manifests, tag files of note, and names that travel badly.
 
-use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher, RandomState};
-
 use strongroom_listing::{Sorted, Sorter};
 
 use super::Evidence;
+use super::collisions::Collisions;
 use super::record::pack_fact;
 use crate::codes;
 use crate::declaration;
@@ -19,10 +17,6 @@ use crate::source::Limits;
 const MOST_MANIFESTS: usize = 64;
 /// Most files named `*-info.txt` that are read.
 const MOST_INFO_FILES: usize = 100;
-/// Most groups of colliding names that are looked up by name.
-const MOST_COLLISIONS: usize = 10_000;
-/// Most bytes of names that are kept for it.
-const COLLISION_BYTES: usize = 8 << 20;
 
 /// What the first look finds.
 #[derive(Default)]
@@ -52,15 +46,14 @@ impl Survey {
     ) -> Result<Self, BagError> {
         let mut survey = Self::default();
         let mut odd = Sorter::new(limits.memory / 16, limits.temporary_directory.as_deref());
-        let mut collisions = Sorter::new(limits.memory / 16, limits.temporary_directory.as_deref());
-        let state = RandomState::new();
+        let mut collisions = Collisions::new(limits);
         for fact in evidence.files()? {
             let fact = fact?;
             let path = fact.path.as_str();
             survey.files += 1;
             survey.bytes += fact.size;
             path::portability(path, &mut |rule, message| report(rule.problem(message).about(path)));
-            collisions.push(&state.hash_one(path::collision_key(path)).to_be_bytes(), &[]).map_err(BagError::Spill)?;
+            collisions.push(path)?;
             let key = path::join_key(path);
             if key != path {
                 let packed = pack_fact(fact.size, 0, fact.digests.iter().copied(), path);
@@ -74,7 +67,7 @@ impl Survey {
             }
         }
         survey.odd = Some(odd.finish().map_err(BagError::Spill)?);
-        report_collisions(evidence, collisions, &state, report)?;
+        collisions.report(evidence, report)?;
         Ok(survey)
     }
 
@@ -111,47 +104,4 @@ impl Survey {
         }
         Ok(false)
     }
-}
-
-/// Names that differ only in letter case or normal form: found by hash, and then looked up by name.
-fn report_collisions(
-    evidence: &dyn Evidence,
-    hashes: Sorter,
-    state: &RandomState,
-    report: &mut dyn FnMut(Problem),
-) -> Result<(), BagError> {
-    let sorted = hashes.finish().map_err(BagError::Spill)?;
-    let mut repeated = HashSet::new();
-    let mut last: Option<Vec<u8>> = None;
-    for record in sorted.iter().map_err(BagError::Spill)? {
-        let (hash, _) = record.map_err(BagError::Spill)?;
-        if last.as_ref() == Some(&hash) && repeated.len() < MOST_COLLISIONS {
-            repeated.insert(hash.clone());
-        }
-        last = Some(hash);
-    }
-    if repeated.is_empty() {
-        return Ok(());
-    }
-    let mut first: HashMap<String, String> = HashMap::new();
-    let mut kept = 0;
-    for fact in evidence.files()? {
-        let fact = fact?;
-        let key = path::collision_key(&fact.path);
-        if !repeated.contains(state.hash_one(&key).to_be_bytes().as_slice()) {
-            continue;
-        }
-        match first.get(key.as_ref()) {
-            Some(other) => {
-                let message = format!("the path differs from {other:?} only in letter case or normal form");
-                report(codes::PATH_CASE.problem(message).about(fact.path.as_str()));
-            }
-            None if kept < COLLISION_BYTES => {
-                kept += key.len() + fact.path.len();
-                first.insert(key.into_owned(), fact.path.clone());
-            }
-            None => {}
-        }
-    }
-    Ok(())
 }

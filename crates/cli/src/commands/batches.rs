@@ -1,15 +1,16 @@
 //! `batches`: one submission each, with its work items.
 
-use clap::{Args, Subcommand};
-use strongroom_engine::app::items::{Ask, Filter as ItemFilter};
-use strongroom_engine::app::views::{BatchId, BatchState, BatchView};
+use clap::{Args, Subcommand, ValueEnum};
+use strongroom_engine::app::items::Ask;
+use strongroom_engine::app::reports::{self, ReportForm};
+use strongroom_engine::app::views::{BatchState, BatchView, ReportRowView, ReportView};
 use strongroom_engine::app::{self, OpContext, batches};
 
 use super::items;
 use super::values::{time, word};
 use crate::context::Context;
-use crate::failure::{Exit, Outcome};
-use crate::output::{ListOptions, TableOptions};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::output::{ListOptions, TableOptions, minute};
 
 /// Show what was submitted together
 #[derive(Debug, Subcommand)]
@@ -19,13 +20,26 @@ pub(crate) enum Batches {
     List(Filter),
     /// Show a batch
     Show(Which),
-    /// Report on a batch: the batch, then each of its items; exit 1 unless all items succeeded
+    /// Show the last report of a batch, or a provisional report while it is open; exit 1 unless all items succeeded
     Report {
         #[command(flatten)]
         which: Which,
-        /// Make the report again from the items as they are now
+        /// The number of the report, of those that "batches reports" lists [default: the last one; of an open batch a new provisional one]
+        #[arg(long, value_name = "N", conflicts_with = "update")]
+        number: Option<u64>,
+        /// Make a report of the items as they are now: what changed since the last one, and what is unresolved
         #[arg(long)]
         update: bool,
+        /// How the report is written
+        #[arg(long, value_enum, conflicts_with_all = ["json", "csv", "long"])]
+        format: Option<Format>,
+        #[command(flatten)]
+        options: TableOptions,
+    },
+    /// List the reports of a batch
+    Reports {
+        #[command(flatten)]
+        which: Which,
         #[command(flatten)]
         options: TableOptions,
     },
@@ -36,15 +50,36 @@ pub(crate) enum Batches {
         /// The stage to begin with [default: the one that each stopped at]
         #[arg(long)]
         stage: Option<String>,
+        /// Go on with the rules that the collection has now, instead of those that the batch began with
+        #[arg(long)]
+        new_rules: bool,
     },
-    /// Release the held items of a batch
+    /// Release a held batch: its items continue where they stood, unless they or their collection are held
     Release(Which),
-    /// Hold the open items of a batch: they stay where they are
-    Hold(Which),
+    /// Hold a batch: its items stay where they are until it is released
+    Hold {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        why: items::Why,
+    },
     /// Cancel the open items of a batch
     Cancel(Which),
     /// Delete a batch with its items: they are no longer listed; rows and history stay
     Delete(Which),
+}
+
+/// How a report is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For a terminal
+    Text,
+    /// JSON Lines: the report, then each item, as with --json
+    Json,
+    /// A table for a spreadsheet
+    Csv,
+    /// A page for a browser
+    Html,
 }
 
 /// Names a batch.
@@ -78,16 +113,26 @@ pub(crate) fn run(command: Batches, context: &Context) -> Outcome {
             context.output.show(&batches::show(&call, batches::named(&call, &which.batch)?)?)?;
             Ok(Exit::Done)
         }
-        Batches::Report { which, update: _, options } => report_on(&which, options, context),
-        Batches::Requeue { which, stage } => {
+        Batches::Report { which, number, update, format, options } => {
+            let call = context.call()?;
+            let report = chosen(&call, &which, (number, update))?;
+            show_report(&call, &report, format, options, context)
+        }
+        Batches::Reports { which, options } => list_reports(&which, options, context),
+        Batches::Requeue { which, stage, new_rules } => {
             let call = context.call()?;
             let stage = stage.as_deref().map(|stage| word(stage, "stage", &app::items::stages(&call)?)).transpose()?;
-            steer(&which, Ask::Requeue(stage), context)
+            if !new_rules {
+                return steer(&which, (Ask::Requeue(stage), None), context);
+            }
+            let id = batches::named(&call, &which.batch)?;
+            context.output.show(&batches::requeue_with_new_rules(&call, id, stage)?)?;
+            Ok(Exit::Done)
         }
-        Batches::Release(which) => steer(&which, Ask::Release, context),
-        Batches::Hold(which) => steer(&which, Ask::Hold, context),
-        Batches::Cancel(which) => steer(&which, Ask::Cancel, context),
-        Batches::Delete(which) => steer(&which, Ask::Delete, context),
+        Batches::Release(which) => steer(&which, (Ask::Release, None), context),
+        Batches::Hold { which, why } => steer(&which, (Ask::Hold, why.reason.as_deref()), context),
+        Batches::Cancel(which) => steer(&which, (Ask::Cancel, None), context),
+        Batches::Delete(which) => steer(&which, (Ask::Delete, None), context),
     }
 }
 
@@ -125,30 +170,93 @@ fn list(filter: &Filter, context: &Context) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn report_on(which: &Which, options: TableOptions, context: &Context) -> Outcome {
-    let call = context.call()?;
-    let id = batches::named(&call, &which.batch)?;
-    let batch = batches::show(&call, id)?;
-    if !options.csv {
-        context.output.show(&batch)?;
-        context.output.say("")?;
+/// The report that is asked for: one of a number, one that is made now, or the last one.
+fn chosen(call: &OpContext, which: &Which, (number, update): (Option<u64>, bool)) -> Result<ReportView, Failure> {
+    let id = batches::named(call, &which.batch)?;
+    if number.is_some() {
+        return Ok(reports::show(call, id, number)?);
     }
-    tell_items(&call, id, options, context)?;
-    Ok(if batch.succeeded == batch.items { Exit::Done } else { Exit::No })
+    let is_open =
+        !matches!(batches::show(call, id)?.state, BatchState::Completed | BatchState::Failed | BatchState::Deleted);
+    Ok(if update || is_open { reports::make(call, id)? } else { reports::show(call, id, None)? })
 }
 
-fn tell_items(call: &OpContext, id: BatchId, options: TableOptions, context: &Context) -> Outcome {
-    let mut table = items::table(context, options);
-    let filter = ItemFilter { batch: Some(id), ..ItemFilter::default() };
-    app::each(|after| app::items::list(call, &filter, after), |item| table.row(&item))?;
-    table.end("it has no items")?;
+fn show_report(
+    call: &OpContext,
+    report: &ReportView,
+    format: Option<Format>,
+    options: TableOptions,
+    context: &Context,
+) -> Outcome {
+    let output = &context.output;
+    let format = format.unwrap_or(match options.csv {
+        true => Format::Csv,
+        false if output.is_json() => Format::Json,
+        false => Format::Text,
+    });
+    let which = (report.batch, report.number);
+    let form = match format {
+        Format::Text => None,
+        Format::Json => Some(ReportForm::Json),
+        Format::Csv => Some(ReportForm::Csv),
+        Format::Html => Some(ReportForm::Html),
+    };
+    match form {
+        Some(form) => output.document(|out| reports::write(call, which, form, out))?,
+        None => tell(call, report, options, context)?,
+    }
+    Ok(if report.succeeded == report.items { Exit::Done } else { Exit::No })
+}
+
+/// A report for a terminal: what it says of the batch, then its parts.
+fn tell(call: &OpContext, report: &ReportView, options: TableOptions, context: &Context) -> Result<(), Failure> {
+    let output = &context.output;
+    output.field("Batch", FACT, &report.batch.to_string())?;
+    output.field("Report", FACT, &format!("{}, {}", report.number, report.kind))?;
+    for (name, text) in reports::facts(report) {
+        output.field(name, FACT, &minute(&text))?;
+    }
+    for (title, filter) in reports::sections(report) {
+        output.say("")?;
+        output.say(title)?;
+        let mut table =
+            output.table(&["row", "name", "state", "message"]).with::<ReportRowView>(options).wrapping().in_full(&[
+                "row",
+                "name",
+                "state",
+                "object",
+                "version",
+                "ark",
+                "local_ids",
+                "stage",
+                "code",
+                "message",
+                "item",
+            ]);
+        let rows = |after| reports::rows(call, (report.batch, report.number), filter, after);
+        app::each(rows, |row| table.row(&row))?;
+        table.end("nothing")?;
+    }
+    Ok(())
+}
+
+/// The column at which the texts of a report begin.
+const FACT: usize = 14;
+
+fn list_reports(which: &Which, options: TableOptions, context: &Context) -> Outcome {
+    let call = context.call()?;
+    let id = batches::named(&call, &which.batch)?;
+    let columns = ["number", "kind", "made_at", "state", "items", "succeeded", "unresolved", "changed"];
+    let mut table = context.output.table(&columns).with::<ReportView>(options).if_room(&["made_by"]);
+    app::each(|after| reports::list(&call, id, after), |report| table.row(&report))?;
+    table.end("the batch has no reports")?;
     Ok(Exit::Done)
 }
 
-/// Asks something of the items of a batch that it can mean, all or none.
-fn steer(which: &Which, ask: Ask, context: &Context) -> Outcome {
+/// Asks something of a batch.
+fn steer(which: &Which, (ask, reason): (Ask, Option<&str>), context: &Context) -> Outcome {
     let call = context.call()?;
     let id = batches::named(&call, &which.batch)?;
-    context.output.show(&batches::steer(&call, id, ask)?)?;
+    context.output.show(&batches::steer(&call, id, ask, reason)?)?;
     Ok(Exit::Done)
 }

@@ -1,10 +1,12 @@
 //! `collection`: objects under one set of rules.
 
 use clap::{Args, Subcommand, ValueEnum};
-use strongroom_engine::app::collections;
-use strongroom_engine::app::views::{CollectionView, PublicAccess};
+use strongroom_engine::app::deposits::DepositKind;
+use strongroom_engine::app::views::{CollectionView, MailKind, PublicAccess, RulesView};
+use strongroom_engine::app::{self, collections};
 
-use super::values::time;
+use super::items::Why;
+use super::values::{size, time, word};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::ListOptions;
@@ -25,6 +27,13 @@ pub(crate) enum Collection {
     },
     /// Show a collection
     Show(Which),
+    /// Show the versions of the rules of a collection; a batch keeps the version that it began with
+    Rules {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        options: ListOptions,
+    },
     /// Add a collection
     Add {
         #[command(flatten)]
@@ -39,6 +48,15 @@ pub(crate) enum Collection {
         #[command(flatten)]
         rules: Rules,
     },
+    /// Hold a collection: its work items stay where they are until it is released, also those that are made meanwhile
+    Hold {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        why: Why,
+    },
+    /// Release a held collection: its work items continue where they stood, unless they or their batches are held
+    Release(Which),
     /// Remove a collection: nothing more can be deposited in it; its objects stay
     Remove {
         #[command(flatten)]
@@ -75,7 +93,7 @@ pub(crate) struct Rules {
     /// The placement of its objects where a deposit names none; "" for the default
     #[arg(long)]
     placement: Option<String>,
-    /// Whether its deposits wait until a person releases them
+    /// Whether it is on hold, as by "collection hold" and "collection release"
     #[arg(long, value_name = "true|false")]
     held: Option<bool>,
     /// What the public may see of it: none, metadata or files; it is recorded, and nothing serves it yet
@@ -84,6 +102,30 @@ pub(crate) struct Rules {
     /// The date from which on the public may see it, such as 2030-01-31; "" for at once
     #[arg(long, value_name = "DATE")]
     embargo: Option<String>,
+    /// The priority of its deposits, from 0, the most urgent, to 99; "" for one that follows from the number of items of a batch
+    #[arg(long, value_name = "N")]
+    priority: Option<String>,
+    /// A type of submission that it takes, once for each; "" for all
+    #[arg(long, value_name = "TYPE")]
+    accept: Vec<String>,
+    /// The most bytes of a package, such as 500 GiB; 0 for no limit
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    max_size: Option<u64>,
+    /// The most rows of a batch manifest; 0 for no limit
+    #[arg(long, value_name = "N")]
+    max_rows: Option<u64>,
+    /// What the names of its new ARKs begin with, of those in the settings; "" for identifiers.shoulder
+    #[arg(long, value_name = "SHOULDER")]
+    shoulder: Option<String>,
+    /// An address that mails about its batches go to, given once for each; "" alone for none
+    #[arg(long, value_name = "EMAIL")]
+    notify_to: Vec<String>,
+    /// A kind of mails that are not sent: queued, done, failed or update, or all; given once for each; "" alone to send every kind
+    #[arg(long, value_name = "KIND")]
+    suppress: Vec<String>,
+    /// The URL that events of its batches and their items are posted to; "" for none
+    #[arg(long, value_name = "URL")]
+    callback_url: Option<String>,
 }
 
 /// What the public may see.
@@ -109,15 +151,52 @@ impl From<Public> for PublicAccess {
 
 impl Rules {
     fn read(self) -> Result<collections::Rules, Failure> {
-        let Self { name, profile, profile_version, placement, held, public, embargo } = self;
-        let embargo_until = match embargo.as_deref() {
-            None => None,
-            Some("") => Some(None),
-            Some(date) => Some(Some(time(date)?)),
+        let priority = |text: String| {
+            text.parse().map_err(|_| {
+                Failure::usage(format!("{text:?} is no priority"))
+                    .next("give a number from 0, the most urgent, to 99, or \"\"")
+            })
         };
-        let public = public.map(PublicAccess::from);
-        Ok(collections::Rules { name, profile, profile_version, placement, held, public, embargo_until })
+        let accepted = match self.accept.as_slice() {
+            [] => None,
+            [none] if none.is_empty() => Some(Vec::new()),
+            some => Some(some.iter().map(|text| word(text, "type", DepositKind::SUBMITTED)).collect::<Result<_, _>>()?),
+        };
+        let suppress = if self.suppress.is_empty() { None } else { Some(kinds_of_mails(&self.suppress)?) };
+        Ok(collections::Rules {
+            name: self.name,
+            profile: self.profile,
+            profile_version: self.profile_version,
+            placement: self.placement,
+            held: self.held,
+            public: self.public.map(PublicAccess::from),
+            embargo_until: self.embargo.map(|text| emptiable(text, |date| time(&date))).transpose()?,
+            priority: self.priority.map(|text| emptiable(text, priority)).transpose()?,
+            accepted,
+            most_bytes: self.max_size,
+            most_rows: self.max_rows,
+            shoulder: self.shoulder,
+            notify_to: Some(self.notify_to).filter(|addresses| !addresses.is_empty()),
+            suppress,
+            callback_url: self.callback_url,
+        })
     }
+}
+
+/// The value of an option, none where an empty text takes it away.
+fn emptiable<T>(text: String, read: impl Fn(String) -> Result<T, Failure>) -> Result<Option<T>, Failure> {
+    if text.is_empty() { Ok(None) } else { read(text).map(Some) }
+}
+
+fn kinds_of_mails(words: &[String]) -> Result<Vec<MailKind>, Failure> {
+    let mut kinds = Vec::new();
+    for text in words.iter().filter(|text| !text.is_empty()) {
+        match text.as_str() {
+            "all" => kinds.extend(MailKind::ALL),
+            text => kinds.push(word(text, "kind of mails", MailKind::ALL)?),
+        }
+    }
+    Ok(kinds)
 }
 
 pub(crate) fn run(command: Collection, context: &Context) -> Outcome {
@@ -139,12 +218,25 @@ pub(crate) fn run(command: Collection, context: &Context) -> Outcome {
             return Ok(Exit::Done);
         }
         Collection::Show(which) => collections::show(&call, &which.institution, &which.collection)?,
+        Collection::Rules { which, options } => {
+            let columns = ["version", "set_at", "set_by", "profile", "placement", "priority"];
+            let mut table = context.output.table(&columns).with::<RulesView>(options.table);
+            let name = (which.institution.as_str(), which.collection.as_str());
+            let page = |after| collections::rules(&call, name, after);
+            app::arranged(options.oldest_first(), page, |version| table.row(&version))?;
+            table.end("it has no rules")?;
+            return Ok(Exit::Done);
+        }
         Collection::Add { which, rules } => {
             collections::add(&call, &which.institution, &which.collection, rules.read()?)?
         }
         Collection::Set { which, rules } => {
             collections::set(&call, &which.institution, &which.collection, rules.read()?)?
         }
+        Collection::Hold { which, why } => {
+            collections::hold(&call, &which.institution, &which.collection, why.reason.as_deref())?
+        }
+        Collection::Release(which) => collections::release(&call, &which.institution, &which.collection)?,
         Collection::Remove { which, undo: true } => {
             collections::set(&call, &which.institution, &which.collection, collections::Rules::default())?
         }

@@ -5,6 +5,7 @@ use strongroom_engine::app::institutions::Changes;
 use strongroom_engine::app::views::InstitutionView;
 use strongroom_engine::app::{self, OpContext, institutions};
 
+use super::values::size;
 use crate::context::Context;
 use crate::failure::{Exit, Outcome};
 use crate::output::ListOptions;
@@ -85,9 +86,4 @@ fn list(call: &OpContext, options: &ListOptions, context: &Context) -> Outcome {
     app::arranged(options.oldest_first(), page, |institution| table.row(&institution))?;
     table.end("there are no institutions")?;
     Ok(Exit::Done)
-}
-
-fn size(text: &str) -> Result<u64, String> {
-    strongroom_engine::settings::parse_size(text)
-        .ok_or_else(|| "it is not a size in bytes, such as 500 MiB or 50 GiB".to_owned())
 }

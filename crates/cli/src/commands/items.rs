@@ -3,12 +3,12 @@
 use clap::{Args, Subcommand};
 use strongroom_engine::EngineError;
 use strongroom_engine::app::items::{Ask, Filter as Wanted};
-use strongroom_engine::app::views::{HistoryLineView, ItemId, ItemProblem, ItemStatus, ItemView};
-use strongroom_engine::app::{self, OpContext, batches, items};
+use strongroom_engine::app::views::{FailureGroupView, HistoryLineView, ItemId, ItemProblem, ItemStatus, ItemView};
+use strongroom_engine::app::{self, OpContext, batches, failures, items};
 
 use super::values::{time, word};
 use crate::context::Context;
-use crate::failure::{Exit, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{ListOptions, Table, TableOptions, printable};
 
 /// Show and control work items
@@ -29,26 +29,46 @@ pub(crate) enum Items {
         #[command(flatten)]
         options: ListOptions,
     },
-    /// Requeue failed or cancelled items
+    /// Count failed items in groups of the same code, host and stage
+    Failures {
+        #[command(flatten)]
+        which: Failed,
+        #[command(flatten)]
+        options: ListOptions,
+    },
+    /// Requeue failed or cancelled items: those that are named, or all failed items of a group
     Requeue {
         /// Their identifiers, or parts of them that no others have
-        #[arg(required = true)]
+        #[arg(required_unless_present = "group", conflicts_with = "group")]
         items: Vec<String>,
         /// The stage to begin with [default: the one it stopped at]
         #[arg(long)]
         stage: Option<String>,
+        #[command(flatten)]
+        which: Failed,
     },
     /// Hold items: they stay where they are until they are released
     Hold {
         /// Their identifiers, or parts of them that no others have
         #[arg(required = true)]
         items: Vec<String>,
+        #[command(flatten)]
+        why: Why,
     },
-    /// Release held items
+    /// Release held items: they continue where they stood, unless their batch or their collection is held
     Release {
         /// Their identifiers, or parts of them that no others have
         #[arg(required = true)]
         items: Vec<String>,
+    },
+    /// Set the priority of items that have not ended: their work comes before that of items with a higher number
+    Move {
+        /// Their identifiers, or parts of them that no others have
+        #[arg(required = true)]
+        items: Vec<String>,
+        /// From 0, the most urgent, to 99
+        #[arg(long, value_name = "N")]
+        priority: u32,
     },
     /// Cancel items: they end without success
     Cancel {
@@ -62,6 +82,48 @@ pub(crate) enum Items {
         #[arg(required = true)]
         items: Vec<String>,
     },
+}
+
+/// Which failed items are meant.
+#[derive(Debug, Args)]
+#[group(id = "group", multiple = true)]
+pub(crate) struct Failed {
+    /// Only failed items of this institution
+    #[arg(long, value_name = "DOMAIN")]
+    institution: Option<String>,
+    /// Only failed items of this batch
+    #[arg(long, value_name = "BATCH")]
+    batch: Option<String>,
+    /// Only items that failed by this code of a problem; "" for those without one
+    #[arg(long, value_name = "CODE")]
+    code: Option<String>,
+    /// Only items whose package is of this host; "" for those of no host
+    #[arg(long, value_name = "HOST")]
+    host: Option<String>,
+    /// Only items that failed at this stage
+    #[arg(id = "failed_at", long = "failed-at", value_name = "STAGE")]
+    at: Option<String>,
+}
+
+impl Failed {
+    /// None where nothing says which.
+    fn read(self, call: &OpContext) -> Result<Option<failures::Filter>, Failure> {
+        let Self { institution, batch, code, host, at } = self;
+        if [&institution, &batch, &code, &host, &at].iter().all(|one| one.is_none()) {
+            return Ok(None);
+        }
+        let batch = batch.map(|batch| batches::named(call, &batch)).transpose()?;
+        let stage = at.map(|stage| word(&stage, "stage", &items::stages(call)?)).transpose()?;
+        Ok(Some(failures::Filter { institution, batch, code, host, stage }))
+    }
+}
+
+/// Why something is held.
+#[derive(Debug, Args)]
+pub(crate) struct Why {
+    /// The reason, which is shown with the hold
+    #[arg(long, value_name = "TEXT")]
+    pub(super) reason: Option<String>,
 }
 
 /// Which items a listing shows.
@@ -100,15 +162,33 @@ pub(crate) fn run(command: Items, context: &Context) -> Outcome {
         Items::List(filter) => list(&filter, context),
         Items::Show { item } => show(&item, context),
         Items::History { item, options } => history(&item, &options, context),
-        Items::Requeue { items: ids, stage } => {
+        Items::Failures { which, options } => {
+            let call = context.call()?;
+            let columns = ["items", "code", "host", "stage", "newest", "note"];
+            let mut table = context.output.table(&columns).with::<FailureGroupView>(options.table);
+            for group in options.of(failures::groups(&call, &which.read(&call)?.unwrap_or_default())?) {
+                table.row(&group)?;
+            }
+            table.end("nothing failed that waits for a person")?;
+            Ok(Exit::Done)
+        }
+        Items::Requeue { items: ids, stage, which } => {
             let call = context.call()?;
             let stage = stage.as_deref().map(|stage| word(stage, "stage", &items::stages(&call)?)).transpose()?;
-            steer(&call, &ids, Ask::Requeue(stage), context)
+            if let Some(filter) = which.read(&call)? {
+                context.output.show(&failures::requeue(&call, &filter, stage)?)?;
+                return Ok(Exit::Done);
+            }
+            steer(&call, &ids, (Ask::Requeue(stage), None), context)
         }
-        Items::Hold { items } => steer(&context.call()?, &items, Ask::Hold, context),
-        Items::Release { items } => steer(&context.call()?, &items, Ask::Release, context),
-        Items::Cancel { items } => steer(&context.call()?, &items, Ask::Cancel, context),
-        Items::Delete { items } => steer(&context.call()?, &items, Ask::Delete, context),
+        Items::Hold { items, why } => steer(&context.call()?, &items, (Ask::Hold, why.reason.as_deref()), context),
+        Items::Release { items } => steer(&context.call()?, &items, (Ask::Release, None), context),
+        Items::Move { items: wanted, priority } => {
+            let call = context.call()?;
+            tell(items::move_to(&call, &ids(&call, &wanted)?, priority)?, context)
+        }
+        Items::Cancel { items } => steer(&context.call()?, &items, (Ask::Cancel, None), context),
+        Items::Delete { items } => steer(&context.call()?, &items, (Ask::Delete, None), context),
     }
 }
 
@@ -193,10 +273,19 @@ fn history(item: &str, options: &ListOptions, context: &Context) -> Outcome {
 }
 
 /// Asks something of several items, all or none of them.
-fn steer(call: &OpContext, wanted: &[String], ask: Ask, context: &Context) -> Outcome {
-    let ids = wanted.iter().map(|item| items::named(call, item)).collect::<Result<Vec<ItemId>, EngineError>>()?;
+fn steer(call: &OpContext, wanted: &[String], (ask, reason): (Ask, Option<&str>), context: &Context) -> Outcome {
+    tell(items::steer(call, &ids(call, wanted)?, ask, reason)?, context)
+}
+
+/// The items that texts name.
+fn ids(call: &OpContext, wanted: &[String]) -> Result<Vec<ItemId>, EngineError> {
+    wanted.iter().map(|item| items::named(call, item)).collect()
+}
+
+/// Items as they are after something was asked of them.
+fn tell(changed: Vec<ItemView>, context: &Context) -> Outcome {
     let mut table = context.output.table(&["item", "object", "stage", "status", "requested", "note"]);
-    for item in items::steer(call, &ids, ask)? {
+    for item in changed {
         table.row(&item)?;
     }
     table.end("")?;

@@ -76,6 +76,10 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
         let note = beginning_of(item.note.as_deref().unwrap_or_default(), NOTE);
         line("", format!("{} {} {} at {}: {note}", item.item, item.object, item.status, item.stage))?;
     }
+    for hold in &review.holds {
+        let reason = hold.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        line("", format!("{} {} held by {} since {}{reason}", hold.kind, hold.on, hold.by, minute(&hold.since)))?;
+    }
     for finding in &review.findings {
         line("", finding.to_string())?;
     }
@@ -94,6 +98,20 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
     if is_idle {
         line("queue", "empty".to_owned())?;
     }
+    let staging = &status.staging;
+    let mut parts: Vec<String> = staging
+        .bytes
+        .iter()
+        .map(|(state, bytes)| {
+            let items = staging.items.get(state).copied().unwrap_or_default();
+            format!("{} of {} {state}", size(*bytes), counted(items, "work item", "work items"))
+        })
+        .collect();
+    if staging.kept_bytes > 0 {
+        let items = counted(staging.kept_items, "work item", "work items");
+        parts.push(format!("{} of downloads kept for {items}", size(staging.kept_bytes)));
+    }
+    line("staging", if parts.is_empty() { "empty".to_owned() } else { parts.join(", ") })?;
     for (index, store) in status.stores.iter().enumerate() {
         let reach = match (store.state, &store.message) {
             ("retired", _) => "retired".to_owned(),

@@ -1,4 +1,4 @@
-//! Values of options that several commands take: a word of a set, and a point in time.
+//! Values of options that several commands take: a word of a set, a point in time, and a size.
 
 use std::fmt::Display;
 
@@ -42,6 +42,12 @@ fn time_in(text: &str, zone: &TimeZone) -> Option<Time> {
     let hours = text.strip_suffix('d').and_then(|days| days.parse::<i64>().ok()).and_then(|days| days.checked_mul(24));
     let age = hours.and_then(SignedDuration::try_from_hours).or_else(|| text.parse().ok())?;
     Timestamp::now().checked_sub(age).ok().filter(|_| !age.is_negative()).map(Time::from)
+}
+
+/// A size in bytes, such as 50 GiB.
+pub(super) fn size(text: &str) -> Result<u64, String> {
+    strongroom_engine::settings::parse_size(text)
+        .ok_or_else(|| "it is not a size in bytes, such as 500 MiB or 50 GiB".to_owned())
 }
 
 #[cfg(test)]

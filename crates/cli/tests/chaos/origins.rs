@@ -107,6 +107,7 @@ impl Cast {
         let is_lost =
             if text(item, "action") == "expand_batch" { sent.package.is_list_lost() } else { sent.package.is_lost() };
         (is_lost && has_code(item, NOT_FETCHED))
+            || (sent.package.is_distorted() && has_problem(item))
             // Whether the object has the path depends on what came before.
             || (!sent.package.deleted.is_empty() && has_code(item, "delete.no_such_path"))
     }
@@ -114,6 +115,12 @@ impl Cast {
 
 /// The code of what cannot be had.
 pub(crate) const NOT_FETCHED: &str = "package.not_fetched";
+
+/// Whether an item has a problem for which it fails.
+fn has_problem(item: &Value) -> bool {
+    let problems = item["problems"].as_array();
+    problems.is_some_and(|problems| problems.iter().any(|problem| problem["severity"] == "error"))
+}
 
 /// Whether one of the problems of an item has a code.
 pub(crate) fn has_code(item: &Value, code: &str) -> bool {

@@ -226,9 +226,15 @@ impl Package {
         is_lost(self.fault) || self.files.iter().any(|file| is_lost(file.fault))
     }
 
-    /// Whether its own URL can never be had.
+    /// Whether it is an archive or a list of which other bytes come: what is wrong with these is told by the rules of archives and lists.
+    pub(crate) fn is_distorted(&self) -> bool {
+        self.form != Form::File && self.fault.is_some_and(WebFault::sends_other_bytes)
+    }
+
+    /// Whether its own URL can never be had. The list of the files of one object may become its item before it is read to its end.
     pub(crate) fn is_list_lost(&self) -> bool {
-        self.fault.is_some_and(WebFault::is_permanent)
+        let is_read_later = !self.is_batch() && self.is_distorted();
+        self.fault.is_some_and(WebFault::is_permanent) && !is_read_later
     }
 
     pub(crate) fn mode(&self) -> Mode {
@@ -245,10 +251,8 @@ fn fault(chance: &mut Chance, form: Form) -> Option<WebFault> {
     };
     let is_list = matches!(form, Form::Manifest | Form::Batch | Form::Files);
     match fault {
-        // A list that changes while it is read is refused; how long it is, nothing says.
-        WebFault::Changed | WebFault::WrongLength | WebFault::Endless if is_list => Some(WebFault::NotFound),
-        // What an archive is, is seen from its beginning, which has to be one.
-        WebFault::WrongLength | WebFault::Endless if form == Form::TarGz => Some(WebFault::NotFound),
+        // A list that changes while it is read is refused.
+        WebFault::Changed if is_list => Some(WebFault::NotFound),
         WebFault::Changed if matches!(form, Form::Zip | Form::TarGz) => Some(WebFault::Cut),
         // One byte at a time.
         WebFault::Slow if form != Form::File && !is_list => Some(WebFault::FailsTwice),

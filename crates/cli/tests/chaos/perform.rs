@@ -12,8 +12,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::bags::Bag;
 use crate::late::Underway;
 use crate::packages::{Layout, Package, Sent};
-use crate::plan::{Act, Plan, WORKERS, Wish};
-use crate::world::{INSTITUTION, Running, World};
+use crate::plan::{Act, Held, Plan, WORKERS, Wish};
+use crate::world::{COLLECTION, INSTITUTION, Running, World};
 
 /// Commands of people at once.
 const COMMANDS: usize = 3;
@@ -32,6 +32,8 @@ pub(crate) struct Deposit {
     pub(crate) what: Deposited,
     /// Its work item, once it is known.
     pub(crate) item: Option<String>,
+    /// Its batch, once it is known.
+    pub(crate) batch: Option<String>,
     /// From when to when the command ran, once it has succeeded.
     pub(crate) submitted: Option<(Instant, Instant)>,
 }
@@ -269,7 +271,7 @@ impl Cast {
 
     fn deposit(&mut self, number: u64, slot: usize, variant: usize) -> Result<()> {
         let tar = self.bags[slot][variant].tar.to_string_lossy().into_owned();
-        self.submitted(number, Deposited::Bag(slot, variant), &["deposit", &tar, "--json"])
+        self.submitted(number, Deposited::Bag(slot, variant), &["deposit", &tar, "--collection", COLLECTION, "--json"])
     }
 
     fn submit(&mut self, number: u64, package: &Package) -> Result<()> {
@@ -278,13 +280,13 @@ impl Cast {
         let prefix = format!("/{number}");
         let layout = Layout { web: &self.world.web, seed: self.seed, folder: &folder, prefix };
         let (sent, how) = layout.lay(package).with_context(|| format!("cannot lay out {package:?}"))?;
-        let mut arguments = vec!["deposit", "--json", "--note", &note];
+        let mut arguments = vec!["deposit", "--json", "--collection", COLLECTION, "--note", &note];
         arguments.extend(how.iter().map(String::as_str));
         self.submitted(number, Deposited::Package(Box::new(sent)), &arguments)
     }
 
     fn submitted(&mut self, number: u64, what: Deposited, arguments: &[&str]) -> Result<()> {
-        self.deposits.push(Deposit { number, what, item: None, submitted: None });
+        self.deposits.push(Deposit { number, what, item: None, batch: None, submitted: None });
         self.ask(arguments);
         if let Some(waiting) = self.waiting.back_mut() {
             waiting.deposit = Some(self.deposits.len() - 1);
@@ -309,16 +311,24 @@ impl Cast {
 
     fn ask_of_item(&mut self, wish: Wish, deposit: u64) {
         let made = self.deposits.iter().filter(|made| made.number <= deposit && made.item.is_some());
-        let known = made.max_by_key(|made| made.number).and_then(|made| made.item.clone());
-        let Some(item) = known else {
+        let known = made.max_by_key(|made| made.number);
+        let Some((item, batch)) = known.and_then(|made| Some((made.item.clone()?, made.batch.clone()?))) else {
             self.world.log(format!("{wish:?} of deposit {deposit}: it is not known yet"));
             return;
         };
         self.world.log(format!("{wish:?} of {item}"));
         match wish {
             Wish::Cancel => self.ask(&["items", "cancel", &item]),
-            Wish::Hold => self.ask(&["items", "hold", &item]),
-            Wish::Release => self.ask(&["items", "release", &item]),
+            Wish::Hold(Held::Item) => self.ask(&["items", "hold", &item]),
+            Wish::Release(Held::Item) => self.ask(&["items", "release", &item]),
+            Wish::Hold(Held::Batch) => self.ask(&["batches", "hold", &batch, "--reason", "chaos"]),
+            Wish::Release(Held::Batch) => self.ask(&["batches", "release", &batch]),
+            Wish::Hold(Held::Collection) => {
+                self.ask(&["collection", "hold", COLLECTION, "--institution", INSTITUTION]);
+            }
+            Wish::Release(Held::Collection) => {
+                self.ask(&["collection", "release", COLLECTION, "--institution", INSTITUTION]);
+            }
             Wish::Requeue(None) => self.ask(&["items", "requeue", &item]),
             Wish::Requeue(Some(stage)) => self.ask(&["items", "requeue", &item, "--stage", stage]),
         }
@@ -367,6 +377,7 @@ impl Cast {
             && let Some(item) = line["item"].as_str()
         {
             self.deposits[deposit].item = Some(item.to_owned());
+            self.deposits[deposit].batch = line["batch"].as_str().map(str::to_owned);
             self.deposits[deposit].submitted = Some((asked.began, Instant::now()));
         }
         Ok(())

@@ -71,12 +71,20 @@ const OPERATIONS: [Operation; 9] = [
     Operation::ListObjects,
 ];
 
+/// What a person holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Held {
+    Item,
+    Batch,
+    Collection,
+}
+
 /// What a person asks of a work item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
     Cancel,
-    Hold,
-    Release,
+    Hold(Held),
+    Release(Held),
     /// From a stage, or from where it stopped.
     Requeue(Option<&'static str>),
 }
@@ -442,8 +450,9 @@ impl Planner {
             }
             45..75 => self.add(at, Act::Ask { wish: Wish::Requeue(stage), deposit }),
             _ => {
-                self.add(at, Act::Ask { wish: Wish::Hold, deposit });
-                self.add(later, Act::Ask { wish: Wish::Release, deposit });
+                let held = *self.chance.pick(&[Held::Item, Held::Item, Held::Batch, Held::Collection]);
+                self.add(at, Act::Ask { wish: Wish::Hold(held), deposit });
+                self.add(later, Act::Ask { wish: Wish::Release(held), deposit });
             }
         }
     }

@@ -11,6 +11,7 @@ use crate::origins::{NOT_FETCHED, Origins, has_code};
 use crate::perform::Cast;
 use crate::plan::PRESERVATION;
 use crate::promises::text;
+use crate::world::{COLLECTION, INSTITUTION};
 
 /// How long nothing at all may change before the run counts as stuck. Holds of processes that were killed last a minute.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -100,9 +101,11 @@ impl Cast {
             for topic in &topics {
                 self.free_topic(topic)?;
             }
+            self.lift_holds()?;
             let in_hurry = hurried.elapsed() > HURRY;
             for item in items.iter().filter(is_open) {
                 let wish = match text(item, "status") {
+                    // Those of its batch and its collection are lifted already.
                     "held" => "release",
                     "pending" if in_hurry => "requeue",
                     _ => continue,
@@ -115,6 +118,21 @@ impl Cast {
             }
             std::thread::park_timeout(Duration::from_millis(150));
         }
+    }
+
+    /// Lifts the holds on batches and collections.
+    fn lift_holds(&mut self) -> Result<()> {
+        let status = self.world.run(["status", "--json"])?.succeeded()?.json()?;
+        let holds = status.first().and_then(|status| status["review"]["holds"].as_array().cloned()).unwrap_or_default();
+        for hold in holds {
+            let on = text(&hold, "on");
+            if text(&hold, "kind") == "batch" {
+                self.world.run(["batches", "release", on])?;
+            } else {
+                self.world.run(["collection", "release", COLLECTION, "--institution", INSTITUTION])?;
+            }
+        }
+        Ok(())
     }
 
     /// Deletes what failed as it had to: what it had staged goes with it.

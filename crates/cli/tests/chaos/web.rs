@@ -27,6 +27,8 @@ pub(crate) enum WebFault {
     Endless,
     /// A redirect to a private address that the settings do not allow.
     Redirected,
+    /// 500 once, and then such a redirect.
+    RedirectedLater,
     /// A certificate that no known authority has signed.
     BadCertificate,
 }
@@ -34,13 +36,24 @@ pub(crate) enum WebFault {
 /// What passes by itself.
 pub(crate) const TRANSIENT: [WebFault; 4] = [WebFault::FailsTwice, WebFault::Cut, WebFault::Changed, WebFault::Slow];
 /// What stays.
-pub(crate) const PERMANENT: [WebFault; 5] =
-    [WebFault::NotFound, WebFault::WrongLength, WebFault::Endless, WebFault::Redirected, WebFault::BadCertificate];
+pub(crate) const PERMANENT: [WebFault; 6] = [
+    WebFault::NotFound,
+    WebFault::WrongLength,
+    WebFault::Endless,
+    WebFault::Redirected,
+    WebFault::RedirectedLater,
+    WebFault::BadCertificate,
+];
 
 impl WebFault {
     /// Whether the file can never be had.
     pub(crate) fn is_permanent(self) -> bool {
         PERMANENT.contains(&self)
+    }
+
+    /// Whether what comes is other bytes than those of the file.
+    pub(crate) fn sends_other_bytes(self) -> bool {
+        matches!(self, Self::WrongLength | Self::Endless)
     }
 }
 
@@ -96,8 +109,11 @@ impl Web {
             Some(WebFault::NotFound) => server.on(path, Behaviour::NotFound),
             Some(WebFault::WrongLength) => server.on(path, Behaviour::WrongLength(size.saturating_sub(10))),
             Some(WebFault::Endless) => server.on(path, Behaviour::Endless),
-            Some(WebFault::Redirected) => {
+            Some(fault @ (WebFault::Redirected | WebFault::RedirectedLater)) => {
                 self.forbidden.put(path, bytes);
+                if fault == WebFault::RedirectedLater {
+                    server.on(path, Behaviour::FailTimes { times: 1, status: 500 });
+                }
                 server.on(path, Behaviour::RedirectTo(self.forbidden.url(path)));
             }
         }

@@ -24,6 +24,8 @@ const PATIENCE: Duration = Duration::from_mins(2);
 const BOUND: [&str; 2] = ["--pdeathsig=KILL", "--bounding-set=-dac_override,-dac_read_search"];
 /// The institution that `init` makes.
 pub(crate) const INSTITUTION: &str = "example.edu";
+/// The collection that deposits are made in.
+pub(crate) const COLLECTION: &str = "default";
 /// Every store that `init` makes.
 const STORES: [&str; 6] = ["receiving", "staging", "primary", "secondary", "restoration", "quarantine"];
 

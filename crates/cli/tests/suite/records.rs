@@ -47,8 +47,18 @@ fn collections_have_rules_that_exist() {
             "held",
             "public",
             "embargo_until",
+            "priority",
+            "accepted",
+            "max_size",
+            "max_rows",
+            "shoulder",
+            "rules_version",
+            "notify_to",
+            "suppress",
+            "callback_url",
             "active",
             "created_at",
+            "holds",
         ],
     );
     assert_eq!(shown["placement"], "Wasabi-OR");
@@ -84,6 +94,8 @@ fn a_deposit_waits_for_workers_and_can_be_steered() {
             "priority",
             "attempts",
             "retry_count",
+            "requeues",
+            "holds",
             "needs_review",
             "requested",
             "requested_by",
@@ -109,12 +121,74 @@ fn a_deposit_waits_for_workers_and_can_be_steered() {
     place.run(["items", "requeue", item]).fails(4, &["held"]);
     assert_eq!(place.run(["items", "list", "--status", "held", "--json"]).succeeds().json().len(), 1);
     assert_eq!(place.run(["items", "list", "--status", "pending", "--json"]).succeeds().json().len(), 0);
-    place.run(["batches", "release", batch]).succeeds();
+    let provisional = place.run(["batches", "report", batch, "--json"]).json();
+    assert_eq!((&provisional[0]["kind"], &provisional[0]["held"]), (&"provisional".into(), &1.into()));
+    assert_eq!(provisional[1]["state"], "held");
+    place.run(["batches", "release", batch]).fails(4, &["no hold on it", "items release"]);
+    place.run(["items", "release", item]).succeeds();
     let cancelled = place.run(["batches", "cancel", batch, "--json"]).succeeds().object();
     assert_eq!(cancelled["open"], 0);
     let report = place.run(["batches", "report", batch, "--json"]);
     assert_eq!(report.code, Some(1), "{report:?}");
-    assert_eq!(report.json().len(), 2, "the batch and its item");
+    let lines = report.json();
+    assert_eq!(lines.len(), 2, "the report and its item");
+    assert_keys(
+        &lines[0],
+        &[
+            "batch",
+            "number",
+            "kind",
+            "made_at",
+            "made_by",
+            "state",
+            "institution",
+            "collection",
+            "submitted",
+            "submitted_by",
+            "submitted_at",
+            "note",
+            "items",
+            "succeeded",
+            "failed",
+            "cancelled",
+            "deleted",
+            "held",
+            "open",
+            "changed",
+            "unresolved",
+            "complete",
+        ],
+    );
+    assert_keys(
+        &lines[1],
+        &[
+            "row",
+            "name",
+            "state",
+            "object",
+            "version",
+            "ark",
+            "local_ids",
+            "stage",
+            "code",
+            "message",
+            "changed",
+            "unresolved",
+            "item",
+        ],
+    );
+    assert_eq!(
+        (&lines[0]["kind"], &lines[0]["cancelled"], &lines[1]["state"]),
+        (&"final".into(), &1.into(), &"cancelled".into())
+    );
+    let listed = place.run(["batches", "reports", batch, "--json"]).succeeds().json();
+    assert_eq!((listed.len(), &listed[1]), (2, &lines[0]), "the provisional one, and the final one");
+    let again = place.run(["batches", "report", batch, "--number", "2", "--format", "json"]);
+    assert_eq!(again.json(), lines, "a report does not change");
+    place.run(["batches", "report", batch, "--number", "3"]).fails(3, &["no report 3", "batches reports"]);
+    place.run(["batches", "report", batch, "--update"]).fails(4, &["nothing of it has changed", "batches reports"]);
+    let csv = place.run(["batches", "report", batch, "--csv"]);
+    assert_eq!((csv.code, csv.stdout.lines().count()), (Some(1), 2), "{csv:?}");
     let history = place.run(["items", "history", item, "--json"]).succeeds().json();
     let statuses: Vec<_> = history.iter().map(|line| line["status"].as_str().unwrap()).collect();
     assert_eq!(statuses, ["pending", "held", "pending", "cancelled"]);
@@ -246,10 +320,7 @@ fn a_collection_and_a_list_are_restored_as_batches_with_receipts() {
     let made = place.run(unknown).succeeds().object();
     assert_keys(&made, &["batch", "item"]);
     let made = place.run(["batches", "show", made["batch"].as_str().unwrap(), "--json"]).succeeds().object();
-    assert_eq!(
-        (&made["kind"], &made["state"], &made["open"]),
-        (&"restoration".into(), &"processing".into(), &1.into())
-    );
+    assert_eq!((&made["kind"], &made["state"], &made["open"]), (&"restoration".into(), &"pending".into(), &1.into()));
     place.run(["restore", "--collection", "papers"]).fails(2, &["INSTITUTION/COLLECTION"]);
     place.run(["restore", "--collection", "example.edu/none"]).fails(3, &["none"]);
     place.run(["restore", "--list", "absent.txt"]).fails(3, &["absent.txt"]);
@@ -337,6 +408,43 @@ fn a_request_for_a_batch_that_would_change_nothing_is_refused_and_not_journalled
 }
 
 #[test]
+fn a_hold_on_a_collection_holds_what_arrives_and_is_named_until_it_is_lifted() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    let which = |act| ["collection", act, "default", "--institution", "example.edu", "--json"];
+    let hold = ["--as", "ann@example.edu", "collection", "hold", "default", "--institution", "example.edu"];
+    place.run([&hold[..], &["--reason", "rights", "--json"]].concat()).succeeds();
+    place.run(hold).fails(4, &["could not hold", "ann@example.edu", "rights", "collection show default"]);
+    let shown = place.run(which("show")).succeeds().object();
+    let told = &shown["holds"][0];
+    assert_eq!((&told["kind"], &told["on"]), (&"collection".into(), &"example.edu/default".into()));
+    assert_eq!(
+        (&told["by"], &told["reason"], &shown["held"]),
+        (&"ann@example.edu".into(), &"rights".into(), &true.into())
+    );
+    let made = place.run(["deposit", "greeting.tar", "--collection", "default", "--json"]).succeeds().object();
+    let (item, batch) = (made["item"].as_str().unwrap(), made["batch"].as_str().unwrap());
+    let item_now = || place.run(["items", "show", item, "--json"]).succeeds().object();
+    assert_eq!((&item_now()["status"], &item_now()["holds"][0]), (&"held".into(), told));
+    assert_eq!(place.run(["batches", "show", batch, "--json"]).succeeds().object()["holds"][0], *told);
+    place.run(["items", "release", item]).fails(
+        4,
+        &["no hold of its own", "example.edu/default", "collection release default --institution example.edu"],
+    );
+    place.run(["batches", "release", batch]).fails(4, &["collection release default --institution example.edu"]);
+    let status = place.run(["status"]).succeeds().stdout;
+    assert!(status.contains("collection example.edu/default held by ann@example.edu"), "{status}");
+    // The hold of the item is another one: each stays when the other is lifted.
+    place.run(["items", "hold", item, "--reason", "page 3"]).succeeds();
+    place.run(which("release")).succeeds();
+    place.run(which("release")).fails(4, &["there is no hold on it"]);
+    assert_eq!(item_now()["status"], "held");
+    assert_eq!(item_now()["holds"][0]["reason"], "page 3");
+    place.run(["items", "release", item]).succeeds();
+    assert_eq!((&item_now()["status"], &item_now()["holds"]), (&"pending".into(), &serde_json::json!([])));
+}
+
+#[test]
 fn a_held_batch_counts_what_is_held_and_history_names_who_did_it() {
     let place = Place::with_home();
     place.bag("greeting", "hello\n");
@@ -346,7 +454,10 @@ fn a_held_batch_counts_what_is_held_and_history_names_who_did_it() {
     assert_eq!((&held["state"], &held["held"], &held["open"]), (&"held".into(), &1.into(), &1.into()));
     let history = place.run(["items", "history", item, "--json"]).succeeds().json();
     let last = history.last().unwrap();
-    assert_eq!((&last["actor"], &last["note"]), (&"ann@example.edu".into(), &"held by ann@example.edu".into()));
+    assert_eq!(
+        (&last["actor"], &last["note"]),
+        (&"ann@example.edu".into(), &"held with its batch by ann@example.edu".into())
+    );
     assert_eq!(history[0]["actor"], place.run(["items", "show", item, "--json"]).succeeds().object()["actor"]);
     let said = place.run(["items", "history", item]).succeeds().stdout;
     assert!(said.contains("ACTOR") && said.contains("ann@example.edu"), "{said}");

@@ -164,6 +164,7 @@ fn status_is_one_page_that_shows_a_store_that_is_away() {
             "notices",
             "outbox",
             "background",
+            "staging",
             "tables",
         ],
     );

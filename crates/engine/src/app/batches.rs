@@ -1,14 +1,15 @@
 //! Batches: one submission each, with its work items.
 
 use strongroom_registry::batches::{self, Batch, BatchFilter};
-use strongroom_registry::items::{self, ItemFilter};
-use strongroom_registry::{BatchId, BatchState, RegistryError, Scope, Time, Transaction, restorations};
+use strongroom_registry::items::{self, Asker, ItemFilter};
+use strongroom_registry::{BatchId, BatchState, RegistryError, Scope, Stage, Time, Transaction, restorations};
 
 use super::authorization::{BATCHES_LIST, BATCHES_SHOW, BATCHES_STEER, ITEMS_WORK};
 use super::items::{Ask, check_folder};
 use super::views::BatchView;
 use super::{Listing, OpContext, PAGE, Page};
 use crate::EngineError;
+use crate::background::holds;
 use crate::journal::Target;
 use crate::restoration::follow_receipt;
 use crate::runtime::{Shutdown, Summary};
@@ -67,30 +68,60 @@ pub fn restoration_amount(context: &OpContext, batch: BatchId) -> Result<(u64, u
     })?)
 }
 
-/// Asks something of every item of a batch that it can mean, all or none; the batch as it is then. Items whose version is
-/// committed go on to their end.
+/// Places a hold on a batch or lifts it, or asks something of every item of it that can be meant, all or none; the batch as it is then.
+/// Items whose version is committed go on to their end.
 ///
 /// # Errors
-/// The request means none of the items, so that nothing would change: [`EngineError::Refused`].
-pub fn steer(context: &OpContext, batch: BatchId, ask: Ask) -> Result<BatchView, EngineError> {
+/// Nothing would change: [`EngineError::Refused`].
+pub fn steer(context: &OpContext, batch: BatchId, ask: Ask, reason: Option<&str>) -> Result<BatchView, EngineError> {
+    steer_with(context, batch, (ask, reason), false)
+}
+
+/// Requeues the failed items of a batch, for this stage or for the one that each stopped at, and has the batch go on with the rules that
+/// its collection has now instead of those that it began with.
+///
+/// # Errors
+/// As [`steer`].
+pub fn requeue_with_new_rules(
+    context: &OpContext,
+    batch: BatchId,
+    stage: Option<Stage>,
+) -> Result<BatchView, EngineError> {
+    steer_with(context, batch, (Ask::Requeue(stage), None), true)
+}
+
+fn steer_with(
+    context: &OpContext,
+    batch: BatchId,
+    (ask, reason): (Ask, Option<&str>),
+    takes_new_rules: bool,
+) -> Result<BatchView, EngineError> {
     let authorized = context.authorize(&BATCHES_STEER)?;
     let (scope, who) = (authorized.scope(), authorized.actor().name.clone());
     let (entry, registry) = (authorized.entry_named(ask.act()), &authorized.home().registry);
     let workflows = registry.workflows();
+    let (asker, reason) = (who.clone(), reason.map(str::to_owned));
     registry.write_and_wake(move |tx| {
         let found = find(tx, scope, batch)?;
         check_folders(tx, scope, ask, batch)?;
-        let mut done = batches::request(tx, workflows.as_ref(), scope, batch, ask.into(), &who)?;
+        if takes_new_rules {
+            batches::take_new_rules(tx, batch)?;
+        }
+        let by = Asker { who: &asker, reason: reason.as_deref() };
+        let mut done = batches::request(tx, workflows.as_ref(), scope, batch, ask.into(), by)?;
         if let Ask::Requeue(_) = ask {
             done.topics.extend(follow_receipt(tx, workflows.as_ref(), batch)?);
         }
         let is_newly_deleted = ask == Ask::Delete && found.state != BatchState::Deleted;
-        if done.items == 0 && !is_newly_deleted {
-            return Err(nothing_to_do(&found, ask));
+        if !done.has_changed && !is_newly_deleted {
+            return Err(nothing_to_do(&found, ask, done.permanent));
         }
         entry.done(tx, &Target::of(found.institution, format!("batch {batch}")))?;
         Ok::<_, EngineError>(done.topics)
     })?;
+    if matches!(ask, Ask::Hold | Ask::Release) {
+        holds::settle(authorized.home(), Some(batch), &who, &|| false)?;
+    }
     Ok(authorized.read(|tx| {
         let batch = find(tx, scope, batch)?;
         BatchView::read(tx, batch)
@@ -123,12 +154,16 @@ fn check_folders(tx: &mut dyn Transaction, scope: Scope, ask: Ask, batch: BatchI
 }
 
 /// Why a request that would change nothing is refused.
-fn nothing_to_do(batch: &Batch, ask: Ask) -> EngineError {
+fn nothing_to_do(batch: &Batch, ask: Ask, permanent: u64) -> EngineError {
     let none = match ask {
-        Ask::Hold => "no item of it is pending or started",
-        Ask::Release => "no item of it is held",
+        Ask::Hold if batch.state.is_open() => "it is on hold already",
+        Ask::Hold => "none of its items is open",
+        Ask::Release => "there is no hold on it; what holds its items is lifted with \"items release\"",
         Ask::Cancel => "all its items have ended, or their versions are committed",
         Ask::Delete => "it was deleted before",
+        Ask::Requeue(_) if permanent > 0 => {
+            "each item of it that failed did so by its package, which has to be corrected and deposited again"
+        }
         Ask::Requeue(_) => "no item of it has failed",
     };
     let Batch { id, state, .. } = batch;

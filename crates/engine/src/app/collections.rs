@@ -1,19 +1,29 @@
 //! Collections: objects under one set of rules.
 
 use strongroom_bagit::Profile;
+use strongroom_registry::holds::{self, On};
+use strongroom_registry::items::Asker;
+use strongroom_registry::notifications::{self, Notifications};
 use strongroom_registry::tenants::{self, Collection, CollectionRules};
 use strongroom_registry::{
-    CollectionId, InstitutionId, PublicAccess, RegistryError, Scope, Time, Transaction, profiles,
+    CollectionId, InstitutionId, MailKind, PublicAccess, RegistryError, Scope, Time, Transaction, profiles,
 };
 
 use super::authorization::{
-    COLLECTIONS_ADD, COLLECTIONS_LIST, COLLECTIONS_REMOVE, COLLECTIONS_SET, COLLECTIONS_SHOW, Permission,
+    COLLECTIONS_ADD, COLLECTIONS_LIST, COLLECTIONS_REMOVE, COLLECTIONS_SET, COLLECTIONS_SHOW, COLLECTIONS_STEER,
+    Permission,
 };
-use super::views::CollectionView;
-use super::{Authorized, OpContext};
-use crate::EngineError;
+use super::items::Ask;
+use super::views::{CollectionView, RulesView};
+use super::{Authorized, OpContext, PAGE, Page};
+use crate::ingest::DepositKind;
 use crate::journal::Target;
+use crate::notifications::{callback_client, mailbox};
 use crate::settings::nearest;
+use crate::{EngineError, background};
+
+/// The addresses that a collection has at most.
+const MOST_ADDRESSES: usize = 100;
 
 /// What is to be changed of a collection's rules; what is absent stays, an empty text takes a rule away.
 #[derive(Debug, Clone, Default)]
@@ -26,12 +36,28 @@ pub struct Rules {
     pub profile_version: Option<u64>,
     /// The placement of its objects where a deposit names none.
     pub placement: Option<String>,
-    /// Whether its deposits wait until a person releases them.
+    /// Whether it is to be on hold; see [`hold`].
     pub held: Option<bool>,
     /// What the public may see of it.
     pub public: Option<PublicAccess>,
     /// From when on; `Some(None)` ends an embargo.
     pub embargo_until: Option<Option<Time>>,
+    /// The priority of its deposits, from 0 to 99, lower is sooner; `Some(None)`: by the size of the batch.
+    pub priority: Option<Option<u64>>,
+    /// The types of submission that it takes; an empty list: all.
+    pub accepted: Option<Vec<DepositKind>>,
+    /// The most bytes of a package; 0: no limit.
+    pub most_bytes: Option<u64>,
+    /// The most rows of a batch manifest; 0: no limit.
+    pub most_rows: Option<u64>,
+    /// What the names of its new ARKs begin with.
+    pub shoulder: Option<String>,
+    /// The addresses that mails about its batches go to; an empty text alone takes all away.
+    pub notify_to: Option<Vec<String>>,
+    /// The kinds of mails that are not sent.
+    pub suppress: Option<Vec<MailKind>>,
+    /// The URL that events of its batches are posted to.
+    pub callback_url: Option<String>,
 }
 
 /// Collections of an institution, or all, in order of institution and name; those that were removed only where they are asked for.
@@ -42,14 +68,28 @@ pub fn list(
 ) -> Result<Vec<CollectionView>, EngineError> {
     let authorized = context.authorize(&COLLECTIONS_LIST)?;
     let scope = authorized.scope_of(institution)?;
-    let found = authorized.read(|tx| tenants::collections(tx, scope, removed_too))?;
-    Ok(found.iter().map(CollectionView::from).collect())
+    Ok(authorized.read(|tx| {
+        let found = tenants::collections(tx, scope, removed_too)?;
+        found.iter().map(|collection| CollectionView::read(tx, collection)).collect()
+    })?)
 }
 
 /// A collection of an institution.
 pub fn show(context: &OpContext, institution: &str, collection: &str) -> Result<CollectionView, EngineError> {
-    let (_, found) = existing(context, &COLLECTIONS_SHOW, institution, collection)?;
-    Ok(CollectionView::from(&found))
+    let (authorized, found) = existing(context, &COLLECTIONS_SHOW, institution, collection)?;
+    Ok(authorized.read(|tx| CollectionView::read(tx, &found))?)
+}
+
+/// The versions of the rules of a collection, oldest first, after `after`. A batch keeps the version that it began with.
+pub fn rules(
+    context: &OpContext,
+    (institution, collection): (&str, &str),
+    after: Option<u64>,
+) -> Result<Page<RulesView, u64>, EngineError> {
+    let (authorized, found) = existing(context, &COLLECTIONS_SHOW, institution, collection)?;
+    let versions = authorized.read(|tx| tenants::rules_of(tx, found.id, after.unwrap_or(0), PAGE))?;
+    let next = versions.last().map(|last| last.version);
+    Ok(Page { items: versions.iter().map(RulesView::from).collect(), next })
 }
 
 /// Adds a collection to an institution.
@@ -68,11 +108,18 @@ pub fn add(
             .next("give up to 100 letters, digits, dots, - and _"));
     }
     let blank = CollectionRules { name: collection.to_owned(), ..CollectionRules::default() };
+    let (is_held, who) = (rules.held, authorized.actor().name.clone());
+    let change = NotificationChange::of(&rules, &authorized)?;
     let rules = checked(rules, blank, &authorized)?;
     let (scope, identifier) = (authorized.scope(), collection.to_owned());
     Ok(authorized.write(move |tx| {
         require_profile(tx, &rules)?;
-        tenants::add_collection(tx, CollectionId::new(), institution.id, &identifier, &rules)?;
+        let id = CollectionId::new();
+        tenants::add_collection(tx, id, institution.id, &identifier, (&rules, &who))?;
+        change.apply(tx, id)?;
+        if is_held == Some(true) {
+            holds::place(tx, On::Collection(id), institution.id, Asker::from(&who))?;
+        }
         told(tx, scope, institution.id, &identifier)
     })?)
 }
@@ -85,21 +132,95 @@ pub fn set(
     rules: Rules,
 ) -> Result<CollectionView, EngineError> {
     let (authorized, found) = existing(context, &COLLECTIONS_SET, institution, collection)?;
-    let rules = checked(rules, rules_of(&found), &authorized)?;
-    let scope = authorized.scope();
-    Ok(authorized.write(move |tx| {
+    let is_held = rules.held;
+    let change = NotificationChange::of(&rules, &authorized)?;
+    let rules = checked(rules, found.rules, &authorized)?;
+    let (scope, who) = (authorized.scope(), authorized.actor().name.clone());
+    let asker = who.clone();
+    let shown = authorized.write(move |tx| {
         require_profile(tx, &rules)?;
-        tenants::set_collection(tx, found.id, &rules, true)?;
+        tenants::set_collection(tx, found.id, (&rules, &asker), true)?;
+        change.apply(tx, found.id)?;
+        match is_held {
+            Some(true) => holds::place(tx, On::Collection(found.id), found.institution, Asker::from(&asker))?,
+            Some(false) => holds::lift(tx, On::Collection(found.id))?,
+            None => false,
+        };
         told(tx, scope, found.institution, &found.identifier)
+    })?;
+    if is_held.is_some() {
+        background::holds::settle(authorized.home(), None, &who, &|| false)?;
+    }
+    Ok(shown)
+}
+
+/// Places a hold on a collection: no work item of it begins a stage until the hold is lifted, also none that is made meanwhile. Items whose
+/// version is committed go on to their end.
+///
+/// # Errors
+/// It is on hold already: [`EngineError::Refused`].
+pub fn hold(
+    context: &OpContext,
+    institution: &str,
+    collection: &str,
+    reason: Option<&str>,
+) -> Result<CollectionView, EngineError> {
+    steer(context, (institution, collection), Ask::Hold, reason)
+}
+
+/// Lifts the hold on a collection: its items continue where they stood, but for those that are held by themselves or with their batches.
+///
+/// # Errors
+/// There is no hold on it: [`EngineError::Refused`].
+pub fn release(context: &OpContext, institution: &str, collection: &str) -> Result<CollectionView, EngineError> {
+    steer(context, (institution, collection), Ask::Release, None)
+}
+
+fn steer(
+    context: &OpContext,
+    (institution, collection): (&str, &str),
+    ask: Ask,
+    reason: Option<&str>,
+) -> Result<CollectionView, EngineError> {
+    let (authorized, found) = existing(context, &COLLECTIONS_STEER, institution, collection)?;
+    let (scope, who) = (authorized.scope(), authorized.actor().name.clone());
+    let (entry, registry) = (authorized.entry_named(ask.act()), &authorized.home().registry);
+    let (asker, reason) = (who.clone(), reason.map(str::to_owned));
+    let of = found.clone();
+    registry.write(move |tx| {
+        let on = On::Collection(of.id);
+        let name = format!("{}/{}", of.institution_identifier, of.identifier);
+        let by = Asker { who: &asker, reason: reason.as_deref() };
+        let before = holds::on(tx, on)?;
+        let has_changed = match ask {
+            Ask::Hold => holds::place(tx, on, of.institution, by)?,
+            _ => holds::lift(tx, on)?,
+        };
+        if !has_changed {
+            let why = before.map_or_else(|| "there is no hold on it".to_owned(), |hold| format!("there is {hold}"));
+            return Err(EngineError::Refused(format!("could not {} collection {name}: {why}", ask.act())).next(
+                format!(
+                    "\"strongroom collection show {} --institution {}\" shows it",
+                    of.identifier, of.institution_identifier
+                ),
+            ));
+        }
+        entry.done(tx, &Target::of(of.institution, name))?;
+        Ok::<_, EngineError>(())
+    })?;
+    background::holds::settle(authorized.home(), None, &who, &|| false)?;
+    Ok(authorized.read(|tx| {
+        let found = find(tx, scope, found.institution, &found.identifier)?;
+        CollectionView::read(tx, &found)
     })?)
 }
 
 /// Puts a collection away: nothing more is deposited in it; what is kept stays.
 pub fn remove(context: &OpContext, institution: &str, collection: &str) -> Result<CollectionView, EngineError> {
     let (authorized, found) = existing(context, &COLLECTIONS_REMOVE, institution, collection)?;
-    let (rules, scope) = (rules_of(&found), authorized.scope());
+    let (scope, by) = (authorized.scope(), authorized.actor().name.clone());
     Ok(authorized.write(move |tx| {
-        tenants::set_collection(tx, found.id, &rules, false)?;
+        tenants::set_collection(tx, found.id, (&found.rules, &by), false)?;
         told(tx, scope, found.institution, &found.identifier)
     })?)
 }
@@ -134,19 +255,64 @@ fn told(
 ) -> Result<(Target, CollectionView), RegistryError> {
     let found = find(tx, scope, institution, identifier)?;
     let target = Target::of(institution, format!("{}/{identifier}", found.institution_identifier));
-    Ok((target, CollectionView::from(&found)))
+    Ok((target, CollectionView::read(tx, &found)?))
 }
 
-fn rules_of(record: &Collection) -> CollectionRules {
-    CollectionRules {
-        name: record.name.clone(),
-        profile: record.profile.clone(),
-        profile_version: record.profile_version,
-        placement: record.placement.clone(),
-        held: record.held,
-        public: record.public,
-        embargo_until: record.embargo_until,
+/// What is to be changed of who hears of a collection's batches.
+#[derive(Debug, Clone, Default)]
+struct NotificationChange {
+    addresses: Option<Vec<String>>,
+    suppressed: Option<Vec<MailKind>>,
+    /// An empty text takes it away.
+    callback_url: Option<String>,
+}
+
+impl NotificationChange {
+    /// What is asked, where it can be used.
+    fn of(asked: &Rules, authorized: &Authorized<'_>) -> Result<Self, EngineError> {
+        let addresses = asked.notify_to.as_ref().map(|addresses| {
+            let given = addresses.iter().map(|address| address.trim()).filter(|address| !address.is_empty());
+            given.map(str::to_owned).collect::<Vec<_>>()
+        });
+        let addresses_given = addresses.iter().flatten();
+        if let Some(wrong) = addresses_given.map(|address| mailbox(address)).find_map(Result::err) {
+            return Err(EngineError::Usage(wrong).next("give one such as ann@example.edu"));
+        }
+        if addresses.as_ref().is_some_and(|addresses| addresses.len() > MOST_ADDRESSES) {
+            return Err(EngineError::Usage(format!("a collection can have at most {MOST_ADDRESSES} addresses"))
+                .next("give the address of a mailing list"));
+        }
+        let mut suppressed = asked.suppress.clone();
+        if let Some(kinds) = &mut suppressed {
+            kinds.sort_unstable();
+            kinds.dedup();
+        }
+        if let Some(url) = asked.callback_url.as_deref().filter(|url| !url.is_empty()) {
+            check_url(url, authorized)?;
+        }
+        Ok(Self { addresses, suppressed, callback_url: asked.callback_url.clone() })
     }
+
+    fn apply(&self, tx: &mut dyn Transaction, collection: CollectionId) -> Result<(), RegistryError> {
+        let Self { addresses, suppressed, callback_url } = self;
+        if addresses.is_none() && suppressed.is_none() && callback_url.is_none() {
+            return Ok(());
+        }
+        let holds = notifications::get(tx, collection)?;
+        let notifications = Notifications {
+            addresses: addresses.clone().unwrap_or(holds.addresses),
+            suppressed: suppressed.clone().unwrap_or(holds.suppressed),
+            callback_url: callback_url.clone().or(holds.callback_url).filter(|url| !url.is_empty()),
+        };
+        notifications::set(tx, collection, &notifications)
+    }
+}
+
+/// Refuses a URL that callbacks cannot be posted to by the settings.
+fn check_url(url: &str, authorized: &Authorized<'_>) -> Result<(), EngineError> {
+    callback_client(authorized.home())?.check(url).map_err(|error| {
+        EngineError::Usage(error.to_string()).next("[callbacks] of the settings says which URLs may be used")
+    })
 }
 
 /// Refuses rules with a profile that is not for new deposits, in the transaction that sets them: a profile is not removed while
@@ -158,31 +324,47 @@ fn require_profile(tx: &mut dyn Transaction, rules: &CollectionRules) -> Result<
     }
 }
 
+/// The least urgent priority that can be set.
+pub(super) const MOST_PRIORITY: u64 = 99;
+
+/// Types of submission as the registry keeps them.
+fn words(accepted: Vec<DepositKind>) -> Vec<String> {
+    accepted.into_iter().map(|kind| kind.as_str().to_owned()).collect()
+}
+
 /// What is asked laid over what holds, with names that exist.
-fn checked(asked: Rules, holds: CollectionRules, authorized: &Authorized<'_>) -> Result<CollectionRules, EngineError> {
-    let over = |asked: Option<String>, holds: Option<String>| match asked {
+fn checked(asked: Rules, known: CollectionRules, authorized: &Authorized<'_>) -> Result<CollectionRules, EngineError> {
+    let over = |asked: Option<String>, known: Option<String>| match asked {
         Some(text) if text.is_empty() => None,
         Some(text) => Some(text),
-        None => holds,
+        None => known,
     };
     let profile_version = match (&asked.profile, asked.profile_version) {
-        (None, None) => holds.profile_version,
+        (None, None) => known.profile_version,
         (_, version) => version.filter(|version| *version > 0),
     };
     let rules = CollectionRules {
-        name: asked.name.unwrap_or(holds.name),
-        profile: over(asked.profile, holds.profile).map(|name| Profile::canonical_name(&name)),
+        name: asked.name.unwrap_or(known.name),
+        profile: over(asked.profile, known.profile).map(|name| Profile::canonical_name(&name)),
         profile_version,
-        placement: over(asked.placement, holds.placement),
-        held: asked.held.unwrap_or(holds.held),
-        public: asked.public.unwrap_or(holds.public),
-        embargo_until: asked.embargo_until.unwrap_or(holds.embargo_until),
+        placement: over(asked.placement, known.placement),
+        public: asked.public.unwrap_or(known.public),
+        embargo_until: asked.embargo_until.unwrap_or(known.embargo_until),
+        priority: asked.priority.unwrap_or(known.priority),
+        accepted: asked.accepted.map_or(known.accepted, words),
+        most_bytes: asked.most_bytes.or(known.most_bytes).filter(|most| *most > 0),
+        most_rows: asked.most_rows.or(known.most_rows).filter(|most| *most > 0),
+        shoulder: over(asked.shoulder, known.shoulder),
     };
+    if let Some(priority) = rules.priority.filter(|priority| *priority > MOST_PRIORITY) {
+        return Err(EngineError::Usage(format!("{priority} is no priority"))
+            .next(format!("give one from 0, the most urgent, to {MOST_PRIORITY}")));
+    }
     match &rules.profile {
         Some(profile) => {
-            let known = authorized.read(profiles::list)?;
-            if !known.iter().any(|one| one.name == *profile) {
-                let usable = known.iter().filter(|one| one.is_usable());
+            let profiles = authorized.read(profiles::list)?;
+            if !profiles.iter().any(|one| one.name == *profile) {
+                let usable = profiles.iter().filter(|one| one.is_usable());
                 let near = nearest(profile, usable.map(|one| one.name.as_str())).unwrap_or_default();
                 return Err(EngineError::Usage(format!("there is no profile {profile:?}; the nearest is {near}"))
                     .next("\"strongroom profile list\" shows those there are"));
@@ -195,6 +377,12 @@ fn checked(asked: Rules, holds: CollectionRules, authorized: &Authorized<'_>) ->
         None => {}
     }
     let settings = &authorized.home().settings;
+    if let Some(shoulder) = &rules.shoulder
+        && !settings.identifiers.has_shoulder(shoulder)
+    {
+        return Err(EngineError::Usage(format!("the settings name no shoulder {shoulder:?}"))
+            .next("name it in the settings, in identifiers.shoulders: no other program may make names below it"));
+    }
     if let Some(placement) = &rules.placement
         && settings.placement(placement).is_none()
     {

@@ -386,7 +386,7 @@ fn fill(folder: &Path, new: &NewInstallation, entry: JournalEntry) -> Result<(),
         let institution = InstitutionId::new();
         tenants::add_institution(tx, institution, &identifier, &name)?;
         let rules = CollectionRules { name: "Default collection".to_owned(), ..CollectionRules::default() };
-        tenants::add_collection(tx, CollectionId::new(), institution, COLLECTION, &rules)?;
+        tenants::add_collection(tx, CollectionId::new(), institution, COLLECTION, (&rules, "init"))?;
         entry.done(tx, &Target::of_system("the installation"))?;
         strongroom_registry::journal::set_schema_told(tx)
     })?;

@@ -1,12 +1,13 @@
 //! Work items: shown, steered, and worked on here and now.
 
 use strongroom_queue::tasks;
-use strongroom_registry::items::{self, Item, ItemFilter, Request};
+use strongroom_registry::items::{self, Asker, Item, ItemFilter, Request};
 use strongroom_registry::{
     Action, BatchId, InstitutionId, ItemId, ItemStatus, RegistryError, Scope, Stage, Time, Transaction, WaitReason,
 };
 
 use super::authorization::{ITEMS_HISTORY, ITEMS_LIST, ITEMS_SHOW, ITEMS_STEER, ITEMS_WORK};
+use super::collections::MOST_PRIORITY;
 use super::views::{BytesView, HistoryLineView, ItemView, ObstacleView, StandingView};
 use super::{Authorized, Listing, OpContext, Page, find_institution};
 use crate::arks::{find_object, is_ark};
@@ -206,18 +207,30 @@ pub(super) fn check_folder(scope: Scope, ask: Ask, item: &Item) -> Result<(), En
     }
 }
 
-/// Asks something of several items, all or none of them; the items as they are then.
-pub fn steer(context: &OpContext, wanted: &[ItemId], ask: Ask) -> Result<Vec<ItemView>, EngineError> {
+/// Asks something of several items, all or none of them; the items as they are then. The reason is kept with a hold.
+pub fn steer(
+    context: &OpContext,
+    wanted: &[ItemId],
+    ask: Ask,
+    reason: Option<&str>,
+) -> Result<Vec<ItemView>, EngineError> {
     let authorized = context.authorize(&ITEMS_STEER)?;
     let (scope, who) = (authorized.scope(), authorized.actor().name.clone());
     let (entry, registry) = (authorized.entry_named(ask.act()), &authorized.home().registry);
-    let (asked, workflows) = (wanted.to_vec(), registry.workflows());
+    let (asked, workflows, reason) = (wanted.to_vec(), registry.workflows(), reason.map(str::to_owned));
     registry.write_and_wake(move |tx| {
         let mut topics = Vec::new();
         for id in &asked {
             let item = items::find(tx, scope, *id)?;
             check_folder(scope, ask, &item)?;
-            topics.extend(items::request(tx, workflows.as_ref(), scope, *id, ask.into(), &who)?);
+            topics.extend(items::request(
+                tx,
+                workflows.as_ref(),
+                scope,
+                *id,
+                ask.into(),
+                Asker { who: &who, reason: reason.as_deref() },
+            )?);
             if let (Ask::Requeue(_), Some(batch)) = (ask, item.batch) {
                 topics.extend(follow_receipt(tx, workflows.as_ref(), batch)?);
             }
@@ -225,10 +238,36 @@ pub fn steer(context: &OpContext, wanted: &[ItemId], ask: Ask) -> Result<Vec<Ite
         }
         Ok::<_, EngineError>(topics)
     })?;
+    views(&authorized, wanted)
+}
+
+/// Sets the priority of several items, all or none of them, from 0 to 99, lower is sooner; the items as they are then.
+pub fn move_to(context: &OpContext, wanted: &[ItemId], priority: u32) -> Result<Vec<ItemView>, EngineError> {
+    let authorized = context.authorize(&ITEMS_STEER)?;
+    if u64::from(priority) > MOST_PRIORITY {
+        return Err(EngineError::Usage(format!("{priority} is no priority"))
+            .next(format!("give one from 0, the most urgent, to {MOST_PRIORITY}")));
+    }
+    let (scope, who) = (authorized.scope(), authorized.actor().name.clone());
+    let (entry, asked) = (authorized.entry_named("move"), wanted.to_vec());
+    authorized.home().registry.write_and_wake(move |tx| {
+        let mut topics = Vec::new();
+        for id in &asked {
+            let item = items::find(tx, scope, *id)?;
+            topics.extend(items::move_to(tx, scope, *id, priority, &who)?);
+            entry.done(tx, &Target::of(item.institution, format!("item {id} of {}", item.object_identifier)))?;
+        }
+        Ok::<_, EngineError>(topics)
+    })?;
+    views(&authorized, wanted)
+}
+
+/// Items as they are now.
+fn views(authorized: &Authorized<'_>, wanted: &[ItemId]) -> Result<Vec<ItemView>, EngineError> {
     Ok(authorized.read(|tx| {
         let mut views = Vec::with_capacity(wanted.len());
         for id in wanted {
-            let item = items::find(tx, scope, *id)?;
+            let item = items::find(tx, authorized.scope(), *id)?;
             views.push(ItemView::read(tx, item)?);
         }
         Ok(views)

@@ -4,7 +4,7 @@
 
 use strongroom_ark::{Ark, EzidError, Minter};
 use strongroom_registry::objects::Object;
-use strongroom_registry::{WaitReason, object_ids, work};
+use strongroom_registry::{WaitReason, object_ids, tenants, work};
 use uuid::Uuid;
 
 use super::ezid::{Ezid, with_advice};
@@ -27,7 +27,11 @@ pub(crate) fn assign(
         return Ok(Some(kept));
     }
     let settings = &context.home.settings.identifiers;
-    let chosen = match (named, settings.minter()) {
+    let collection = context.registry().read(|tx| tenants::collection_of(tx, context.item))?;
+    let shoulder = collection.and_then(|collection| collection.rules.shoulder);
+    // A shoulder that was taken out of the settings since then is not used.
+    let shoulder = shoulder.as_deref().filter(|shoulder| settings.has_shoulder(shoulder));
+    let chosen = match (named, settings.minter(shoulder)) {
         (Some(named), _) => named.to_owned(),
         (None, Some(minter)) => choose(context, &minter)?,
         (None, None) => return Ok(None),

@@ -15,6 +15,7 @@
 
 mod driver;
 pub(crate) mod fixity;
+pub(crate) mod holds;
 mod listing;
 mod logs;
 pub(crate) mod outbox;
@@ -48,8 +49,9 @@ pub struct BackgroundTask {
 }
 
 /// Every background task, by name.
-pub const TASKS: [BackgroundTask; 9] = [
+pub const TASKS: [BackgroundTask; 10] = [
     fixity::TASK,
+    holds::TASK,
     logs::TASK,
     outbox::TASK,
     placements::TASK,

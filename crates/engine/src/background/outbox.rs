@@ -1,7 +1,8 @@
-//! Delivers the messages of the outbox.
+//! Delivers the messages of the outbox, behind those about reports that no task has put there.
 
 use super::BackgroundTask;
 use crate::outbox::deliver;
+use crate::reports::tell_untold;
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home};
 use strongroom_registry::counted;
@@ -13,6 +14,7 @@ pub(super) const TASK: BackgroundTask =
     BackgroundTask { name: NAME, every: |settings| settings.receiving.scan_interval, run };
 
 fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
+    tell_untold(home, stop)?;
     let done = deliver(home, stop)?;
     Ok(format!(
         "{} delivered, {} no longer needed, {} failed, {} undeliverable; the messages for {} wait for another attempt",

@@ -1,9 +1,12 @@
-//! Removes what no open work item owns from staging, and what was assembled in the stores for versions that are over.
+//! Removes what no open work item owns from staging, what deposits have there that failed long ago, and what was assembled in the stores for
+//! versions that are over.
 
 use std::time::Duration;
 
+use strongroom_registry::counted;
+
 use super::BackgroundTask;
-use crate::ingest::{sweep_assemblies, sweep_downloads, sweep_staging};
+use crate::ingest::{reclaim_failed, sweep_assemblies, sweep_downloads, sweep_staging};
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home};
 
@@ -15,8 +18,15 @@ const EVERY: Duration = Duration::from_hours(1);
 pub(super) const TASK: BackgroundTask = BackgroundTask { name: NAME, every: |_| EVERY, run };
 
 fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
+    let reclaimed = reclaim_failed(home, stop)?;
     let removed = sweep_staging(home, stop)?;
     sweep_assemblies(home, stop)?;
     let removed = removed + sweep_downloads(home)?;
-    Ok(format!("{removed} leftovers removed from staging"))
+    let reclaimed = match reclaimed {
+        0 => String::new(),
+        items => {
+            format!(", the space of {} that failed long ago given back", counted(items, "work item", "work items"))
+        }
+    };
+    Ok(format!("{removed} leftovers removed from staging{reclaimed}"))
 }

@@ -12,8 +12,8 @@ use strongroom_metadata::{Element, Field, Record};
 use strongroom_registry::items::{self, NewItem, NewItems};
 use strongroom_registry::object_ids::{self, IdKind};
 use strongroom_registry::{
-    Action, ActorId, BatchId, InstitutionId, ItemId, RegistryError, Scope, Stage as Name, Transaction, counted,
-    interim, tenants, work,
+    Action, ActorId, BatchId, InstitutionId, ItemId, RegistryError, Scope, Stage as Name, Transaction, batches,
+    counted, interim, tenants, work,
 };
 use uuid::Uuid;
 
@@ -23,6 +23,7 @@ use super::kind::{self, DepositKind};
 use super::manifest;
 use super::metadata::as_json;
 use super::naming::{self, Identifiers, name_of_id, name_of_package};
+use super::rules;
 use super::workflow::INGEST;
 use crate::crash_point;
 use crate::workflow::{Outcome, Passes, Stage, StageContext, StageError, WaitsFor, Workflow};
@@ -121,7 +122,16 @@ fn expand(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     if kind == DepositKind::Manifest {
         return as_one_object(context, options, digest);
     }
-    let warnings = manifest::check(&mut list, kind.profile())?;
+    let (warnings, rows) = manifest::check(&mut list, kind.profile())?;
+    let collection = context.registry().read(|tx| tenants::collection_of(tx, context.item))?;
+    let refuse = |text: String| Err(StageError::fatal(text));
+    if let Some(text) = collection.as_ref().and_then(|of| rules::refused_type(of, kind)) {
+        return refuse(text);
+    }
+    if let Some(text) = collection.as_ref().and_then(|of| rules::too_many_rows(of, rows)) {
+        return refuse(text);
+    }
+    let priority = rules::priority(collection.as_ref(), rows);
     if !warnings.is_empty() {
         context.write(move |tx, claim| work::note_problems(tx, claim, &warnings))?;
     }
@@ -144,10 +154,9 @@ fn expand(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         progress.row = last.number;
         progress.made += page.len() as u64;
         let text = serde_json::to_string(&progress)?;
-        make(context, (batch, actor), page, (text, digest.clone()))?;
+        make(context, (batch, actor, priority), page, (text, digest.clone()))?;
     }
-    let item = context.item.id;
-    context.with_end(move |tx, _| interim::clear(tx, item).map(|()| Vec::new()));
+    end_list(context, batch);
     Ok(Outcome::done(format!("{} to be ingested", counted(progress.made, "object is", "objects are"))))
 }
 
@@ -178,14 +187,28 @@ fn as_one_object(context: &StageContext<'_>, options: DepositOptions, etag: Stri
         options,
         size: None,
     };
+    let collection = context.registry().read(|tx| tenants::collection_of(tx, context.item))?;
+    if let Some(text) = collection.as_ref().and_then(|of| rules::refused_type(of, DepositKind::Manifest)) {
+        return Err(StageError::fatal(text));
+    }
+    let batch = batch_of(context)?;
     if progress(context)?.row == 0 {
+        let priority = rules::priority(collection.as_ref(), 1);
         let actor = context.actor()?.map(|actor| actor.id);
         let text = serde_json::to_string(&Progress { row: 1, made: 1 })?;
-        make(context, (batch_of(context)?, actor), vec![row], (text, etag))?;
+        make(context, (batch, actor, priority), vec![row], (text, etag))?;
     }
-    let item = context.item.id;
-    context.with_end(move |tx, _| interim::clear(tx, item).map(|()| Vec::new()));
+    end_list(context, batch);
     Ok(Outcome::done("the manifest is that of one object"))
+}
+
+/// With the end of the stage, every row has a work item.
+fn end_list(context: &StageContext<'_>, batch: BatchId) {
+    let item = context.item.id;
+    context.with_end(move |tx, _| {
+        interim::clear(tx, item)?;
+        batches::list_made(tx, batch, item)
+    });
 }
 
 fn batch_of(context: &StageContext<'_>) -> Result<BatchId, StageError> {
@@ -235,6 +258,7 @@ impl NewRow {
             file_name: (kind == DepositKind::File).then(|| file_name.clone()),
             size: row.size(),
             digest: None,
+            row: Some(row.number()),
             ..batch.clone()
         };
         if let Some(checksum) = row.checksum() {
@@ -291,7 +315,7 @@ const FIELDS: [(Column, Field); 12] = [
 /// Makes the work items of a page, and says in the same transaction how far the list was read.
 fn make(
     context: &StageContext<'_>,
-    (batch, actor): (BatchId, Option<ActorId>),
+    (batch, actor, priority): (BatchId, Option<ActorId>, i64),
     page: Vec<NewRow>,
     (progress, etag): (String, String),
 ) -> Result<(), StageError> {
@@ -302,10 +326,6 @@ fn make(
     let topics = context.write(move |tx, claim| {
         interim::set_fact(tx, claim, PROGRESS, &progress)?;
         work::set_source(tx, claim, &etag, size, None)?;
-        let is_held = match collection {
-            Some(collection) => tenants::collection_by_id(tx, collection)?.is_some_and(|collection| collection.held),
-            None => false,
-        };
         let of = Institution { id: institution, domain: &domain };
         let ids: Vec<ItemId> = page.iter().map(|row| id_of_row(list, row.number)).collect();
         let rows: Vec<(&NewRow, ItemId)> = page.iter().zip(ids).collect();
@@ -317,11 +337,11 @@ fn make(
                 id,
                 batch: Some(batch),
                 collection,
-                held: is_held,
                 name: row.file_name.clone(),
                 source: Some(row.url.clone()),
                 size: row.size,
                 options,
+                priority,
                 note: format!("row {} of the manifest", row.number),
                 actor,
                 ..NewItem::new(INGEST, institution, object)

@@ -3,7 +3,8 @@
 //! again from staging, from another store's copy, or from the deposit itself.
 
 use std::collections::HashSet;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use strongroom_bagit::fetch::read_list;
@@ -19,6 +20,7 @@ use super::deposit::DepositOptions;
 use super::intake::{PackageSource, bag_trouble, package_source};
 use super::kind::DepositKind;
 use super::manifest::{self, FileRow, FileRows, NextRow};
+use super::planned::{PlannedList, PlannedWriter};
 use super::stages::verify::{name_of, prove_rest};
 use super::stages::write::{assembly, class_of, record_again, staged_record};
 use super::staging;
@@ -32,6 +34,8 @@ const CONTENTS_AT_ONCE: usize = 1_000;
 
 /// Most bytes of a `fetch.txt` that are read again.
 const LONGEST_LIST: u64 = 1 << 30;
+/// Most bytes of a `bagit.txt` that are read again.
+const LONGEST_DECLARATION: u64 = 1 << 20;
 
 /// The first contents of a version that a store does not show under the version's identifier with their size; none where
 /// it shows them all.
@@ -250,14 +254,24 @@ impl Making<'_, '_, '_> {
             if failure.is_some() {
                 return Ok(());
             }
-            let kept = if options.kind() == DepositKind::Bag { list.keeps(&entry.path) } else { None };
-            if !sizes.contains(&entry.size) && kept.is_none() {
+            let spooled = if options.kind() == DepositKind::Bag { list.spools(&entry.path)? } else { None };
+            if !sizes.contains(&entry.size) && spooled.is_none() {
                 return Ok(());
             }
-            let put = match kept {
-                Some(kept) => {
-                    bytes.take(LONGEST_LIST).read_to_end(kept)?;
-                    self.put_if_lost(left, &mut kept.as_slice())
+            let put = match spooled {
+                Some((file, most)) => {
+                    if entry.size > most {
+                        let size = entry.size;
+                        failure = Some(StageError::Transient(format!(
+                            "{} has {size} bytes, more than the {most} that are read: what was fetched by it and is lost cannot be fetched \
+                             again; next: put the lost files where the deposit was, or restore a store",
+                            entry.path
+                        )));
+                        return Ok(());
+                    }
+                    io::copy(bytes, file)?;
+                    file.seek(SeekFrom::Start(0))?;
+                    self.put_if_lost(left, &mut *file)
                 }
                 None => self.put_if_lost(left, bytes),
             };
@@ -280,9 +294,10 @@ impl Making<'_, '_, '_> {
         if left.is_empty() || !list.is_there() {
             return Ok(());
         }
-        let mut rows =
-            list.rows().map_err(|error| StageError::Transient(format!("could not read fetch.txt: {error}")))?;
-        self.by_download(left, &sizes, &mut || Ok(rows.pop()))
+        let mut planned =
+            list.plan().map_err(|error| StageError::Transient(format!("could not read fetch.txt: {error}")))?;
+        let mut rows = planned.rows()?;
+        self.by_download(left, &sizes, &mut || rows.next_row())
     }
 
     /// Downloads the files of a manifest that have one of these sizes once more.
@@ -345,35 +360,45 @@ impl Making<'_, '_, '_> {
     }
 }
 
-/// The tag files of a bag that say which files were fetched for it.
+/// The tag files of a bag that say which files were fetched for it, in temporary files.
 #[derive(Default)]
 struct FetchList {
-    declaration: Vec<u8>,
-    list: Vec<u8>,
+    declaration: Option<File>,
+    list: Option<File>,
 }
 
 impl FetchList {
-    /// Where a file of the bag is kept, if it is one of the two.
-    fn keeps(&mut self, path: &str) -> Option<&mut Vec<u8>> {
-        match path {
-            "bagit.txt" => Some(&mut self.declaration),
-            "fetch.txt" => Some(&mut self.list),
-            _ => None,
-        }
+    /// Where a file of the bag is put, if it is one of the two, and how many bytes it may have.
+    fn spools(&mut self, path: &str) -> io::Result<Option<(&mut File, u64)>> {
+        let (file, most) = match path {
+            "bagit.txt" => (&mut self.declaration, LONGEST_DECLARATION),
+            "fetch.txt" => (&mut self.list, LONGEST_LIST),
+            _ => return Ok(None),
+        };
+        Ok(Some((file.insert(tempfile::tempfile()?), most)))
     }
 
     fn is_there(&self) -> bool {
-        !self.list.is_empty()
+        self.list.is_some()
     }
 
-    fn rows(&self) -> io::Result<Vec<FileRow>> {
-        let mut rows = Vec::new();
-        read_list(&mut self.declaration.as_slice(), Box::new(self.list.as_slice()), &mut |entry, path| {
-            let (url, path) = (entry.url, path.to_owned());
-            let line = rows.len() as u64 + 1;
-            rows.push(FileRow { line, url, path, size: entry.length, digests: DigestSet::default(), modified: None });
+    /// The files that the list names, in its order.
+    fn plan(self) -> io::Result<PlannedList> {
+        let mut planned = PlannedWriter::new()?;
+        let (Some(mut declaration), Some(mut list)) = (self.declaration, self.list) else { return planned.end() };
+        declaration.seek(SeekFrom::Start(0))?;
+        list.seek(SeekFrom::Start(0))?;
+        let mut line = 0;
+        let mut failure = None;
+        read_list(&mut declaration, Box::new(BufReader::new(list)), &mut |entry, path| {
+            line += 1;
+            let (url, path, size) = (entry.url, path.to_owned(), entry.length);
+            let row = FileRow { line, url, path, size, digests: DigestSet::default(), modified: None };
+            if failure.is_none() {
+                failure = planned.push(row).err();
+            }
         })?;
-        Ok(rows)
+        failure.map_or_else(|| planned.end(), Err)
     }
 }
 

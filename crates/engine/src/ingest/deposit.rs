@@ -8,14 +8,16 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use strongroom_checkm::Checksum;
 use strongroom_digest::{Algorithm, Digest};
+use strongroom_registry::batches::{self, NewBatch};
 use strongroom_registry::items::{self, NewItem};
 use strongroom_registry::objects::Object;
 use strongroom_registry::tenants::{self, Collection, Institution};
-use strongroom_registry::{BatchId, ItemId, RegistryError, Scope, Transaction, batches};
+use strongroom_registry::{BatchId, ItemId, RegistryError, Scope, Transaction};
 
 use super::intake::{PackageSource, bag_part, check_apart};
 use super::kind::{self, DepositKind, DepositMode, Misfit, is_container_name, is_manifest_name, recognize};
 use super::naming::{self, Identifiers};
+use super::rules;
 use super::submission::{Package, Submission, submit};
 use super::workflow::INGEST;
 use crate::arks::find_object;
@@ -144,6 +146,9 @@ pub(crate) struct DepositOptions {
     /// The bytes that a package has that is a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) size: Option<u64>,
+    /// The row of a batch manifest that it is of; none where it was submitted by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) row: Option<u64>,
 }
 
 impl DepositOptions {
@@ -218,6 +223,11 @@ pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, Engin
     home.registry.write_and_wake(move |tx| {
         let institution = open_institution(tx, &request)?;
         let collection = open_collection(tx, &institution, &request)?;
+        let refused =
+            |collection: &Collection| packages.iter().find_map(|package| rules::refused_type(collection, package.kind));
+        if let Some(text) = collection.as_ref().and_then(refused) {
+            return Err(EngineError::Usage(text));
+        }
         let submission = Submission {
             batch,
             institution: institution.id,
@@ -486,7 +496,16 @@ pub fn describe(
         let institution = first.institution;
         by.done(tx, &Target::of(institution, format!("batch {batch}")))?;
         let kind = DepositKind::Metadata.as_str();
-        batches::create(tx, batch, institution, None, kind, &by.actor.name, None)?;
+        let new_batch = NewBatch {
+            id: batch,
+            institution,
+            collection: None,
+            kind,
+            submitted_by: &by.actor.name,
+            note: None,
+            row_count: Some(found.len() as u64),
+        };
+        batches::create(tx, &new_batch)?;
         let mut made = Vec::with_capacity(found.len());
         for ((object, new), id) in found.iter().zip(&described).zip(&new) {
             let options = DepositOptions {

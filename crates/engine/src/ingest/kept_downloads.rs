@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use strongroom_registry::{ItemId, Scope, items};
+use strongroom_registry::{ItemId, ItemStatus, RegistryError, Scope, interim, items};
 
 use crate::{EngineError, Home, crash_point};
 
@@ -25,12 +25,41 @@ pub(crate) fn path(home: &Home, item: ItemId, name: &str) -> PathBuf {
     folder.join(name)
 }
 
+/// Bytes that are kept of an item; of what cannot be read none are counted.
+pub(crate) fn bytes(home: &Home, item: ItemId) -> u64 {
+    bytes_of(&home.directory.join(FOLDER).join(item.to_string()))
+}
+
+fn bytes_of(folder: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(folder) else { return 0 };
+    entries.flatten().filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.len()).sum()
+}
+
+/// What lies in the folder of downloads of a data directory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct KeptDownloads {
+    /// Items of which something is kept.
+    pub(crate) items: u64,
+    /// Bytes.
+    pub(crate) bytes: u64,
+}
+
+/// What is kept in a data directory.
+pub(crate) fn kept_in(directory: &Path) -> KeptDownloads {
+    let Ok(entries) = fs::read_dir(directory.join(FOLDER)) else { return KeptDownloads::default() };
+    let sizes = entries.flatten().map(|entry| bytes_of(&entry.path())).filter(|bytes| *bytes > 0);
+    sizes.fold(KeptDownloads::default(), |all, bytes| KeptDownloads {
+        items: all.items + 1,
+        bytes: all.bytes.saturating_add(bytes),
+    })
+}
+
 /// Removes what is kept of an item.
 pub(crate) fn forget(home: &Home, item: ItemId) -> Result<(), EngineError> {
     remove(&home.directory.join(FOLDER).join(item.to_string()))
 }
 
-/// Removes what is kept of items that have ended.
+/// Removes what is kept of items that have ended; of those that failed only where what they have in staging was removed, too.
 pub fn sweep_downloads(home: &Home) -> Result<u64, EngineError> {
     let folder = home.directory.join(FOLDER);
     let entries = match fs::read_dir(&folder) {
@@ -42,8 +71,12 @@ pub fn sweep_downloads(home: &Home) -> Result<u64, EngineError> {
     for entry in entries {
         let entry = entry.map_err(|error| failed("list", &folder, error))?;
         let Some(item) = entry.file_name().to_str().and_then(|name| name.parse::<ItemId>().ok()) else { continue };
-        let found = home.registry.read(|tx| items::get(tx, Scope::System, item))?;
-        if !found.is_some_and(|item| !item.status.is_ended() || item.needs_review) {
+        let is_kept = home.registry.read(|tx| {
+            let Some(found) = items::get(tx, Scope::System, item)? else { return Ok(false) };
+            let has_failed = found.status == ItemStatus::Failed;
+            Ok::<_, RegistryError>(!found.status.is_ended() || has_failed && interim::has_reservation(tx, item)?)
+        })?;
+        if !is_kept {
             remove(&entry.path())?;
             removed += 1;
         }

@@ -1,5 +1,6 @@
 //! What a package is, where the depositor does not say: told from what lies there, without reading more of it than is needed.
 
+use std::fmt;
 use std::fs;
 use std::io::{self, BufReader, Read};
 use std::os::unix::fs::FileTypeExt;
@@ -52,6 +53,18 @@ pub enum DepositMode {
 }
 
 impl DepositKind {
+    /// What packages are submitted as.
+    pub const SUBMITTED: &[Self] = &[
+        Self::Bag,
+        Self::File,
+        Self::Folder,
+        Self::Container,
+        Self::Manifest,
+        Self::BatchManifest,
+        Self::SingleFileBatchManifest,
+        Self::ContainerBatchManifest,
+    ];
+
     /// Whether it makes an object of each row.
     pub fn is_batch(self) -> bool {
         matches!(self, Self::BatchManifest | Self::SingleFileBatchManifest | Self::ContainerBatchManifest)
@@ -107,6 +120,12 @@ impl DepositKind {
             Self::ContainerBatchManifest => "container-batch-manifest",
             Self::Metadata => "metadata",
         }
+    }
+}
+
+impl fmt::Display for DepositKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 

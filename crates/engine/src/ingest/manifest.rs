@@ -62,9 +62,14 @@ pub(crate) fn spool(
     options: &DepositOptions,
 ) -> Result<(File, String), StageError> {
     source.check_fits(options.kind())?;
+    let mut failed = None;
     let mut body: Box<dyn Read> = match source {
         PackageSource::LocalPath(path) => Box::new(open_regular(path).map_err(|error| unreadable(path, &error))?),
-        PackageSource::Url(url) => Box::new(Download::open(context, url.as_str(), Expected::default())?),
+        PackageSource::Url(url) => {
+            let download = Download::open(context, url.as_str(), Expected::default())?;
+            failed = Some(download.failure());
+            Box::new(download)
+        }
         PackageSource::ReceivingKey(key) => return Err(StageError::fatal(format!("{key} is no manifest"))),
     };
     let unwritable = |error: io::Error| StageError::Transient(format!("could not write a temporary file: {error}"));
@@ -80,11 +85,17 @@ pub(crate) fn spool(
             Ok(0) => break,
             Ok(length) => length,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(StageError::Transient(format!("could not read the manifest {source}: {error}"))),
+            Err(error) => {
+                let failure = failed.and_then(|failed| failed.take());
+                let unread = || StageError::Transient(format!("could not read the manifest {source}: {error}"));
+                return Err(failure.unwrap_or_else(unread));
+            }
         };
         size += length as u64;
         if size > LARGEST {
-            return Err(StageError::fatal(format!("the manifest {source} is larger than {LARGEST} bytes; split it")));
+            let note = format!("the manifest {source} is larger than {LARGEST} bytes; next: split it");
+            let problems = vec![problem("error", "package.control_file_too_large", None, note.clone())];
+            return Err(StageError::Fatal { note, problems });
         }
         let bytes = buffer.get(..length).unwrap_or_default();
         hasher.update(bytes);
@@ -115,11 +126,14 @@ pub(crate) fn read_options(profile: Option<ManifestProfile>) -> ReadOptions {
     ReadOptions { mode: Mode::Lenient, limits: Limits { bytes: LARGEST, ..Limits::default() }, profile }
 }
 
-/// Checks a manifest as a whole, before anything that it names is downloaded: its warnings.
+/// Checks a manifest as a whole, before anything that it names is downloaded: its warnings, and how many rows it has.
 ///
 /// # Errors
 /// It has errors: all of them.
-pub(crate) fn check(manifest: &mut File, profile: Option<ManifestProfile>) -> Result<Vec<ItemProblem>, StageError> {
+pub(crate) fn check(
+    manifest: &mut File,
+    profile: Option<ManifestProfile>,
+) -> Result<(Vec<ItemProblem>, u64), StageError> {
     let options =
         ValidateOptions { read: read_options(profile), problems: MOST_PROBLEMS, ..ValidateOptions::default() };
     let report = validate(BufReader::new(&mut *manifest), &options)
@@ -127,7 +141,7 @@ pub(crate) fn check(manifest: &mut File, profile: Option<ManifestProfile>) -> Re
     manifest.seek(SeekFrom::Start(0)).map_err(|error| StageError::Transient(error.to_string()))?;
     let problems: Vec<ItemProblem> = report.problems.iter().map(item_problem).collect();
     if report.errors == 0 {
-        return Ok(problems);
+        return Ok((problems, report.rows));
     }
     let first = report.problems.iter().find(|problem| problem.severity == Severity::Error);
     let first = first.map(|problem| format!("; first: {}: {}", problem.code, problem.message)).unwrap_or_default();

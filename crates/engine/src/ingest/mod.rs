@@ -1,5 +1,6 @@
 //! Taking deposits in: from the request to the stages, each with a topic of its own.
 
+mod account;
 mod area;
 mod batch;
 mod completion;
@@ -16,6 +17,8 @@ mod metadata;
 mod naming;
 mod paging;
 mod placement;
+mod planned;
+mod rules;
 mod staged;
 mod staged_bag;
 mod stages;
@@ -30,6 +33,7 @@ pub(crate) use deposit::{DepositOptions, object_name_fault};
 pub use deposit::{DepositRequest, Deposited, GivenDescription, NewDescription, delete_paths, deposit, describe};
 pub use intake::PackageSource;
 pub(crate) use intake::{bag_name, bag_part};
+pub(crate) use kept_downloads::kept_in;
 pub use kept_downloads::sweep_downloads;
 pub use kind::{DepositKind, DepositMode};
 pub(crate) use metadata::description_record;
@@ -38,5 +42,5 @@ pub(crate) use stages::validate::item_problem;
 pub(crate) use submission::{Package, Submission, submit};
 pub(crate) use sweep::finish_discarding;
 pub(crate) use sweep::{SweepHandler, is_over};
-pub use sweep::{sweep_assemblies, sweep_staging};
+pub use sweep::{reclaim_failed, sweep_assemblies, sweep_staging};
 pub(crate) use workflow::{INGEST, WORKFLOW, is_read, is_taken_in};

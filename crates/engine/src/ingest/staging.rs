@@ -13,8 +13,9 @@ use strongroom_registry::interim::{self, InterimFile, StagingPlace, Totals};
 use strongroom_registry::{Digests, Format, RegistryError};
 use strongroom_storage::{Body, Durability, Key, PutOptions, StorageError};
 
+use super::account::{Account, Growing, check_space};
 use super::intake::unreadable;
-use super::stages::{digest_of, more_than_quota, quota};
+use super::stages::digest_of;
 use crate::crash_point;
 use crate::identification::{Identifying, StoredSource};
 use crate::interruptible::Interruptible;
@@ -63,8 +64,6 @@ impl Presence {
 
 /// Bytes of a temporary file after which the space of its file system is looked up again.
 const SPACE_CHECKED_EVERY: u64 = 64 << 20;
-/// Of which part of its file system a temporary file leaves at least one.
-const LEAST_FREE: u64 = 20;
 
 /// How staging begins for a deposit.
 #[derive(Debug, Clone, Copy)]
@@ -74,6 +73,10 @@ pub(crate) struct Begun {
     /// What was recorded before.
     pub(crate) totals: Totals,
     place: Option<StagingPlace>,
+    /// Bytes that are reserved for it.
+    reserved: u64,
+    /// Bytes of downloads that were kept for it when an earlier attempt ended.
+    pub(crate) kept: u64,
 }
 
 impl Begun {
@@ -84,19 +87,12 @@ impl Begun {
                 is_fetched: interim::fact(tx, item, "fetched")?.is_some(),
                 totals: interim::totals(tx, item)?,
                 place: interim::staging_place(tx, item)?,
+                reserved: interim::reserved(tx, item)?,
+                kept: interim::kept(tx, item)?,
             })
         })?;
         Ok(begun)
     }
-}
-
-/// Why no more is taken, though nothing is wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Refusal {
-    /// There is no room for more right now.
-    NoRoom,
-    /// What comes now is another package than what was staged before.
-    Changed,
 }
 
 /// Takes the files of a scan into staging and records them in batches.
@@ -121,8 +117,9 @@ pub(crate) struct Staging<'a, 'c> {
     bytes: u64,
     /// Bytes among them of an archive that lies in a temporary file while it is read.
     spooled: u64,
-    reserved: u64,
-    refusal: Option<Refusal>,
+    account: Account<'a, 'c>,
+    /// Whether what comes now is another package than what was staged before.
+    has_changed: bool,
     failure: Option<StageError>,
     /// Bytes of the temporary file when the space of its file system was last looked up.
     space_checked: u64,
@@ -156,8 +153,8 @@ impl<'a, 'c> Staging<'a, 'c> {
             recorded: 0,
             bytes: 0,
             spooled: 0,
-            reserved: context.item.size.unwrap_or(0),
-            refusal: None,
+            account: Account::new(context, begun.reserved),
+            has_changed: false,
             failure: None,
             space_checked: 0,
         })
@@ -167,11 +164,12 @@ impl<'a, 'c> Staging<'a, 'c> {
     /// What is wrong within an archive is for the scan to say: damage is a finding and no failure.
     pub(crate) fn take(&mut self, entry: &BagFile, bytes: &mut dyn Read) -> io::Result<()> {
         let mut source = WatchedReader { bytes, has_failed: false };
-        let packed = self.pack.len();
+        let (packed, before) = (self.pack.len(), self.bytes);
         match self.try_take(entry, &mut source) {
             Ok(()) => Ok(()),
             Err(failure) => {
                 self.pack.truncate(packed);
+                self.bytes = before;
                 if !(source.has_failed && self.is_archive) {
                     self.failure = Some(failure);
                 }
@@ -211,29 +209,15 @@ impl<'a, 'c> Staging<'a, 'c> {
         self.record()
     }
 
-    /// Reserves space for so many bytes more. False, with what is needed in all, where there is none right now.
-    pub(crate) fn reserve_for(&mut self, more: u64) -> Result<Result<(), u64>, StageError> {
-        let wanted = self.bytes.saturating_add(more);
-        if wanted <= self.reserved {
-            return Ok(Ok(()));
-        }
-        let bytes = std::mem::replace(&mut self.bytes, wanted);
-        let made = self.reserve_more();
-        self.bytes = bytes;
-        match made {
-            Err(_) if self.refusal == Some(Refusal::NoRoom) => Ok(Err(wanted)),
-            made => made.map(Ok),
-        }
+    /// Fails for good where the deposit can never have so many bytes more.
+    pub(crate) fn check_fits(&self, more: u64) -> Result<(), StageError> {
+        self.account.check_fits(self.bytes.saturating_add(more))
     }
 
     /// Reserves space for bytes that lie in a temporary file until their number is known.
     pub(crate) fn make_room(&mut self, more: u64) -> Result<(), StageError> {
         self.check_temporary_space(more)?;
-        let bytes = self.bytes;
-        self.bytes = bytes.saturating_add(more);
-        let made = if self.bytes > self.reserved { self.reserve_more() } else { Ok(()) };
-        self.bytes = bytes;
-        made
+        self.account.cover(self.bytes.saturating_add(more))
     }
 
     /// Refuses to go on writing a temporary file of so many bytes where the file system of such files gets full: others need it, too.
@@ -242,16 +226,11 @@ impl<'a, 'c> Staging<'a, 'c> {
             return Ok(());
         }
         self.space_checked = bytes;
-        let directory = std::env::temp_dir();
-        let Ok(space) = rustix::fs::statvfs(&directory) else { return Ok(()) };
-        if space.f_bavail >= space.f_blocks / LEAST_FREE {
-            return Ok(());
-        }
-        Err(StageError::Transient(format!(
-            "{} has less than a {LEAST_FREE}th of its space free, with {bytes} bytes of the package in a temporary file; next: make room, or name \
-             another folder with the variable TMPDIR",
-            directory.display()
-        )))
+        check_space(&std::env::temp_dir(), || {
+            format!(
+                "with {bytes} bytes of the package in a temporary file; next: make room, or name another folder with the variable TMPDIR"
+            )
+        })
     }
 
     /// Counts the bytes of an archive that is put into a temporary file before it is read, and reserves space for them. What
@@ -261,7 +240,7 @@ impl<'a, 'c> Staging<'a, 'c> {
         self.spooled = bytes;
         let allowed = self.context.task.check().map_err(StageError::from);
         let allowed = allowed.and_then(|()| self.check_temporary_space(bytes));
-        let allowed = allowed.and_then(|()| if bytes > self.reserved { self.reserve_more() } else { Ok(()) });
+        let allowed = allowed.and_then(|()| self.account.cover(bytes));
         allowed.map_err(|failure| {
             self.failure = Some(failure);
             io::Error::other("the archive could not be spooled")
@@ -274,16 +253,13 @@ impl<'a, 'c> Staging<'a, 'c> {
             return Ok(());
         }
         let wanted = self.bytes.saturating_sub(std::mem::take(&mut self.spooled));
-        let capacity = self.context.home.staging_capacity();
-        self.context.write(move |tx, claim| interim::reserve(tx, claim, wanted, capacity))?;
-        self.reserved = wanted;
-        Ok(())
+        self.account.shrink_to(wanted)
     }
 
     /// Why taking a file failed, if it did.
     pub(crate) fn stopped(&mut self) -> Option<Stopped> {
-        if self.refusal == Some(Refusal::NoRoom) {
-            return Some(Stopped::NoRoom(self.bytes));
+        if let Some(bytes) = self.account.refused() {
+            return Some(Stopped::NoRoom(bytes));
         }
         self.failure.take().map(Stopped::Failed)
     }
@@ -291,19 +267,22 @@ impl<'a, 'c> Staging<'a, 'c> {
     fn try_take(&mut self, entry: &BagFile, bytes: &mut dyn Read) -> Result<(), StageError> {
         self.context.task.check()?;
         self.number += 1;
-        self.bytes = self.bytes.saturating_add(entry.size);
-        if self.bytes > self.reserved {
-            self.reserve_more()?;
+        let before = self.bytes;
+        self.bytes = before.saturating_add(entry.size);
+        self.account.check_fits(self.bytes)?;
+        let known = if self.resumes { self.recorded(entry)? } else { None };
+        // What is said of the size of a large file reserves nothing: its bytes do, as they come.
+        let is_small = entry.size <= SMALL;
+        if is_small || known.is_some() {
+            self.account.cover(self.bytes)?;
         }
-        if self.resumes
-            && let Some(known) = self.recorded(entry)?
-        {
+        if let Some(known) = known {
             return if self.is_archive { self.compare(entry, bytes, &known) } else { Ok(()) };
         }
         let name = self.next_name.take().unwrap_or_else(|| self.number.to_string());
         let bytes = Interruptible::new(bytes, self.context.task);
         let staged =
-            if entry.size <= SMALL { self.pack(entry, &name, bytes)? } else { self.put_alone(entry, &name, bytes)? };
+            if is_small { self.pack(entry, &name, bytes)? } else { self.put_alone(entry, &name, bytes, before)? };
         let size = staged.size;
         let digests = recorded(&staged.digests)?;
         self.rows.push(InterimFile {
@@ -345,8 +324,10 @@ impl<'a, 'c> Staging<'a, 'c> {
         Ok(StagedFile { key: self.pack_key.clone(), offset: start as u64, size, digests, format })
     }
 
-    fn put_alone(&self, entry: &BagFile, name: &str, bytes: impl Read) -> Result<StagedFile, StageError> {
+    /// Stages a file by itself. The deposit has so many bytes before.
+    fn put_alone(&self, entry: &BagFile, name: &str, bytes: impl Read, before: u64) -> Result<StagedFile, StageError> {
         let key = Key::new(format!("{}/file-{name}", self.prefix))?;
+        let bytes = Growing::new(bytes, &self.account, before);
         let mut passing = Observed {
             bytes: HashingReader::new(bytes, &Algorithm::RECORDED),
             observation: self.identifying.observe(&entry.path),
@@ -354,7 +335,9 @@ impl<'a, 'c> Staging<'a, 'c> {
         let options = PutOptions { size: Some(entry.size), durability: Durability::OnSync, ..PutOptions::default() };
         match self.context.staging().put(&key, &mut passing, &options) {
             Ok(_) => {}
-            Err(StorageError::Source { source, .. }) => return Err(self.interruption(entry, &source)),
+            Err(StorageError::Source { source, .. }) => {
+                return Err(self.account.take_failure().unwrap_or_else(|| self.interruption(entry, &source)));
+            }
             Err(error) => return Err(error.into()),
         }
         let (size, digests) = passing.bytes.finish();
@@ -378,7 +361,7 @@ impl<'a, 'c> Staging<'a, 'c> {
         if size == known.size && found.get(Algorithm::Sha512) == digest_of(&known.digests, Algorithm::Sha512) {
             return Ok(());
         }
-        self.refusal = Some(Refusal::Changed);
+        self.has_changed = true;
         Err(StageError::Transient(format!("{:?} is another one than was read before", entry.path)))
     }
 
@@ -389,7 +372,7 @@ impl<'a, 'c> Staging<'a, 'c> {
 
     /// Whether what comes now is another package than what was staged before.
     pub(crate) fn has_changed(&self) -> bool {
-        self.refusal == Some(Refusal::Changed)
+        self.has_changed
     }
 
     /// What an earlier attempt staged of a file, where it is still there.
@@ -405,29 +388,6 @@ impl<'a, 'c> Staging<'a, 'c> {
     /// Whether a key lies in the place that the item has in staging now.
     fn owns(&self, key: &Key) -> bool {
         Key::new(self.prefix.as_str()).is_ok_and(|prefix| key.below(&prefix).is_some())
-    }
-
-    /// Unpacked, a deposit can be larger than it lay there.
-    fn reserve_more(&mut self) -> Result<(), StageError> {
-        let capacity = self.context.home.staging_capacity();
-        if self.bytes > capacity {
-            return Err(StageError::fatal(format!(
-                "unpacked it is more than all of staging ({capacity} bytes), counting the archive itself where it is put \
-                 into a temporary file; raise staging.capacity or split the deposit"
-            )));
-        }
-        let quota = quota(self.context)?.unwrap_or(capacity);
-        if self.bytes > quota {
-            let what = "unpacked, and counting the archive itself where it is put into a temporary file, it is";
-            return Err(StageError::fatal(more_than_quota(self.context, what, quota)));
-        }
-        let wanted = self.bytes.saturating_add(self.bytes / 4).min(capacity).min(quota);
-        if self.context.write(move |tx, claim| interim::reserve(tx, claim, wanted, capacity))? {
-            self.reserved = wanted;
-            return Ok(());
-        }
-        self.refusal = Some(Refusal::NoRoom);
-        Err(StageError::Transient("no space in staging".into()))
     }
 
     /// Puts the pack: the last files, which are recorded with the end of the stage.

@@ -1,17 +1,17 @@
 //! A submission: one batch with a work item for each of its packages, and the line of the journal that says who asked for
 //! it, all within the transaction of the caller. The command line and the receiving stores submit by this.
 
+use strongroom_registry::batches::{self, NewBatch};
 use strongroom_registry::items::{self, NewItem};
 use strongroom_registry::tenants::Collection;
-use strongroom_registry::{
-    BatchId, InstitutionId, ItemId, Part, RegistryError, Transaction, Workflows, batches, parts,
-};
+use strongroom_registry::{BatchId, InstitutionId, ItemId, Part, RegistryError, Transaction, Workflows, parts};
 
 use super::batch::EXPAND_BATCH;
 use super::deposit::DepositOptions;
 use super::intake::PackageSource;
 use super::kind::{DepositKind, is_manifest_name};
 use super::naming::{self, Identifiers};
+use super::rules;
 use super::workflow::INGEST;
 use crate::EngineError;
 use crate::journal::{JournalEntry, Target};
@@ -86,7 +86,17 @@ pub(crate) fn submit(
     by.done(tx, &Target::of(*institution, submission.target.clone()))?;
     let collection_id = collection.map(|collection| collection.id);
     let note = options.note.as_deref();
-    batches::create(tx, *batch, *institution, collection_id, submission.kind(), &options.submitted_by, note)?;
+    let has_list = submission.packages.iter().any(Package::is_list);
+    let new_batch = NewBatch {
+        id: *batch,
+        institution: *institution,
+        collection: collection_id,
+        kind: submission.kind(),
+        submitted_by: &options.submitted_by,
+        note,
+        row_count: (!has_list).then_some(submission.packages.len() as u64),
+    };
+    batches::create(tx, &new_batch)?;
     let ids = Identifiers { name: None, ark: options.ark.clone(), local_ids: options.local_ids.clone() }.ids();
     let mut new = Vec::with_capacity(submission.packages.len());
     for package in submission.packages {
@@ -105,6 +115,7 @@ pub(crate) fn submit(
         })?;
         new.push((package, object, of_package(options, package)?));
     }
+    let priority = rules::priority(*collection, submission.packages.len() as u64);
     let topics = items::create_all(
         tx,
         workflows,
@@ -112,7 +123,8 @@ pub(crate) fn submit(
             id: package.item,
             batch: Some(*batch),
             collection: collection_id,
-            held: collection.is_some_and(|collection| collection.held),
+            priority,
+            is_list: package.is_list(),
             name: package.file_name.clone(),
             source: Some(package.source.to_string()),
             size: package.size,

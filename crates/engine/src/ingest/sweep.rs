@@ -14,7 +14,7 @@ use strongroom_registry::interim::{self, StagingPlace};
 use strongroom_registry::versions::{self, Version};
 use strongroom_registry::work::{self, Assignment, SWEEP_TOPIC};
 use strongroom_registry::{
-    ItemId, RegistryError, Scope, VersionId, VersionState, WaitKey, items, leases, objects, receiving,
+    ItemId, RegistryError, Scope, Time, VersionId, VersionState, WaitKey, items, leases, objects, receiving,
 };
 use strongroom_storage::{Key, StorageError, Store};
 
@@ -32,6 +32,11 @@ use crate::{EngineError, Home, crash_point};
 const SWEPT_AGAIN_FOR: i64 = 2 * 24 * 60 * 60 * 1_000_000;
 /// Versions looked up at once.
 const VERSIONS_AT_ONCE: usize = 500;
+/// Work items looked up at once.
+const ITEMS_AT_ONCE: usize = 500;
+/// The line in the history of a deposit whose space was given back because it failed long ago.
+const RECLAIMED: &str = "what it had in staging and of downloads is removed: it failed longer ago than staging.failed_retention; when it is \
+                         requeued, its package is fetched again";
 
 /// Clears up behind ended items.
 pub(crate) struct SweepHandler {
@@ -221,6 +226,34 @@ fn drop_some_rows(
         check.check(tx)?;
         interim::drop_staged_rows(tx, item, place)
     })?)
+}
+
+/// Gives back the space of deposits that failed longer ago than the settings say: marks what they have in staging as being removed, and
+/// enqueues the tasks that remove it. How many they are. Asked to stop, it leaves the rest.
+pub fn reclaim_failed(home: &Home, stop: &Shutdown) -> Result<u64, EngineError> {
+    let retention = home.settings.staging.failed_retention;
+    let kept_for = i64::try_from(retention.as_micros()).unwrap_or(i64::MAX);
+    let before = home.registry.read(|tx| {
+        let now = tx.now()?;
+        Ok::<_, RegistryError>(Time(now.0.saturating_sub(kept_for)))
+    })?;
+    let look_up = |after: Option<ItemId>, limit| {
+        let after = after.unwrap_or(ItemId(uuid::Uuid::nil()));
+        home.registry.read(|tx| interim::failed_before(tx, before, after, limit))
+    };
+    let mut reclaimed = 0;
+    for page in pages(ITEMS_AT_ONCE, |item: &ItemId| *item, look_up) {
+        for item in page? {
+            if stop.is_requested() {
+                return Ok(reclaimed);
+            }
+            let topics = home.registry.write(move |tx| interim::reclaim_failed(tx, item, before, RECLAIMED))?;
+            let Some(topics) = topics else { continue };
+            home.registry.wakeups().notify(topics.iter().map(String::as_str));
+            reclaimed += 1;
+        }
+    }
+    Ok(reclaimed)
 }
 
 /// Removes from staging what no work item can use any more: garbage of a process that was killed between two steps, or that

@@ -1,9 +1,7 @@
 //! The workflow of a deposit: its stages in their order, and where a deposit begins again.
 
 use strongroom_registry::items::Item;
-use strongroom_registry::{
-    Action, ItemStatus, RegistryError, Stage as Name, Transaction, VersionState, interim, versions,
-};
+use strongroom_registry::{Action, RegistryError, Stage as Name, Transaction, VersionState, interim, versions};
 
 use super::stages;
 use super::sweep;
@@ -85,8 +83,8 @@ fn restart(tx: &mut dyn Transaction, item: &Item, wanted: Name) -> Result<Name, 
     if has_reached(wanted, COMPARE) && version.is_none() {
         return Ok(RESOLVE);
     }
-    // Nothing is staged without room reserved for it, and the unused part of the space of a failed item is free to others.
-    if wanted == FETCH && (item.status == ItemStatus::Failed || !interim::has_reservation(tx, item.id)?) {
+    // Nothing is staged without room reserved for it, and what a failed item returned of its space may be what others wait for.
+    if wanted == FETCH && (interim::has_returned(tx, item.id)? || !interim::has_reservation(tx, item.id)?) {
         return Ok(PROVISION);
     }
     Ok(wanted)

@@ -28,11 +28,11 @@ use strongroom_registry::restorations::{self, RestorationResult};
 use strongroom_registry::work;
 use strongroom_registry::{Action, FileId, Parts, Scope, Stage as Name, Time, counted, interim, restored};
 
-pub(crate) use batch::OF_BATCHES;
 pub(crate) use batch::follow_receipt;
 pub use batch::{
     BatchRequested, CollectionRequest, ListRequest, forget_unused_lists, request_collection, request_list,
 };
+pub(crate) use batch::{KIND as KIND_OF_BATCHES, OF_BATCHES};
 pub use expiry::{Expired, expire};
 pub(crate) use request::is_into_folder;
 pub use request::{

@@ -9,12 +9,24 @@ use super::tree::{IdentifierSettings, MinterKind};
 type Unfit = (&'static str, String);
 
 impl IdentifierSettings {
-    /// The minter of new ARKs; none where none are made.
-    pub fn minter(&self) -> Option<Minter> {
+    /// The minter of new ARKs, whose names begin with this shoulder or, without one, with that of the settings; none where none are
+    /// made.
+    pub fn minter(&self, shoulder: Option<&str>) -> Option<Minter> {
         if self.minter == MinterKind::None {
             return None;
         }
-        Some(Minter::new(Naan::new(&self.naan).ok()?, Shoulder::new(&self.shoulder).ok()?))
+        let shoulder = shoulder.unwrap_or(&self.shoulder);
+        Some(Minter::new(Naan::new(&self.naan).ok()?, Shoulder::new(shoulder).ok()?))
+    }
+
+    /// Whether the names of new ARKs may begin so.
+    pub fn has_shoulder(&self, shoulder: &str) -> bool {
+        self.all_shoulders().any(|one| one == shoulder)
+    }
+
+    /// What the names of new ARKs may begin with.
+    fn all_shoulders(&self) -> impl Iterator<Item = &String> {
+        std::iter::once(&self.shoulder).chain(&self.shoulders).filter(|one| !one.is_empty())
     }
 
     /// The account at EZID; none where ARKs are not registered there.
@@ -23,11 +35,12 @@ impl IdentifierSettings {
         Some(EzidOptions::new(&self.ezid_url, &self.ezid_user, password))
     }
 
-    /// Whether an ARK in normal form is below the shoulder of new ones; none is where no minter is set.
+    /// Whether an ARK in normal form is below a shoulder of new ones; none is where no minter is set.
     pub fn is_ours(&self, ark: &str) -> bool {
         let rest = ark.strip_prefix("ark:/").and_then(|rest| rest.strip_prefix(&self.naan.to_ascii_lowercase()));
         let name = rest.and_then(|rest| rest.strip_prefix('/'));
-        self.minter != MinterKind::None && name.is_some_and(|name| name.starts_with(&self.shoulder))
+        self.minter != MinterKind::None
+            && name.is_some_and(|name| self.all_shoulders().any(|shoulder| name.starts_with(shoulder)))
     }
 
     /// The first thing that does not fit.
@@ -37,6 +50,9 @@ impl IdentifierSettings {
         }
         if !self.shoulder.is_empty() {
             Shoulder::new(&self.shoulder).map_err(|error| ("identifiers.shoulder", error.to_string()))?;
+        }
+        for shoulder in &self.shoulders {
+            Shoulder::new(shoulder).map_err(|error| ("identifiers.shoulders", error.to_string()))?;
         }
         if !self.target.is_empty() {
             let url = Url::parse(&self.target).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
@@ -95,17 +111,17 @@ mod tests {
     #[test]
     fn no_arks_are_made_unless_a_minter_is_set() {
         let none = with("").expect("reads");
-        assert_eq!((none.minter, none.minter(), none.ezid().is_none()), (MinterKind::None, None, true));
+        assert_eq!((none.minter, none.minter(None), none.ezid().is_none()), (MinterKind::None, None, true));
         let named = with("naan = \"99999\"\nshoulder = \"fk4\"").expect("reads");
-        assert_eq!(named.minter(), None);
+        assert_eq!(named.minter(None), None);
         let noid = with("minter = \"noid\"\nnaan = \"99999\"\nshoulder = \"fk4\"").expect("reads");
-        let ark = noid.minter().expect("a minter").random_name(7);
+        let ark = noid.minter(None).expect("a minter").random_name(7);
         assert!(ark.as_str().starts_with("ark:/99999/fk4") && strongroom_ark::is_check_valid(&ark));
         assert!(noid.ezid().is_none());
         assert!(noid.is_ours(ark.normal()) && !noid.is_ours("ark:/99999/fk5x") && !noid.is_ours("ark:/9999/9fk4x"));
         assert!(!named.is_ours(ark.normal()));
         let ezid = with(EZID).expect("reads");
-        assert!(ezid.minter().is_some() && ezid.ezid().is_some_and(|options| options.base == EzidOptions::CDL));
+        assert!(ezid.minter(None).is_some() && ezid.ezid().is_some_and(|options| options.base == EzidOptions::CDL));
     }
 
     #[test]

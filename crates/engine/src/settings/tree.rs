@@ -14,7 +14,7 @@ use super::secret::Secret;
 use super::stores::{self, StoreSettings};
 use crate::runtime::{PoolSettings, Pools};
 use crate::workflow::Workflows;
-use crate::{backfill, fixity, identification};
+use crate::{backfill, fixity, identification, reports};
 
 /// The value where none is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,11 +120,13 @@ sections! {
     }
     STAGING Staging "staging" Plain "The space for open deposits." {
         capacity: u64 = Is("\"0\""), Kind::Size,
-            "how much may be in staging at the same time; a deposit waits until it fits; 0: no limit";
+            "how much may be in staging at the same time; a deposit waits until it fits; 0: the size of its file system";
         first_after: Duration = Is("\"1h\""), Kind::Duration,
             "small deposits that fit pass one that does not; when it has waited for so long, none passes it any more until it has its space";
         free_for_unknown: u64 = Is("20"), Kind::Count(0),
-            "how much of the capacity, in percent, must be free before a deposit of unknown size begins";
+            "how much of the capacity, in percent, must be free before a deposit begins whose size is not known, or only by what a server or a manifest says";
+        failed_retention: Duration = Is("\"30d\""), Kind::Duration,
+            "how long a deposit that failed and can be requeued keeps what it has in staging and of downloads";
     }
     RECEIVING Receiving "receiving" Plain "Scans of the stores in which depositors put bags." {
         scan_interval: Duration = Is("\"30s\""), Kind::Duration, "time between two scans of the stores";
@@ -180,6 +182,8 @@ sections! {
         naan: String = Is("\"\""), Kind::Text, "the NAAN of new ARKs, such as 12345; 99999 is for tests; needed by a minter";
         shoulder: String = Is("\"\""), Kind::Text,
             "what the names of new ARKs begin with, consonants and one digit, such as m5; needed by a minter, and for Strongroom alone: no other program may make names below it";
+        shoulders: Vec<String> = Is("[]"), Kind::List,
+            "other beginnings of the names of new ARKs, which collections may have instead of that";
         target: String = Is("\"\""), Kind::Text,
             "the URL to which ARKs lead, without the ARK: EZID is given this, a slash and the ARK; empty: the page of EZID about the ARK";
         ezid_url: String = Is("\"https://ezid.cdlib.org\""), Kind::Text,
@@ -391,7 +395,8 @@ pub struct Settings {
 pub(super) use crate::runtime::DEFAULT_TOPIC;
 
 /// Topics that no work item goes through.
-const OTHER_TOPICS: &[&str] = &[fixity::TOPIC, identification::TOPIC, backfill::TOPIC, work::SWEEP_TOPIC];
+const OTHER_TOPICS: &[&str] =
+    &[fixity::TOPIC, identification::TOPIC, backfill::TOPIC, reports::TOPIC, work::SWEEP_TOPIC];
 
 /// Every topic that tasks go through where these workflows are registered.
 pub fn topics(workflows: &Workflows) -> Vec<String> {

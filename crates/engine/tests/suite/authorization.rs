@@ -23,7 +23,7 @@ use strongroom_registry::items::{self, ItemFilter};
 use strongroom_registry::journal::Actor;
 use strongroom_registry::tenants::{self, CollectionRules};
 use strongroom_registry::{
-    ActorKind, BatchId, CollectionId, FindingId, InstitutionId, ItemId, RegistryError, Scope, UploadId, journal,
+    ActorKind, BatchId, CollectionId, FindingId, InstitutionId, ItemId, RegistryError, Scope, UploadId, holds, journal,
     objects,
 };
 
@@ -42,6 +42,10 @@ struct World {
     other: InstitutionId,
     item: ItemId,
     batch: BatchId,
+    /// One that has ended, with a report.
+    reported: BatchId,
+    /// One that failed.
+    failed: BatchId,
     upload: UploadId,
     file: String,
     task: TaskId,
@@ -77,6 +81,18 @@ struct Case {
 
 fn something<T>(result: Result<T, EngineError>) -> Answer {
     result.map(|_| Shown::Something)
+}
+
+/// A deposit that failed: an update of an object that there is not.
+fn failed(home: &TestHome, name: &str) -> BatchId {
+    let request = DepositRequest {
+        sources: vec![PackageSource::LocalPath(home.bag(name, &[("a.txt", b"one")]))],
+        update: true,
+        ..DepositRequest::of_system(INSTITUTION)
+    };
+    let made = deposit(home, &request).expect("deposits");
+    work_on(&home.home, &made.items, &Shutdown::new()).expect("works");
+    made.batch
 }
 
 /// The object that is kept.
@@ -119,16 +135,37 @@ const CASES: &[Case] = cases! {
     "batches::restoration_amount" "batches.show" |call, world| {
         something(app::batches::restoration_amount(call, world.batch))
     };
+    "batches::requeue_with_new_rules" "batches.steer" |call, world| {
+        something(app::batches::requeue_with_new_rules(call, world.failed, None))
+    };
+    "reports::list" "batches.show" |call, world| something(app::reports::list(call, world.reported, None));
+    "reports::make" "batches.report" |call, world| something(app::reports::make(call, world.batch));
+    "reports::rows" "batches.show" |call, world| {
+        something(app::reports::rows(call, (world.reported, 1), app::reports::RowFilter::default(), None))
+    };
+    "reports::show" "batches.show" |call, world| something(app::reports::show(call, world.reported, Some(1)));
+    "reports::write" "batches.show" |call, world| {
+        something(app::reports::write(call, (world.reported, 1), app::reports::ReportForm::Csv, &mut Vec::new()))
+    };
     "batches::show" "batches.show" |call, world| something(app::batches::show(call, world.batch));
-    "batches::steer" "batches.steer" |call, world| something(app::batches::steer(call, world.batch, Ask::Release));
+    "batches::steer" "batches.steer" |call, world| something(app::batches::steer(call, world.batch, Ask::Hold, None));
     "batches::work" "items.work" |call, world| something(app::batches::work(call, world.batch, &stopped()));
     "collections::list" "collections.list" |call, _| app::collections::list(call, None, true).map(|found| some(&found));
+    "collections::rules" "collections.show" |call, _| {
+        something(app::collections::rules(call, (INSTITUTION, COLLECTION), None))
+    };
     "collections::show" "collections.show" |call, _| something(app::collections::show(call, INSTITUTION, COLLECTION));
     "collections::add" "collections.add" |call, _| {
         something(app::collections::add(call, INSTITUTION, "maps", app::collections::Rules::default()))
     };
     "collections::set" "collections.set" |call, _| {
         something(app::collections::set(call, INSTITUTION, COLLECTION, app::collections::Rules::default()))
+    };
+    "collections::release" "collections.steer" |call, _| {
+        something(app::collections::release(call, INSTITUTION, COLLECTION))
+    };
+    "collections::hold" "collections.steer" |call, _| {
+        something(app::collections::hold(call, INSTITUTION, COLLECTION, None))
     };
     "collections::remove" "collections.remove" |call, _| {
         something(app::collections::remove(call, INSTITUTION, COLLECTION))
@@ -187,6 +224,14 @@ const CASES: &[Case] = cases! {
         let name = Some("another name".to_owned());
         something(app::institutions::set(call, INSTITUTION, app::institutions::Changes { name, ..Default::default() }))
     };
+    "failures::groups" "items.list" |call, _| {
+        app::failures::groups(call, &app::failures::Filter::default()).map(|_| Shown::Nothing)
+    };
+    "failures::requeue" "items.steer" |call, _| {
+        let filter = app::failures::Filter { institution: Some(INSTITUTION.to_owned()), ..Default::default() };
+        something(app::failures::requeue(call, &filter, None))
+    };
+    "items::move_to" "items.steer" |call, world| something(app::items::move_to(call, &[world.item], 7));
     "items::stages" "items.list" |call, _| app::items::stages(call).map(|_| Shown::Nothing);
     "items::actions" "items.list" |call, _| app::items::actions(call).map(|_| Shown::Nothing);
     "items::list" "items.list" |call, _| {
@@ -197,7 +242,7 @@ const CASES: &[Case] = cases! {
     "items::standing" "items.show" |call, world| something(app::items::standing(call, &[world.item]));
     "items::obstacle" "items.show" |call, world| something(app::items::obstacle(call, world.item));
     "items::history" "items.history" |call, world| something(app::items::history(call, world.item));
-    "items::steer" "items.steer" |call, world| something(app::items::steer(call, &[world.item], Ask::Hold));
+    "items::steer" "items.steer" |call, world| something(app::items::steer(call, &[world.item], Ask::Hold, None));
     "items::bytes_read" "items.work" |call, _| something(app::items::bytes_read(call));
     "items::work" "items.work" |call, _| something(app::items::work(call, &[], &Shutdown::new()));
     "journal::list" "journal.list" |call, _| {
@@ -333,7 +378,7 @@ impl World {
             .write(|tx| {
                 let own = tenants::institution(tx, Scope::System, INSTITUTION)?.expect("the institution").id;
                 let rules = CollectionRules { name: KEPT.to_owned(), ..CollectionRules::default() };
-                tenants::add_collection(tx, CollectionId::new(), own, KEPT, &rules)
+                tenants::add_collection(tx, CollectionId::new(), own, KEPT, (&rules, "test"))
             })
             .expect("adds");
         let letters = DepositRequest {
@@ -344,13 +389,16 @@ impl World {
         let letters = deposit(&home, &letters).expect("deposits");
         work_on(&home.home, &letters.items, &Shutdown::new()).expect("works");
         let object = home.object("letters");
+        let (failed, _) = (failed(&home, "lost"), failed(&home, "missing"));
         let (own, task) = home
             .registry
             .write(move |tx| {
                 tenants::add_institution(tx, other, OTHER, OTHER)?;
                 let own = tenants::institution(tx, Scope::System, INSTITUTION)?.expect("the institution").id;
-                let rules = CollectionRules { name: COLLECTION.to_owned(), held: true, ..CollectionRules::default() };
-                tenants::add_collection(tx, CollectionId::new(), own, COLLECTION, &rules)?;
+                let rules = CollectionRules { name: COLLECTION.to_owned(), ..CollectionRules::default() };
+                let collection = CollectionId::new();
+                tenants::add_collection(tx, collection, own, COLLECTION, (&rules, "test"))?;
+                holds::place(tx, holds::On::Collection(collection), own, "tester".into())?;
                 tasks::enqueue(tx, &[NewTask::new("fixity.check", "a key", "")])?;
                 let task = tasks::list(tx, "fixity.check", TaskState::Ready, None, 1)?.tasks[0].task;
                 Ok::<_, RegistryError>((own, task))
@@ -374,6 +422,8 @@ impl World {
             other,
             item: made.items[0],
             batch: made.batch,
+            reported: letters.batch,
+            failed,
             upload,
             file: files[0].id.to_string(),
             task,
@@ -561,16 +611,17 @@ fn a_restoration_into_a_folder_of_the_server_is_requeued_only_by_those_who_run_t
     let target = app::restorations::RestorationTarget::Folder(folder.path().to_owned());
     let request = app::restorations::ObjectRequest { object: letters(), target, ..Default::default() };
     let made = app::restorations::of_object(&console, request).expect("is made").item;
-    app::items::steer(&console, &[made], Ask::Cancel).expect("is cancelled");
+    app::items::steer(&console, &[made], Ask::Cancel, None).expect("is cancelled");
     let own = world.call(Role::InstitutionAdmin, Whose::Own);
-    let refused = app::items::steer(&own, &[made], Ask::Requeue(None)).expect_err("a folder of the server");
+    let refused = app::items::steer(&own, &[made], Ask::Requeue(None), None).expect_err("a folder of the server");
     assert!(refused.to_string().contains("a folder of the server"), "{refused}");
-    app::items::steer(&console, &[made], Ask::Requeue(None)).expect("is requeued");
+    app::items::steer(&console, &[made], Ask::Requeue(None), None).expect("is requeued");
 
     let target = app::restorations::RestorationTarget::Folder(folder.path().to_owned());
     let mut names = [Ok(letters())].into_iter();
     let of_list = app::restorations::of_list(&console, &mut names, target).expect("is made");
-    let refused = app::batches::steer(&own, of_list.batch, Ask::Requeue(None)).expect_err("a folder of the server");
+    let refused =
+        app::batches::steer(&own, of_list.batch, Ask::Requeue(None), None).expect_err("a folder of the server");
     assert!(refused.to_string().contains("a folder of the server"), "{refused}");
 }
 

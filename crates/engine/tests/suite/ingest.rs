@@ -43,7 +43,7 @@ fn collection(home: &TestHome, name: &'static str) -> CollectionId {
         .write(move |tx| {
             let institution = tenants::institution(tx, Scope::System, INSTITUTION)?;
             let institution = institution.map(|institution| institution.id).expect("the institution");
-            tenants::add_collection(tx, id, institution, name, &rules)
+            tenants::add_collection(tx, id, institution, name, (&rules, "test"))
         })
         .expect("adds it");
     id
@@ -51,7 +51,9 @@ fn collection(home: &TestHome, name: &'static str) -> CollectionId {
 
 fn remove(home: &TestHome, collection: CollectionId) {
     let rules = CollectionRules { name: "removed".into(), ..CollectionRules::default() };
-    home.registry.write(move |tx| tenants::set_collection(tx, collection, &rules, false)).expect("removes it");
+    home.registry
+        .write(move |tx| tenants::set_collection(tx, collection, (&rules, "test"), false))
+        .expect("removes it");
 }
 
 fn find(home: &TestHome, id: ItemId) -> Item {

@@ -3,7 +3,7 @@
 mod callbacks;
 #[cfg(feature = "failpoints")]
 mod crash;
-mod mail_server;
+pub(crate) mod mail_server;
 mod mails;
 
 use std::time::Duration;

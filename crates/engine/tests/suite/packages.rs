@@ -10,9 +10,11 @@ mod kinds;
 mod manifests;
 mod misbehaving;
 mod modes;
+mod reports;
 mod restoring;
 #[cfg(feature = "failpoints")]
 mod resuming;
+mod rules;
 mod samples;
 mod sizes;
 mod space;

@@ -248,13 +248,13 @@ fn a_profile_that_is_removed_is_for_no_new_deposit() {
     let removed = profiles::remove(&call(&home), "maps", None).expect("removes");
     assert_eq!(removed.iter().map(|one| (one.version, one.state)).collect::<Vec<_>>(), [(1, ProfileState::Removed)]);
     // As where the collection is put away between the stages of a deposit, and its profile removed.
-    home.change_rows("-- name: change\nUPDATE collections SET profile = 'maps' WHERE identifier = 'sheets'");
+    home.change_rows("-- name: change\nUPDATE collection_rules SET profile = 'maps' WHERE collection_id = (SELECT id FROM collections WHERE identifier = 'sheets')");
     let another = bag(&home, "another", &[("Map-Sheet", "13")]);
     let failed = deposited(&home, &another, Some(COLLECTION));
     assert_eq!(failed.status, ItemStatus::Failed, "{:?}", failed.note);
     let note = failed.note.unwrap_or_default();
     assert!(note.contains("profile maps is removed") && note.contains("strongroom collection set"), "{note}");
-    home.change_rows("-- name: change\nUPDATE collections SET profile = NULL WHERE identifier = 'sheets'");
+    home.change_rows("-- name: change\nUPDATE collection_rules SET profile = NULL WHERE collection_id = (SELECT id FROM collections WHERE identifier = 'sheets')");
 
     assert!(set_profile(&home, "maps", None).is_err(), "no collection may name it");
     assert!(set_profile(&home, "maps", Some(1)).is_err());

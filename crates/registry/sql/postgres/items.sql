@@ -2,22 +2,26 @@
 -- name: items.insert
 WITH new AS (
     SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::uuid[], $7::text[], $8::uuid[],
-        $9::text[], $10::text[], $11::bigint[], $12::text[], $13::text[], $14::text[], $15::bigint[], $16::text[],
-        $17::bigint[], $18::text[], $19::text[], $20::uuid[]) WITH ORDINALITY
+        $9::text[], $10::text[], $11::bigint[], $12::text[], $13::text[], $14::bigint[], $15::text[],
+        $16::bigint[], $17::text[], $18::text[], $19::uuid[], $20::text[]) WITH ORDINALITY
     AS new (id, batch_id, institution_id, collection_id, action, object_id, object_identifier, file_id, name, source, size,
-        options, stage, status, priority, note, made_at, topic, wait_key, actor_id, place)
+        options, stage, priority, note, made_at, topic, wait_key, actor_id, list_state, place)
 ), made AS (
     INSERT INTO work_items (id, batch_id, institution_id, collection_id, action, object_id, object_identifier, file_id, name,
-        source, size, options, stage, status, priority, note, created_at, updated_at, topic, wait_key, actor_id, number)
+        source, size, options, stage, status, priority, note, created_at, updated_at, topic, wait_key, actor_id, list_state,
+        number)
     SELECT id, batch_id, institution_id, collection_id, action, object_id, object_identifier, file_id, name,
-        source, size, options, stage, status, priority, note, made_at, made_at, topic, wait_key, actor_id,
+        source, size, options, stage,
+        CASE WHEN EXISTS (SELECT 1 FROM holds h WHERE h.subject_id IN (ordered.batch_id, ordered.collection_id))
+            THEN 'held' ELSE 'pending' END,
+        priority, note, made_at, made_at, topic, wait_key, actor_id, list_state,
         (SELECT nextval('work_item_number') FROM (SELECT pg_advisory_xact_lock(hashtextextended(current_schema()
             || '.work_items.' || ordered.institution_id::text, 0))) AS locked)
     FROM (SELECT * FROM new ORDER BY place) AS ordered
     ON CONFLICT (id) DO NOTHING
-    RETURNING id
+    RETURNING id, status
 )
-SELECT new.place, made.id FROM made JOIN new ON new.id = made.id
+SELECT new.place, made.id, made.status FROM made JOIN new ON new.id = made.id
 -- name: items.get
 SELECT {items.columns}
 FROM {items.tables}
@@ -102,7 +106,8 @@ SELECT 1 AS found FROM work_items WHERE id = $1 FOR NO KEY UPDATE
 UPDATE work_items SET stage = $2, status = $3, note = $4, needs_review = $5, retry_count = $6,
     holder = NULL, lease_until = NULL, updated_at = $7, cancel_requested = NULL, requested_by = NULL,
     wait_reason = $8, topic = $9, wait_key = $10, wait_until = $11,
-    is_verdict = CASE WHEN $3 IN ('pending', 'started', 'held') THEN FALSE ELSE is_verdict END
+    is_verdict = CASE WHEN $3 IN ('pending', 'started', 'held') THEN FALSE ELSE is_verdict END,
+    deleted_from = CASE WHEN $3 = 'deleted' THEN status ELSE NULL END
 WHERE id = $1
 -- name: items.go_on
 UPDATE work_items SET stage = $3, topic = $4, wait_key = $5, note = $6, lease_until = $7, stage_started_at = $8,
@@ -115,7 +120,7 @@ SELECT id, topic, updated_at, wait_until FROM work_items
 WHERE status IN ('pending', 'started') AND id > $1
 ORDER BY id LIMIT $2
 -- name: items.waiting
-SELECT id, topic, priority, institution_id FROM work_items
+SELECT id, topic, priority, size, institution_id FROM work_items
 WHERE wait_key = $1 AND status IN ('pending', 'started') AND ($2::uuid IS NULL OR id <> $2)
 ORDER BY priority, number LIMIT 100
 -- name: items.count_by_status_of_batch
@@ -137,19 +142,19 @@ JOIN work_items w ON w.id = p.item_id
 WHERE p.item_id = $1 AND ($2::uuid IS NULL OR w.institution_id = $2) ORDER BY p.number LIMIT $3
 -- name: batches.get
 SELECT b.id, b.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier, b.type,
-    b.state, b.submitted_by, b.note, b.created_at, b.updated_at
+    b.collection_id, b.state, b.submitted_by, b.note, b.row_count, b.created_at, b.updated_at
 FROM batches b JOIN institutions i ON i.id = b.institution_id LEFT JOIN collections c ON c.id = b.collection_id
 WHERE b.id = $1 AND ($2::uuid IS NULL OR b.institution_id = $2)
 -- name: batches.list
 SELECT b.id, b.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier, b.type,
-    b.state, b.submitted_by, b.note, b.created_at, b.updated_at
+    b.collection_id, b.state, b.submitted_by, b.note, b.row_count, b.created_at, b.updated_at
 FROM batches b JOIN institutions i ON i.id = b.institution_id LEFT JOIN collections c ON c.id = b.collection_id
 WHERE b.id > $1 AND ($2::uuid IS NULL OR b.institution_id = $2) AND ($3::text IS NULL OR b.state = $3)
     AND ($4::bigint IS NULL OR b.created_at >= $4) AND (b.state <> 'deleted' OR $3 = 'deleted')
 ORDER BY b.id LIMIT $5
 -- name: batches.newest
 SELECT b.id, b.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier, b.type,
-    b.state, b.submitted_by, b.note, b.created_at, b.updated_at
+    b.collection_id, b.state, b.submitted_by, b.note, b.row_count, b.created_at, b.updated_at
 FROM batches b JOIN institutions i ON i.id = b.institution_id LEFT JOIN collections c ON c.id = b.collection_id
 WHERE b.id < $1 AND ($2::uuid IS NULL OR b.institution_id = $2) AND ($3::text IS NULL OR b.state = $3)
     AND ($4::bigint IS NULL OR b.created_at >= $4) AND (b.state <> 'deleted' OR $3 = 'deleted')
@@ -186,3 +191,11 @@ WITH new AS (
 )
 SELECT new.place, claimed.object_identifier
 FROM claimed JOIN new ON new.institution_id = claimed.institution_id AND new.kind = claimed.kind AND new.value = claimed.value
+-- name: failures.list
+SELECT {failures.columns}
+FROM work_items w
+WHERE w.status = 'failed' AND ($1::uuid IS NULL OR w.institution_id = $1) AND $2::uuid IS NULL AND w.id > $3 AND NOT {items.made_good} ORDER BY w.id LIMIT $4
+-- name: failures.of_batch
+SELECT {failures.columns}
+FROM work_items w
+WHERE w.status = 'failed' AND ($1::uuid IS NULL OR w.institution_id = $1) AND w.batch_id = $2 AND w.id > $3 AND NOT {items.made_good} ORDER BY w.id LIMIT $4

@@ -17,6 +17,10 @@ DELETE FROM interim_files WHERE item_id = ?1 AND path IN
     (SELECT path FROM interim_files WHERE item_id = ?1 LIMIT ?2)
 -- name: interim.clear_facts
 DELETE FROM interim_facts WHERE item_id = ?1
+-- name: interim.clear_facts_but
+DELETE FROM interim_facts WHERE item_id = ?1 AND name <> ?2
+-- name: interim.drop_fact
+DELETE FROM interim_facts WHERE item_id = ?1 AND name = ?2
 -- name: interim.has_more_files
 SELECT 1 AS found FROM interim_files WHERE item_id = ?1 LIMIT 1 OFFSET ?2
 -- name: interim.facts
@@ -29,7 +33,7 @@ ON CONFLICT (item_id) DO UPDATE SET bytes = ?2
 -- What there is of an item in staging, how much the others have, where its institution has a quota how much of it its other deposits
 -- have, and who waits.
 -- name: space.look
-SELECT own.item_id, own.staging_id, own.is_discarded,
+SELECT own.item_id, own.staging_id, own.is_discarded, own.bytes,
     EXISTS (SELECT 1 FROM interim_facts f WHERE f.item_id = ?1)
         OR EXISTS (SELECT 1 FROM interim_files f WHERE f.item_id = ?1) AS has_rows,
     (SELECT CAST(coalesce(sum(other.bytes), 0) AS BIGINT) FROM reservations other WHERE other.item_id <> ?1)
@@ -44,8 +48,29 @@ SELECT own.item_id, own.staging_id, own.is_discarded,
 FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN reservations own ON own.item_id = w.id
 WHERE w.id = ?1
 -- name: space.keep_staged
-UPDATE reservations SET bytes = (SELECT CAST(coalesce(sum(f.size), 0) AS BIGINT) FROM interim_files f WHERE f.item_id = ?1)
-WHERE item_id = ?1 AND bytes > (SELECT CAST(coalesce(sum(f.size), 0) AS BIGINT) FROM interim_files f WHERE f.item_id = ?1)
+UPDATE reservations SET bytes = ?2 WHERE item_id = ?1 AND bytes <> ?2
+-- name: space.staged
+SELECT CAST(coalesce(sum(size), 0) AS BIGINT) AS bytes FROM interim_files WHERE item_id = ?1
+-- name: space.reserved
+SELECT bytes FROM reservations WHERE item_id = ?1
+-- The item that has most of staging beside one, of every institution or only of the one of that item.
+-- name: space.most
+SELECT r.item_id, r.bytes, (SELECT w.status FROM work_items w WHERE w.id = r.item_id) AS status,
+    (SELECT w.stage FROM work_items w WHERE w.id = r.item_id) AS stage,
+    (SELECT w.institution_id FROM work_items w WHERE w.id = r.item_id) AS institution_id
+FROM reservations r
+WHERE r.item_id <> ?1 AND (NOT ?2 OR (SELECT w.institution_id FROM work_items w WHERE w.id = r.item_id)
+    = (SELECT own.institution_id FROM work_items own WHERE own.id = ?1))
+ORDER BY r.bytes DESC, r.item_id LIMIT 1
+-- What there is in staging, by the status of the items that have it.
+-- name: space.sums
+SELECT has.status, count(*) AS items, CAST(sum(has.bytes) AS BIGINT) AS bytes
+FROM (SELECT (SELECT w.status FROM work_items w WHERE w.id = r.item_id) AS status, r.bytes FROM reservations r) has
+GROUP BY has.status
+-- Items that failed before a time and still have space.
+-- name: space.failed_before
+SELECT r.item_id FROM reservations r JOIN work_items w ON w.id = r.item_id
+WHERE w.status = 'failed' AND w.updated_at <= ?1 AND NOT r.is_discarded AND r.item_id > ?2 ORDER BY r.item_id LIMIT ?3
 -- name: space.of_item
 SELECT staging_id, is_discarded FROM reservations WHERE item_id = ?1
 -- name: space.release
@@ -69,10 +94,13 @@ DELETE FROM staging_waits WHERE item_id = ?1 RETURNING since
 SELECT 1 AS found FROM staging_waits WHERE since < ?1 LIMIT 1
 -- The first of the items that wait since before a time and for longer than this one, and that could not begin if this one did: what
 -- is left of staging, or of the quota of its institution, would not be enough. Where the quota is not enough as it is, it keeps
--- waiting only what is of the same institution.
+-- waiting only what is of the same institution. What items have that a person has to release or requeue may never become free: one that
+-- needs some of it keeps nothing waiting.
 -- name: space.first_before
 WITH had AS (
-    SELECT o.institution_id, CAST(sum(r.bytes) AS BIGINT) AS bytes FROM reservations r JOIN work_items o ON o.id = r.item_id
+    SELECT o.institution_id, CAST(sum(r.bytes) AS BIGINT) AS bytes,
+        CAST(sum(CASE WHEN o.status IN ('pending', 'started') THEN 0 ELSE r.bytes END) AS BIGINT) AS kept
+    FROM reservations r JOIN work_items o ON o.id = r.item_id
     WHERE r.item_id <> ?1 GROUP BY o.institution_id
 )
 SELECT waits.item_id FROM staging_waits waits JOIN work_items w ON w.id = waits.item_id
@@ -81,7 +109,8 @@ SELECT waits.item_id FROM staging_waits waits JOIN work_items w ON w.id = waits.
 WHERE waits.since <= ?2 AND waits.item_id <> ?1 AND w.status IN ('pending', 'started') AND w.wait_key = ?6
     AND NOT EXISTS (SELECT 1 FROM staging_waits mine WHERE mine.item_id = ?1
         AND (mine.since < waits.since OR mine.since = waits.since AND mine.item_id < waits.item_id))
-    AND waits.needed <= ?4 AND (i.staging_quota IS NULL OR waits.bytes <= i.staging_quota)
+    AND waits.needed <= ?4 - (SELECT CAST(coalesce(sum(h.kept), 0) AS BIGINT) FROM had h)
+    AND (i.staging_quota IS NULL OR waits.bytes <= i.staging_quota - coalesce(had.kept, 0))
     AND CASE
         WHEN i.staging_quota IS NOT NULL AND waits.bytes > i.staging_quota - coalesce(had.bytes, 0)
         THEN w.institution_id = own.institution_id

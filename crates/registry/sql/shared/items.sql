@@ -1,4 +1,5 @@
--- The columns of an item as it is read from a row, and the tables that they are of.
+-- The columns of an item as it is read from a row, whether a person holds the item, its batch or its collection, and the tables
+-- that the columns are of.
 -- list: items.columns
 w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
     w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
@@ -6,7 +7,10 @@ w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.ob
     i.identifier AS institution_identifier, c.identifier AS collection_identifier, w.is_verdict, w.staging_losses,
     w.wait_reason, w.wait_until, w.wait_key, w.topic,
     (w.is_committed OR EXISTS (SELECT 1 FROM versions v WHERE v.item_id = w.id
-        AND v.state IN ('committing', 'published'))) AS is_committed
+        AND v.state IN ('committing', 'published'))) AS is_committed,
+    {items.is_on_hold} AS is_on_hold, w.requeues, w.deleted_from
+-- list: items.is_on_hold
+EXISTS (SELECT 1 FROM holds h WHERE h.subject_id IN (w.id, w.batch_id, w.collection_id))
 -- list: items.tables
 work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
 -- Whether a deposit that failed needs no review any more: a later one of the same object succeeded, that is no other part of it.
@@ -18,6 +22,9 @@ work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collection
         AND (w.options NOT LIKE '%"is_own_object":true%' OR x.object_id = w.object_id)
         AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
             WHERE m.item_id = w.id AND p.item_id = x.id)))
+-- list: failures.columns
+w.id, w.institution_id, w.stage, w.source, w.note,
+    (SELECT p.code FROM item_problems p WHERE p.item_id = w.id AND p.severity = 'error' ORDER BY p.number LIMIT 1) AS code
 -- name: items.claim
 UPDATE work_items SET fence = fence + 1, holder = ?2, lease_until = ?3, status = 'started', stage_started_at = ?4,
     updated_at = ?4, wait_reason = NULL, wait_until = NULL, topic = ?6
@@ -25,9 +32,12 @@ WHERE id = ?1 AND status IN ('pending', 'started') AND stage = ?5
 RETURNING fence
 -- name: items.extend
 UPDATE work_items SET lease_until = ?3 WHERE id = ?1 AND fence = ?2 AND status = 'started'
-RETURNING cancel_requested
+RETURNING (cancel_requested IS NOT NULL OR (NOT is_committed AND EXISTS (SELECT 1 FROM holds h
+    WHERE h.subject_id IN (work_items.id, work_items.batch_id, work_items.collection_id)))) AS is_asked_to_stop
 -- name: items.set_staging_losses
 UPDATE work_items SET staging_losses = ?2 WHERE id = ?1
+-- name: items.count_requeue
+UPDATE work_items SET requeues = requeues + 1 WHERE id = ?1
 -- name: items.raise_fence
 UPDATE work_items SET fence = fence + 1 WHERE id = ?1
 -- name: items.note
@@ -83,9 +93,13 @@ FROM work_items w WHERE w.id = ?1
 -- name: items.problems_clear
 DELETE FROM item_problems WHERE item_id = ?1
 -- name: batches.insert
-INSERT INTO batches (id, institution_id, collection_id, type, state, submitted_by, note, created_at, updated_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)
+INSERT INTO batches (id, institution_id, collection_id, type, state, submitted_by, note, created_at, updated_at, row_count,
+    rules_version)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, (SELECT rules_version FROM collections WHERE id = ?3))
 ON CONFLICT (id) DO NOTHING
+RETURNING EXISTS (SELECT 1 FROM collection_notifications n WHERE n.collection_id = batches.collection_id) AS has_listeners
+-- name: batches.take_new_rules
+UPDATE batches SET rules_version = (SELECT c.rules_version FROM collections c WHERE c.id = batches.collection_id) WHERE id = ?1
 -- name: batches.lock
 UPDATE batches SET state = state WHERE id = ?1
 -- name: batches.set_state
@@ -93,7 +107,13 @@ UPDATE batches SET state = ?2, updated_at = ?3 WHERE id = ?1
 -- name: batches.has_items
 SELECT EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status IN ('pending', 'started')) AS has_items_at_work,
     EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status = 'held') AS has_held_items,
-    EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status IN ('failed', 'cancelled')) AS has_failed_items
+    EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status IN ('failed', 'cancelled'))
+    OR EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status = 'deleted' AND deleted_from <> 'succeeded')
+        AS has_unsuccessful_items,
+    EXISTS (SELECT 1 FROM batches b JOIN collection_notifications n ON n.collection_id = b.collection_id
+        WHERE b.id = ?1) AS has_listeners,
+    EXISTS (SELECT 1 FROM batches b JOIN collection_notifications n ON n.collection_id = b.collection_id
+        WHERE b.id = ?1 AND n.callback_url IS NOT NULL) AS has_callback
 -- name: items.set_options
 UPDATE work_items SET options = ?3 WHERE id = ?1 AND fence = ?2
 -- name: items.set_object_identifier

@@ -94,6 +94,12 @@ SELECT v.id, v.object_id, v.generation, v.number, v.state, v.item_id, v.message,
     v.description, v.files, v.bytes, v.created_at, v.published_at, v.owns_contents, v.record_head, v.swept_at
 FROM versions v
 WHERE v.object_id = ?1 AND v.generation = ?2 AND v.state IN ('published', ?3) ORDER BY v.number
+-- The published version before a number.
+-- name: versions.before
+SELECT v.id, v.object_id, v.generation, v.number, v.state, v.item_id, v.message, v.user_name, v.inventory_sha512,
+    v.description, v.files, v.bytes, v.created_at, v.published_at, v.owns_contents, v.record_head, v.swept_at
+FROM versions v
+WHERE v.object_id = ?1 AND v.generation = ?2 AND v.state = 'published' AND v.number < ?3 ORDER BY v.number DESC LIMIT 1
 -- name: versions.state
 SELECT state FROM versions WHERE id = ?1
 -- name: versions.discard

@@ -32,6 +32,6 @@ ON CONFLICT DO NOTHING
 -- name: profiles.set_removed
 UPDATE profiles SET removed_at = ?3 WHERE name = ?1 AND version = ?2
 -- name: profiles.collections
-SELECT i.identifier AS institution_identifier, c.identifier, c.profile_version
-FROM collections c JOIN institutions i ON i.id = c.institution_id
-WHERE c.profile = ?1 AND c.state = 'active' ORDER BY i.identifier, c.identifier
+SELECT i.identifier AS institution_identifier, c.identifier, r.profile_version
+FROM {collections.tables}
+WHERE r.profile = ?1 AND c.state = 'active' ORDER BY i.identifier, c.identifier

@@ -25,6 +25,8 @@ WHERE w.id > ?2 AND w.updated_at < ?1 AND w.status IN ('succeeded', 'cancelled',
     AND NOT EXISTS (SELECT 1 FROM interim_files f WHERE f.item_id = w.id)
     AND NOT EXISTS (SELECT 1 FROM interim_facts f WHERE f.item_id = w.id)
     AND NOT EXISTS (SELECT 1 FROM reservations f WHERE f.item_id = w.id)
+    -- A report that is being made lists all items of its batch.
+    AND NOT EXISTS (SELECT 1 FROM reports r WHERE r.batch_id = w.batch_id AND NOT r.is_filled)
     -- The receipt of a batch of restorations tells of all of its items.
     AND NOT EXISTS (SELECT 1 FROM work_items r WHERE r.batch_id = w.batch_id AND r.action = 'restore_batch'
         AND r.status IN ('pending', 'started', 'held', 'failed'))
@@ -39,6 +41,11 @@ DELETE FROM restored WHERE item_id = ?1
 DELETE FROM restoration_results WHERE item_id = ?1
 -- name: retention.drop_item
 DELETE FROM work_items WHERE id = ?1
+-- name: retention.drop_report_rows
+DELETE FROM report_rows WHERE report_id IN (SELECT r.id FROM reports r WHERE r.batch_id = ?1)
+    AND NOT EXISTS (SELECT 1 FROM work_items w WHERE w.batch_id = ?1)
+-- name: retention.drop_reports
+DELETE FROM reports WHERE batch_id = ?1 AND NOT EXISTS (SELECT 1 FROM work_items w WHERE w.batch_id = ?1)
 -- name: retention.drop_batch
 DELETE FROM batches WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM work_items w WHERE w.batch_id = ?1)
 -- name: sizes.work_items
@@ -53,5 +60,7 @@ SELECT count(*) AS row_count FROM outbox
 SELECT count(*) AS row_count FROM receipts
 -- name: sizes.uploads
 SELECT count(*) AS row_count FROM uploads
+-- name: sizes.report_rows
+SELECT count(*) AS row_count FROM report_rows
 -- name: sizes.journal
 SELECT count(*) AS row_count FROM journal

@@ -1,3 +1,11 @@
+-- The columns of a collection as it is read from a row, and the tables that they are of: with the rules that it has now.
+-- list: collections.columns
+c.id, c.institution_id, i.identifier AS institution_identifier, c.identifier, c.name, c.state, c.created_at,
+    r.version AS rules_version, r.profile, r.profile_version, r.placement, r.public_access, r.embargo_until, r.priority,
+    r.accepted, r.most_bytes, r.most_rows, r.shoulder
+-- list: collections.tables
+collections c JOIN institutions i ON i.id = c.institution_id
+    JOIN collection_rules r ON r.collection_id = c.id AND r.version = c.rules_version
 -- name: facts.get
 SELECT value FROM registry_facts WHERE name = ?1
 -- name: facts.set
@@ -9,22 +17,33 @@ INSERT INTO institutions (id, identifier, name, state, created_at, updated_at) V
 -- name: institutions.update
 UPDATE institutions SET name = ?2, state = ?3, updated_at = ?4, staging_quota = ?5 WHERE id = ?1
 -- name: collections.insert
-INSERT INTO collections (id, institution_id, identifier, name, profile, placement, held, state, created_at, updated_at,
-    profile_version, public_access, embargo_until)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'active', ?8, ?8, ?9, ?10, ?11)
+INSERT INTO collections (id, institution_id, identifier, name, state, created_at, updated_at, rules_version)
+VALUES (?1, ?2, ?3, ?4, 'active', ?5, ?5, 1)
 -- name: collections.update
-UPDATE collections SET name = ?2, profile = ?3, placement = ?4, held = ?5, state = ?6, updated_at = ?7,
-    profile_version = ?8, public_access = ?9, embargo_until = ?10
-WHERE id = ?1
--- name: collections.of_institution
-SELECT c.id, c.institution_id, i.identifier AS institution_identifier, c.identifier, c.name, c.profile, c.profile_version,
-    c.placement, c.held, c.public_access, c.embargo_until, c.state, c.created_at
+UPDATE collections SET name = ?2, state = ?3, updated_at = ?4, rules_version = ?5 WHERE id = ?1
+-- name: collections.lock
+UPDATE collections SET rules_version = rules_version WHERE id = ?1
+-- name: collections.insert_rules
+INSERT INTO collection_rules (collection_id, version, set_at, set_by, profile, profile_version, placement, public_access,
+    embargo_until, priority, accepted, most_bytes, most_rows, shoulder)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+-- name: collections.rules
+SELECT r.version AS rules_version, r.set_at, r.set_by, r.profile, r.profile_version, r.placement, r.public_access,
+    r.embargo_until, r.priority, r.accepted, r.most_bytes, r.most_rows, r.shoulder
+FROM collection_rules r WHERE r.collection_id = ?1 AND r.version > ?2 ORDER BY r.version LIMIT ?3
+-- name: collections.of_batch
+SELECT {collections.columns}
 FROM collections c JOIN institutions i ON i.id = c.institution_id
+    JOIN collection_rules r ON r.collection_id = c.id AND r.version = coalesce(
+        (SELECT b.rules_version FROM batches b WHERE b.id = ?2 AND b.collection_id = c.id), c.rules_version)
+WHERE c.id = ?1
+-- name: collections.of_institution
+SELECT {collections.columns}
+FROM {collections.tables}
 WHERE c.institution_id = ?1 ORDER BY c.identifier
 -- name: collections.get
-SELECT c.id, c.institution_id, i.identifier AS institution_identifier, c.identifier, c.name, c.profile, c.profile_version,
-    c.placement, c.held, c.public_access, c.embargo_until, c.state, c.created_at
-FROM collections c JOIN institutions i ON i.id = c.institution_id WHERE c.id = ?1
+SELECT {collections.columns}
+FROM {collections.tables} WHERE c.id = ?1
 -- name: schedules.take
 INSERT INTO schedules (name, next_run_at, holder, lease_until, last_started_at) VALUES (?1, ?2, ?3, ?4, ?2)
 ON CONFLICT (name) DO UPDATE SET holder = ?3, lease_until = ?4, last_started_at = ?2, wanted_at = NULL

@@ -1,10 +1,12 @@
 -- name: items.insert
 INSERT INTO work_items (id, batch_id, institution_id, collection_id, action, object_id, object_identifier, file_id, name,
-    source, size, options, stage, status, priority, note, created_at, updated_at, topic, wait_key, actor_id, number)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?17, ?18, ?19, ?20,
-    (SELECT coalesce(max(number), 0) + 1 FROM work_items))
+    source, size, options, stage, status, priority, note, created_at, updated_at, topic, wait_key, actor_id, list_state,
+    number)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,
+    CASE WHEN EXISTS (SELECT 1 FROM holds WHERE subject_id IN (?2, ?4)) THEN 'held' ELSE 'pending' END,
+    ?14, ?15, ?16, ?16, ?17, ?18, ?19, ?20, (SELECT coalesce(max(number), 0) + 1 FROM work_items))
 ON CONFLICT (id) DO NOTHING
-RETURNING id
+RETURNING id, status
 -- name: items.get
 SELECT {items.columns}
 FROM {items.tables}
@@ -84,7 +86,8 @@ SELECT 1 AS found FROM work_items WHERE id = ?1
 UPDATE work_items SET stage = ?2, status = ?3, note = ?4, needs_review = ?5, retry_count = ?6,
     holder = NULL, lease_until = NULL, updated_at = ?7, cancel_requested = NULL, requested_by = NULL,
     wait_reason = ?8, topic = ?9, wait_key = ?10, wait_until = ?11,
-    is_verdict = CASE WHEN ?3 IN ('pending', 'started', 'held') THEN 0 ELSE is_verdict END
+    is_verdict = CASE WHEN ?3 IN ('pending', 'started', 'held') THEN 0 ELSE is_verdict END,
+    deleted_from = CASE WHEN ?3 = 'deleted' THEN status ELSE NULL END
 WHERE id = ?1
 -- name: items.go_on
 UPDATE work_items SET stage = ?3, topic = ?4, wait_key = ?5, note = ?6, lease_until = ?7, stage_started_at = ?8,
@@ -97,7 +100,7 @@ SELECT id, topic, updated_at, wait_until FROM work_items INDEXED BY work_items_a
 WHERE status IN ('pending', 'started') AND id > ?1
 ORDER BY id LIMIT ?2
 -- name: items.waiting
-SELECT id, topic, priority, institution_id FROM work_items
+SELECT id, topic, priority, size, institution_id FROM work_items
 WHERE wait_key = ?1 AND status IN ('pending', 'started') AND (?2 IS NULL OR id <> ?2)
 ORDER BY priority, number LIMIT 100
 -- name: items.count_by_status_of_batch
@@ -117,19 +120,19 @@ JOIN work_items w ON w.id = p.item_id
 WHERE p.item_id = ?1 AND (?2 IS NULL OR w.institution_id = ?2) ORDER BY p.number LIMIT ?3
 -- name: batches.get
 SELECT b.id, b.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier, b.type,
-    b.state, b.submitted_by, b.note, b.created_at, b.updated_at
+    b.collection_id, b.state, b.submitted_by, b.note, b.row_count, b.created_at, b.updated_at
 FROM batches b JOIN institutions i ON i.id = b.institution_id LEFT JOIN collections c ON c.id = b.collection_id
 WHERE b.id = ?1 AND (?2 IS NULL OR b.institution_id = ?2)
 -- name: batches.list
 SELECT b.id, b.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier, b.type,
-    b.state, b.submitted_by, b.note, b.created_at, b.updated_at
+    b.collection_id, b.state, b.submitted_by, b.note, b.row_count, b.created_at, b.updated_at
 FROM batches b JOIN institutions i ON i.id = b.institution_id LEFT JOIN collections c ON c.id = b.collection_id
 WHERE b.id > ?1 AND (?2 IS NULL OR b.institution_id = ?2) AND (?3 IS NULL OR b.state = ?3)
     AND (?4 IS NULL OR b.created_at >= ?4) AND (b.state <> 'deleted' OR ?3 = 'deleted')
 ORDER BY b.id LIMIT ?5
 -- name: batches.newest
 SELECT b.id, b.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier, b.type,
-    b.state, b.submitted_by, b.note, b.created_at, b.updated_at
+    b.collection_id, b.state, b.submitted_by, b.note, b.row_count, b.created_at, b.updated_at
 FROM batches b JOIN institutions i ON i.id = b.institution_id LEFT JOIN collections c ON c.id = b.collection_id
 WHERE b.id < ?1 AND (?2 IS NULL OR b.institution_id = ?2) AND (?3 IS NULL OR b.state = ?3)
     AND (?4 IS NULL OR b.created_at >= ?4) AND (b.state <> 'deleted' OR ?3 = 'deleted')
@@ -149,3 +152,11 @@ SELECT object_identifier FROM object_ids WHERE institution_id = ?1 AND kind = ?2
 INSERT INTO object_ids (institution_id, kind, value, object_identifier, created_at) VALUES (?1, ?2, ?3, ?4, ?5)
 ON CONFLICT (institution_id, kind, value) DO UPDATE SET value = object_ids.value
 RETURNING object_identifier
+-- name: failures.list
+SELECT {failures.columns}
+FROM work_items w
+WHERE w.status = 'failed' AND (?1 IS NULL OR w.institution_id = ?1) AND ?2 IS NULL AND w.id > ?3 AND NOT {items.made_good} ORDER BY w.id LIMIT ?4
+-- name: failures.of_batch
+SELECT {failures.columns}
+FROM work_items w
+WHERE w.status = 'failed' AND (?1 IS NULL OR w.institution_id = ?1) AND w.batch_id = ?2 AND w.id > ?3 AND NOT {items.made_good} ORDER BY w.id LIMIT ?4

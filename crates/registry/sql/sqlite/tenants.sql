@@ -7,14 +7,12 @@ SELECT id, identifier, name, state, staging_quota, created_at FROM institutions 
 SELECT id, identifier, name, state, staging_quota, created_at FROM institutions
 WHERE (?1 IS NULL OR id = ?1) AND identifier > ?2 ORDER BY identifier LIMIT ?3
 -- name: collections.by_identifier
-SELECT c.id, c.institution_id, i.identifier AS institution_identifier, c.identifier, c.name, c.profile, c.profile_version,
-    c.placement, c.held, c.public_access, c.embargo_until, c.state, c.created_at
-FROM collections c JOIN institutions i ON i.id = c.institution_id
+SELECT {collections.columns}
+FROM {collections.tables}
 WHERE c.institution_id = ?1 AND c.identifier = ?2 AND (?3 IS NULL OR c.institution_id = ?3)
 -- name: collections.list
-SELECT c.id, c.institution_id, i.identifier AS institution_identifier, c.identifier, c.name, c.profile, c.profile_version,
-    c.placement, c.held, c.public_access, c.embargo_until, c.state, c.created_at
-FROM collections c JOIN institutions i ON i.id = c.institution_id
+SELECT {collections.columns}
+FROM {collections.tables}
 WHERE (?1 IS NULL OR c.institution_id = ?1) AND (?2 OR c.state = 'active') ORDER BY i.identifier, c.identifier
 -- name: schema.made_at
 SELECT applied_at AS made_at FROM schema_version WHERE version = 1

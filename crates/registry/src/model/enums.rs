@@ -76,6 +76,38 @@ words! {
         Deleted = "deleted",
     }
 
+    /// What a person holds.
+    HoldKind ("a kind of hold") {
+        /// Every item of a collection.
+        Collection = "collection",
+        /// Every item of a batch.
+        Batch = "batch",
+        /// One item.
+        Item = "item",
+    }
+
+    /// What a report of a batch is.
+    ReportKind ("a kind of report") {
+        /// The first when every item of the batch has ended.
+        Final = "final",
+        /// One after that: what changed since the last report, and what is unresolved.
+        Update = "update",
+        /// What a person asked for of a batch that has not ended. It counts as no report to the depositor.
+        Provisional = "provisional",
+    }
+
+    /// A mail about a batch.
+    MailKind ("a kind of mail") {
+        /// The batch was accepted.
+        Queued = "queued",
+        /// Every item of it succeeded.
+        Done = "done",
+        /// It ended, and not every item succeeded.
+        Failed = "failed",
+        /// Items changed after it had ended.
+        Update = "update",
+    }
+
     /// What kind of actor acts.
     ActorKind ("a kind of actor") {
         /// The system itself.
@@ -110,17 +142,17 @@ words! {
 
     /// Where a batch is.
     BatchState ("a batch's state") {
-        /// Items are being made.
+        /// Not every row has an item yet.
         Pending = "pending",
-        /// A person holds it back.
+        /// Every item of it that has not ended is held.
         Held = "held",
         /// Items are at work.
         Processing = "processing",
         /// Its report is being made.
         Reporting = "reporting",
-        /// Every item ended, none failed.
+        /// Every row has an item, and every item succeeded.
         Completed = "completed",
-        /// Every item ended, some failed.
+        /// Every item ended, and not all succeeded.
         Failed = "failed",
         /// Its report is being made anew.
         UpdateReporting = "update_reporting",
@@ -268,6 +300,26 @@ words! {
         Changed = "changed",
         /// Nothing to do.
         Unchanged = "unchanged",
+    }
+}
+
+impl BatchState {
+    /// The states that a batch takes from this one. It follows from its items; a person only deletes it.
+    pub fn may_become(self, next: Self) -> bool {
+        match self {
+            Self::Pending => matches!(next, Self::Held | Self::Processing | Self::Failed | Self::Deleted),
+            Self::Held => matches!(next, Self::Pending | Self::Processing | Self::Failed | Self::Deleted),
+            Self::Processing => matches!(next, Self::Held | Self::Completed | Self::Failed | Self::Deleted),
+            Self::Failed => matches!(next, Self::Pending | Self::Held | Self::Processing | Self::Deleted),
+            Self::Completed => matches!(next, Self::Deleted),
+            // Those of reports: no batch has them.
+            Self::Reporting | Self::UpdateReporting | Self::Deleted => false,
+        }
+    }
+
+    /// Whether something more happens to it by itself, or when a hold is lifted.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Pending | Self::Held | Self::Processing)
     }
 }
 

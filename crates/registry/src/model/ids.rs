@@ -67,6 +67,8 @@ ids! {
     BatchId,
     /// A work item.
     ItemId,
+    /// A report of a batch.
+    ReportId,
     /// A finding of damage.
     FindingId,
     /// Something that lies in a receiving store.

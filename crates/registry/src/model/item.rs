@@ -35,10 +35,10 @@ pub struct NewItem {
     pub size: Option<u64>,
     /// What was asked for, as JSON.
     pub options: String,
-    /// Lower is sooner.
+    /// From 0 to 99, lower is sooner. What its tasks have is more by its size: see [`Self::OF_UNKNOWN_SIZE`].
     pub priority: i64,
-    /// Whether a person must release it first.
-    pub held: bool,
+    /// Whether it makes the items of the rows of a list: its batch is pending until [`crate::batches::list_made`].
+    pub is_list: bool,
     /// The first note.
     pub note: String,
     /// On whose behalf workers act; an actor that the registry knows.
@@ -48,6 +48,8 @@ pub struct NewItem {
 impl NewItem {
     /// The priority of an item that is as urgent as most.
     pub const PRIORITY: i64 = 50;
+    /// What is added to the priority of the tasks of an item whose size is not known, as to those of the largest.
+    pub const OF_UNKNOWN_SIZE: i64 = 10;
 
     /// An item with an identifier of its own, of which only this is known: what else there is to say of it is set field by
     /// field.
@@ -66,7 +68,7 @@ impl NewItem {
             size: None,
             options: "{}".to_owned(),
             priority: Self::PRIORITY,
-            held: false,
+            is_list: false,
             note: String::new(),
             actor: None,
         }
@@ -75,6 +77,7 @@ impl NewItem {
 
 /// A work item as it stands.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "what is read of a row, each independent of the others")]
 pub struct Item {
     /// Its identifier.
     pub id: ItemId,
@@ -149,6 +152,12 @@ pub struct Item {
     pub is_verdict: bool,
     /// How often what was staged for it was lost since a person last asked for it.
     pub staging_losses: u64,
+    /// Whether a person holds it, its batch or its collection: it begins no stage unless its version is committed.
+    pub is_on_hold: bool,
+    /// How often a person had it worked on again.
+    pub requeues: u64,
+    /// The status it had when it was deleted.
+    pub deleted_from: Option<ItemStatus>,
 }
 
 impl Item {
@@ -235,12 +244,33 @@ pub struct ItemFilter {
     pub order: Order,
 }
 
+/// Who asks something, and why.
+#[derive(Debug, Clone, Copy)]
+pub struct Asker<'a> {
+    /// The name of the person.
+    pub who: &'a str,
+    /// The reason, where one was given.
+    pub reason: Option<&'a str>,
+}
+
+impl<'a> From<&'a str> for Asker<'a> {
+    fn from(who: &'a str) -> Self {
+        Self { who, reason: None }
+    }
+}
+
+impl<'a> From<&'a String> for Asker<'a> {
+    fn from(who: &'a String) -> Self {
+        Self::from(who.as_str())
+    }
+}
+
 /// What a person may ask of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
-    /// Keep it where it is until released.
+    /// Place a hold on it: it stays where it is until that is lifted.
     Hold,
-    /// Let a held item go on.
+    /// Lift the hold that was placed on it.
     Release,
     /// End it.
     Cancel,

@@ -7,19 +7,22 @@ mod format;
 pub(crate) mod ids;
 pub(crate) mod item;
 mod order;
+pub(crate) mod permanent;
 mod scope;
 pub(crate) mod version;
 pub(crate) mod workflow;
 
 pub use enums::{
-    ActorKind, BatchState, CopyState, Decision, FindingKind, FindingState, Health, ItemStatus, JournalOutcome,
-    ObjectState, ProfileOrigin, PublicAccess, RestoredState, UploadState, VersionState, WaitReason,
+    ActorKind, BatchState, CopyState, Decision, FindingKind, FindingState, Health, HoldKind, ItemStatus,
+    JournalOutcome, MailKind, ObjectState, ProfileOrigin, PublicAccess, ReportKind, RestoredState, UploadState,
+    VersionState, WaitReason,
 };
 pub use format::Format;
 pub use ids::{
     ActorId, BatchId, CollectionId, ContentId, EventId, FileId, FindingId, GenerationId, InstitutionId, ItemId,
-    JournalId, ObjectId, UploadId, VersionId,
+    JournalId, ObjectId, ReportId, UploadId, VersionId,
 };
 pub use order::Order;
+pub use permanent::PERMANENT_CODES;
 pub use scope::Scope;
 pub use workflow::{Action, Position, Stage, Subject, WaitKey, Workflows};

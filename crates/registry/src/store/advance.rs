@@ -24,7 +24,7 @@ pub struct Next<'a> {
     pub known_schema: Option<u32>,
 }
 
-/// Ends a stage. Where there is room for the stage that follows, the end is one that leads there, no person asked for anything, and
+/// Ends a stage. Where there is room for the stage that follows, the end is one that leads there, the item is not to be held or cancelled, and
 /// the topic of that stage is neither paused nor has others waiting nor is full, the worker goes on with the item at once.
 /// Otherwise as [`crate::work::finish`]. Right by rows.
 ///
@@ -90,7 +90,7 @@ fn go_on(
     let StageEnd::Next { next, note } = end else { return Ok(None) };
     let mut item = found.item.clone();
     let position = workflow::position(workflows, Subject::from(&item), *next)?;
-    if position.topic != room.topic || (item.cancel_requested.is_some() && !item.is_committed) {
+    if position.topic != room.topic || endings::request_to_carry_out(&item).is_some() {
         return Ok(None);
     }
     if let Some(most) = room.max_total
@@ -101,7 +101,7 @@ fn go_on(
     let goes_on = GoesOn {
         lease: claim.lease,
         topic: &room.topic,
-        priority: items::task_priority(item.priority),
+        priority: items::task_priority(item.priority, item.size),
         fair_key: &item.institution.to_string(),
         duration: room.duration,
     };

@@ -16,8 +16,8 @@ use crate::{ItemId, ItemStatus, RegistryError, Scope, VersionState, Workflows, l
 const REST_OF_THE_UNKNOWN: i64 = 30_000_000;
 
 /// Leases tasks, and claims the items that they are stages of. Right by rows, too: it locks each item before it decides. A
-/// task whose item has ended or moved on is settled in the same transaction and not returned; so is one whose item a person asked
-/// to hold or cancel while a worker had it. One whose item is at a stage of no registered workflow is deferred, for workers that
+/// task whose item has ended or moved on is settled in the same transaction and not returned; so is one whose item is on hold or
+/// was to be cancelled while a worker had it. One whose item is at a stage of no registered workflow is deferred, for workers that
 /// know it. One whose attempts all ended without a word, with the worker gone, is buried, and its item fails.
 pub fn lease(
     tx: &mut dyn Transaction,
@@ -196,10 +196,9 @@ pub fn heartbeat(
         match tx.query_one(Statement("items.extend"), &values)? {
             None => pulses.push(HeartbeatOutcome::Lost),
             Some(row) => {
-                // One that is asked to stop and is committing goes on all the same.
+                // One that was asked to end and is committing goes on all the same.
                 leases::extend_owner(tx, claim.item.0, until)?;
-                let is_asked =
-                    row.optional_text("cancel_requested")?.is_some() || matches!(state, Heartbeat::CancelRequested(_));
+                let is_asked = row.bool("is_asked_to_stop")? || matches!(state, Heartbeat::CancelRequested(_));
                 pulses.push(if is_asked { HeartbeatOutcome::StopRequested } else { HeartbeatOutcome::Held(until) });
             }
         }

@@ -7,13 +7,14 @@ use strongroom_queue::{NewTask, Outcome, Settled, tasks};
 
 use super::advance::begin_to_end;
 use super::claims::settle;
-use super::items::{self, Item, Move};
+use super::holds::{self, On};
+use super::items::{self, Asker, Item, Move};
 use super::space;
 use super::waking::{wake_all, wake_younger};
 use crate::model::claim::{Claim, ItemOutcome, StageEnd};
 use crate::{
     ItemId, ItemStatus, RegistryError, Stage, Subject, VersionState, WaitKey, WaitReason, Workflows, batches,
-    discarding, interim, leases, versions, workflow,
+    discarding, interim, leases, reports, versions, workflow,
 };
 
 /// How long an item rests whose version is being committed and whose worker cannot go on, in microseconds.
@@ -21,12 +22,18 @@ const REST_WHILE_COMMITTING: i64 = 60_000_000;
 /// The same where its workers stopped without a word as often as a task may try.
 pub(super) const REST_AFTER_CRASHES: i64 = 600_000_000;
 
+/// Who holds an item whose stage ended so that a person has to look at it.
+const SYSTEM: &str = "system";
+
 /// The topic of the task that clears what an ended item left behind.
 pub const SWEEP_TOPIC: &str = "ingest.sweep";
 
-/// The status that a person asked for while a worker had the item, where it may still be given.
+/// The status that an item is to have instead of beginning a stage: it was cancelled while a worker had it, or it, its batch or its
+/// collection is on hold. None where its version is committed: it goes on to its end. Every stage begins behind this check: it is
+/// asked at the claim, at the end of the stage before, where the worker goes on with the next one, and where an item is taken over.
 pub(crate) fn request_to_carry_out(item: &Item) -> Option<ItemStatus> {
-    item.cancel_requested.filter(|_| !item.is_committed)
+    let wanted = item.cancel_requested.or(item.is_on_hold.then_some(ItemStatus::Held));
+    wanted.filter(|_| !item.is_committed)
 }
 
 /// Gives an item that no process works on any more the status that a person asked for. The topics that have new work,
@@ -36,7 +43,8 @@ pub(crate) fn carry_out(
     item: &Item,
     wanted: ItemStatus,
 ) -> Result<(Vec<String>, Option<ItemOutcome>), RegistryError> {
-    let change = requested(item, Move::new(item, item.position(), wanted, String::new()));
+    let why = Requested::find(tx, item, wanted)?;
+    let change = why.on(Move::new(item, item.position(), wanted, String::new()));
     items::apply(tx, item, &change)?;
     let outcome = outcome_of(tx, item, &change)?;
     Ok((on_item_inactive(tx, item, wanted, true)?, outcome))
@@ -68,12 +76,32 @@ fn is_inactive(status: ItemStatus) -> bool {
     status.is_ended() || status == ItemStatus::Held
 }
 
-/// A move that a person asked for while a worker had the item: history names the person, and not the worker.
-fn requested<'a>(item: &'a Item, change: Move<'a>) -> Move<'a> {
-    let status = change.status;
-    match item.requested_by.as_deref() {
-        Some(who) => Move { note: format!("{status} by {who}"), actor: Some(who), holder: None, ..change },
-        None => Move { note: format!("{status} as asked"), ..change },
+/// What a person asked of an item while a worker had it.
+pub(super) struct Requested {
+    note: String,
+    who: Option<String>,
+}
+
+impl Requested {
+    /// Why an item is to have a status.
+    fn find(tx: &mut dyn Transaction, item: &Item, wanted: ItemStatus) -> Result<Self, RegistryError> {
+        if wanted == ItemStatus::Held {
+            let holds = holds::of_item(tx, item)?;
+            let who = holds.first().map(|hold| hold.placed_by.clone());
+            return Ok(Self { note: holds::note_of(&holds), who });
+        }
+        let who = item.requested_by.clone();
+        let note = who.as_deref().map_or_else(|| format!("{wanted} as asked"), |who| format!("{wanted} by {who}"));
+        Ok(Self { note, who })
+    }
+
+    /// The move as the person asked for it: history names the person, and not the worker.
+    fn on<'a>(&'a self, change: Move<'a>) -> Move<'a> {
+        let change = Move { note: self.note.clone(), ..change };
+        match self.who.as_deref() {
+            Some(who) => Move { actor: Some(who), holder: None, ..change },
+            None => change,
+        }
     }
 }
 
@@ -105,7 +133,21 @@ pub(super) fn finish_found(
     item: &Item,
     end: &StageEnd,
 ) -> Result<(Vec<String>, Option<ItemOutcome>), RegistryError> {
-    let (change, outcome) = decide(tx, workflows, item, claim, end)?;
+    let requested = match request_to_carry_out(item) {
+        Some(wanted) if !ends_item(end) => Some((wanted, Requested::find(tx, item, wanted)?)),
+        _ => None,
+    };
+    let (change, outcome) = match &requested {
+        Some((wanted, why)) => {
+            let stage = match end {
+                StageEnd::Next { next: to, .. } | StageEnd::Back { to, .. } | StageEnd::StagingLost { to, .. } => *to,
+                _ => item.stage,
+            };
+            let position = workflow::position(workflows, Subject::from(item), stage)?;
+            (why.on(Move::new(item, position, *wanted, "")), Outcome::Done)
+        }
+        None => decide(tx, workflows, item, claim, end)?,
+    };
     let change = Move { holder: Some(holder).filter(|_| change.actor.is_none()), ..change };
     items::apply(tx, item, &change)?;
     match end {
@@ -119,6 +161,9 @@ pub(super) fn finish_found(
         StageEnd::StagingLost { .. } => {
             let losses = item.staging_losses.saturating_add(1);
             tx.execute(Statement("items.set_staging_losses"), &[item.id.into(), losses.into()])?;
+        }
+        StageEnd::Held { note } if change.status == ItemStatus::Held && requested.is_none() => {
+            holds::place(tx, On::Item(item.id), item.institution, Asker { who: SYSTEM, reason: Some(note) })?;
         }
         _ => {}
     }
@@ -137,7 +182,7 @@ pub(super) fn finish_found(
     let mut topics = Vec::new();
     if is_pending {
         if !(is_passed_on || goes_on_with_this_task) {
-            items::enqueue(tx, item.id, topic, item.priority, item.institution)?;
+            items::enqueue(tx, item, topic)?;
         }
         topics.push(topic.clone());
     }
@@ -152,7 +197,15 @@ pub(super) fn finish_found(
     Ok((topics, outcome_of(tx, item, &change)?))
 }
 
-/// What the end of a stage makes of its item, and of its task.
+/// Whether the end of a stage ends its item, so that nothing that was asked of it has to be carried out.
+fn ends_item(end: &StageEnd) -> bool {
+    matches!(
+        end,
+        StageEnd::Fatal { .. } | StageEnd::Invalid { .. } | StageEnd::Succeeded { .. } | StageEnd::Cancelled { .. }
+    )
+}
+
+/// What the end of a stage makes of its item, and of its task, where nothing was asked of the item meanwhile.
 fn decide<'a>(
     tx: &mut dyn Transaction,
     workflows: &dyn Workflows,
@@ -177,19 +230,6 @@ fn decide<'a>(
     };
     let stay = |status, note| go(item.stage, status, note);
     let begin = |stage, note| Ok::<_, RegistryError>(Move { retry_count: 0, ..go(stage, ItemStatus::Pending, note)? });
-    // A person's request is met at the first moment at which the item is free and nothing is being committed.
-    if let Some(wanted) = request_to_carry_out(item)
-        && !matches!(
-            end,
-            StageEnd::Fatal { .. } | StageEnd::Invalid { .. } | StageEnd::Succeeded { .. } | StageEnd::Cancelled { .. }
-        )
-    {
-        let stage = match end {
-            StageEnd::Next { next: to, .. } | StageEnd::Back { to, .. } | StageEnd::StagingLost { to, .. } => *to,
-            _ => item.stage,
-        };
-        return Ok((requested(item, go(stage, wanted, "")?), Outcome::Done));
-    }
     let (change, outcome) = match end {
         StageEnd::Next { next: to, note } | StageEnd::Back { to, note } => (begin(*to, note)?, Outcome::Done),
         StageEnd::Defer { until, reason, note } => {
@@ -243,9 +283,9 @@ fn decide<'a>(
 }
 
 /// What an item's coming to rest brings with it: its object leases go; where it was the first that waits for space in staging, or
-/// failed and frees some, the others that wait are woken; where it ended, a newer deposit of the same object is woken and, when
+/// failed and frees some, or is held with what it has, the others that wait are woken; where it ended, a newer deposit of the same object is woken and, when
 /// `sweep`, what it was preparing is marked as discarded, and the task is enqueued that clears what it left behind; its batch is
-/// derived anew. Nothing for a status that is no rest. The topics that have new work.
+/// derived anew, and its end told where the collection has it told. Nothing for a status that is no rest. The topics that have new work.
 pub(crate) fn on_item_inactive(
     tx: &mut dyn Transaction,
     item: &Item,
@@ -260,6 +300,10 @@ pub(crate) fn on_item_inactive(
         topics.extend(wake_all(tx, &WaitKey::staging(), Some(item.id.0))?);
     }
     if status.is_ended() {
+        // One that failed can be requeued, and is on hold then, as before.
+        if item.is_on_hold && status != ItemStatus::Failed {
+            holds::lift(tx, On::Item(item.id))?;
+        }
         topics.extend(wake_younger(tx, item)?);
         if sweep {
             discarding::discard_of_item(tx, item.id)?;
@@ -272,11 +316,22 @@ pub(crate) fn on_item_inactive(
             topics.push(SWEEP_TOPIC.to_owned());
         }
     }
-    if status == ItemStatus::Failed && space::keep_staged(tx, item.id)? {
+    // What it does not use of its space is free to others; what it keeps, keeps none waiting behind the one that is first.
+    let frees_space = match status {
+        ItemStatus::Failed => space::keep_staged(tx, item.id)?,
+        ItemStatus::Held => interim::has_reservation(tx, item.id)?,
+        _ => false,
+    };
+    if frees_space {
         topics.extend(wake_all(tx, &WaitKey::staging(), Some(item.id.0))?);
     }
     if let Some(batch) = item.batch {
-        batches::settle(tx, batch)?;
+        let settled = batches::settle(tx, batch)?;
+        topics.extend(settled.topics);
+        if settled.has_callback && status.is_ended() {
+            reports::tell_end(tx, item.id)?;
+            topics.push(reports::TOPIC.to_owned());
+        }
     }
     Ok(topics)
 }

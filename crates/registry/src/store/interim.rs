@@ -8,7 +8,10 @@ use strongroom_database::{Row, Statement, Time, Transaction, Value};
 use strongroom_digest::Digest;
 use uuid::Uuid;
 
-pub use super::space::{Demand, Provision, provision, reserve};
+pub use super::space::{
+    Demand, Provision, SpaceHolder, SpaceOfStatus, by_status, failed_before, give_back, has_returned, kept, provision,
+    reclaim_failed, reserve, reserved, set_kept,
+};
 use crate::objects::Object;
 use crate::versions::ROWS_AT_ONCE;
 use crate::work::{self, Claim};
@@ -325,13 +328,6 @@ pub fn are_files(
 /// Whether staging space is reserved for an item, and what is staged there can be used.
 pub fn has_reservation(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, RegistryError> {
     Ok(staging_place(tx, item)?.is_some_and(|place| !place.is_discarded))
-}
-
-/// Gives staging space back before the item ends.
-pub fn release_space(tx: &mut dyn Transaction, claim: &Claim) -> Result<(), RegistryError> {
-    work::check_fence(tx, claim)?;
-    tx.execute(Statement("space.release"), &[claim.item.into()])?;
-    Ok(())
 }
 
 fn file_row(row: &Row) -> Result<InterimFile, RegistryError> {

@@ -9,8 +9,8 @@ use strongroom_queue::tasks::{self, GoesOn};
 use strongroom_queue::{Lease, NewTask};
 use uuid::Uuid;
 
-pub use super::requests::request;
-pub use crate::model::item::{HistoryLine, Item, ItemFilter, ItemProblem, NewItem, Request};
+pub use super::requests::{is_permanent, move_to, request};
+pub use crate::model::item::{Asker, HistoryLine, Item, ItemFilter, ItemProblem, NewItem, Request};
 use crate::{
     Action, ActorId, BatchId, CollectionId, FileId, InstitutionId, ItemId, ItemStatus, ObjectId, Order, Position,
     RegistryError, Scope, Stage, Subject, WaitKey, WaitReason, Workflows, journal,
@@ -19,7 +19,7 @@ use crate::{
 /// New items that are written together.
 const ITEMS_AT_ONCE: usize = 1_000;
 
-/// Makes an item and the task of its first stage. The task's topic, for waking workers after the commit.
+/// Makes an item and the task of its first stage; one whose batch or collection is on hold is held, and has no task. The task's topic, for waking workers after the commit.
 pub fn create(tx: &mut dyn Transaction, workflows: &dyn Workflows, new: &NewItem) -> Result<String, RegistryError> {
     let mut making = NewItems::new(workflows);
     let topic = making.add(tx, new)?;
@@ -47,6 +47,8 @@ pub struct NewItems<'w> {
     /// Names of the actors of the items.
     names: BTreeMap<ActorId, Option<String>>,
     topics: BTreeSet<String>,
+    /// Batches of which items were held from the start.
+    held: BTreeSet<BatchId>,
     /// Items that are not written yet.
     unwritten: Vec<Unwritten>,
 }
@@ -54,18 +56,24 @@ pub struct NewItems<'w> {
 /// An item that is not written yet.
 struct Unwritten {
     id: ItemId,
+    batch: Option<BatchId>,
     actor: Option<ActorId>,
     row: Vec<Value>,
     stage: Stage,
-    status: ItemStatus,
     note: String,
-    task: Option<NewTask>,
+    task: NewTask,
 }
 
 impl<'w> NewItems<'w> {
     /// None yet.
     pub fn new(workflows: &'w dyn Workflows) -> Self {
-        Self { workflows, names: BTreeMap::new(), topics: BTreeSet::new(), unwritten: Vec::new() }
+        Self {
+            workflows,
+            names: BTreeMap::new(),
+            topics: BTreeSet::new(),
+            held: BTreeSet::new(),
+            unwritten: Vec::new(),
+        }
     }
 
     /// Adds an item, which is made unless there is one of its identifier. The topic of its first stage.
@@ -74,7 +82,6 @@ impl<'w> NewItems<'w> {
         let first = self.workflows.stages(new.action).first().copied();
         let stage = first.ok_or_else(|| RegistryError::NotFound { what: "action", id: new.action.to_string() })?;
         let position = self.workflows.position(Subject::from(new), stage);
-        let status = if new.held { ItemStatus::Held } else { ItemStatus::Pending };
         let row = vec![
             new.id.into(),
             new.batch.into(),
@@ -89,17 +96,17 @@ impl<'w> NewItems<'w> {
             new.size.into(),
             (&new.options).into(),
             stage.as_str().into(),
-            status.as_str().into(),
             new.priority.into(),
             (&new.note).into(),
             now.into(),
             (&position.topic).into(),
             position.wait_key.map(|key| key.0).into(),
             new.actor.into(),
+            new.is_list.then_some("open").into(),
         ];
-        let task = (!new.held).then(|| task_of(new.id, &position.topic, new.priority, new.institution));
+        let task = task_of(new.id, &position.topic, task_priority(new.priority, new.size), new.institution);
         let (id, actor, note) = (new.id, new.actor, new.note.clone());
-        self.unwritten.push(Unwritten { id, actor, row, stage, status, note, task });
+        self.unwritten.push(Unwritten { id, batch: new.batch, actor, row, stage, note, task });
         self.topics.insert(position.topic.clone());
         if self.unwritten.len() >= ITEMS_AT_ONCE {
             self.write(tx)?;
@@ -117,16 +124,23 @@ impl<'w> NewItems<'w> {
         let mut rows = items.iter_mut().map(|item| std::mem::take(&mut item.row));
         let made = tx.query_many(Statement("items.insert"), &mut rows)?;
         let (mut lines, mut tasks) = (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
-        for item in items.into_iter().zip(made).filter_map(|(item, made)| made.map(|_| item)) {
+        for (item, made) in items.into_iter().zip(made) {
+            let Some(made) = made else { continue };
+            // The statement knows whether its batch or its collection is on hold.
+            let status: ItemStatus = made.text("status")?.parse()?;
             lines.push(vec![
                 item.id.into(),
                 now.into(),
                 item.stage.as_str().into(),
-                item.status.as_str().into(),
+                status.as_str().into(),
                 item.note.into(),
                 self.name_of(tx, item.actor, item.id)?.into(),
             ]);
-            tasks.extend(item.task);
+            if status == ItemStatus::Pending {
+                tasks.push(item.task);
+            } else {
+                self.held.extend(item.batch);
+            }
         }
         tx.execute_each(Statement("items.history_begin"), &mut lines.into_iter())?;
         tasks::enqueue(tx, &tasks)?;
@@ -153,26 +167,23 @@ impl<'w> NewItems<'w> {
     /// Writes the rest. The topics of the items, each once.
     pub fn finish(mut self, tx: &mut dyn Transaction) -> Result<Vec<String>, RegistryError> {
         self.write(tx)?;
+        for batch in self.held {
+            crate::batches::settle(tx, batch)?;
+        }
         Ok(self.topics.into_iter().collect())
     }
 }
 
 /// Puts the item's task into a topic; a task that waits there already is brought forward to now.
-pub(crate) fn enqueue(
-    tx: &mut dyn Transaction,
-    id: ItemId,
-    topic: &str,
-    priority: i64,
-    institution: InstitutionId,
-) -> Result<(), RegistryError> {
-    tasks::enqueue(tx, &[task_of(id, topic, priority, institution)])?;
+pub(crate) fn enqueue(tx: &mut dyn Transaction, item: &Item, topic: &str) -> Result<(), RegistryError> {
+    tasks::enqueue(tx, &[task_of(item.id, topic, task_priority(item.priority, item.size), item.institution)])?;
     Ok(())
 }
 
 /// The task of an item in a topic.
-pub(crate) fn task_of(id: ItemId, topic: &str, priority: i64, institution: InstitutionId) -> NewTask {
+pub(crate) fn task_of(id: ItemId, topic: &str, priority: i32, institution: InstitutionId) -> NewTask {
     NewTask {
-        priority: task_priority(priority),
+        priority,
         fair_key: institution.to_string(),
         // The settings of the worker decide, when it leases; see `work::lease`.
         max_attempts: u32::MAX,
@@ -186,16 +197,21 @@ pub(crate) fn pass_on(tx: &mut dyn Transaction, lease: Lease, item: &Item, topic
     let to = GoesOn {
         lease,
         topic,
-        priority: task_priority(item.priority),
+        priority: task_priority(item.priority, item.size),
         fair_key: &item.institution.to_string(),
         duration: Duration::ZERO,
     };
     Ok(tasks::pass_on(tx, &to)?)
 }
 
-/// The priority of an item as its tasks have it.
-pub(crate) fn task_priority(priority: i64) -> i32 {
-    i32::try_from(priority).unwrap_or(i32::MAX)
+/// Up to so many bytes, so much is added to the priority of an item: the small go before the large that came at the same time.
+const BY_SIZE: [(u64, i64); 3] = [(1 << 30, 0), (64 << 30, 5), (u64::MAX, NewItem::OF_UNKNOWN_SIZE)];
+
+/// The priority of an item as its tasks have it: its own, and what its size adds. A size that is not known is none or 0.
+pub(crate) fn task_priority(priority: i64, size: Option<u64>) -> i32 {
+    let size = size.filter(|size| *size > 0);
+    let of_size = |size| BY_SIZE.iter().find(|(limit, _)| size <= *limit).map_or(0, |(_, add)| *add);
+    i32::try_from(priority.saturating_add(size.map_or(NewItem::OF_UNKNOWN_SIZE, of_size))).unwrap_or(i32::MAX)
 }
 
 /// A line of history to be added.
@@ -432,6 +448,9 @@ pub(crate) fn apply(tx: &mut dyn Transaction, item: &Item, change: &Move<'_>) ->
             act: act_of(change.status).to_owned(),
         });
     }
+    if let Some(batch) = item.batch.filter(|_| item.status.is_ended()) {
+        super::reports::finish_unfilled(tx, batch)?;
+    }
     let now = tx.now()?;
     tx.execute(
         Statement("items.move"),
@@ -496,6 +515,9 @@ pub(crate) fn item_row(row: &Row) -> Result<Item, RegistryError> {
         is_verdict: row.bool("is_verdict")?,
         staging_losses: row.count("staging_losses")?,
         wait_reason: row.optional_text("wait_reason")?.map(str::parse).transpose()?,
+        is_on_hold: row.bool("is_on_hold")?,
+        requeues: row.count("requeues")?,
+        deleted_from: row.optional_text("deleted_from")?.map(str::parse).transpose()?,
     })
 }
 

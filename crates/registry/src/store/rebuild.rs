@@ -79,7 +79,7 @@ pub fn put_collection(
     }
     let id = CollectionId::new();
     let rules = tenants::CollectionRules { name: identifier.to_owned(), ..tenants::CollectionRules::default() };
-    tenants::add_collection(tx, id, institution, identifier, &rules)?;
+    tenants::add_collection(tx, id, institution, identifier, (&rules, "rebuild"))?;
     Ok(id)
 }
 

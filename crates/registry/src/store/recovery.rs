@@ -153,7 +153,7 @@ pub fn requeue_stranded(
         if !item.is_at_work() || topic.is_empty() || has_task(tx, item.id, &topic)? {
             continue;
         }
-        items::enqueue(tx, item.id, &topic, item.priority, item.institution)?;
+        items::enqueue(tx, &item, &topic)?;
         let note = Some("had no task and was given one");
         items::add_history(tx, item.id, items::NewLine { note, ..items::NewLine::new(item.stage, item.status) })?;
         topics.push(topic);

@@ -1,21 +1,40 @@
 //! What people ask of work items. Part of [`crate::items`].
 
-use strongroom_database::{Statement, Transaction, Value};
+use strongroom_database::{Statement, Transaction};
 use strongroom_queue::tasks;
 
-use super::items::{Item, Move, Request, apply, enqueue, find};
+use super::holds::{self, On};
+use super::items::{Asker, Item, ItemProblem, Move, NewLine, Request, add_history, apply, enqueue, find, problems};
 use crate::{ItemId, ItemStatus, RegistryError, Scope, Stage, Subject, Workflows, workflow};
+
+/// Problems of a package that are inspected.
+const PROBLEMS: usize = 1_000;
+
+/// The code of the first problem by which the package of an item fails again, so that it cannot be requeued.
+pub fn is_permanent(tx: &mut dyn Transaction, item: &Item) -> Result<Option<String>, RegistryError> {
+    if item.status != ItemStatus::Failed || !item.is_verdict {
+        return Ok(None);
+    }
+    let found = problems(tx, Scope::System, item.id, PROBLEMS)?;
+    Ok(found.into_iter().find(ItemProblem::is_permanent).map(|problem| problem.code))
+}
 
 /// Carries out a person's request. An item that a worker holds right now is asked to stop; it is met when the stage ends,
 /// or when the worker has died. The topics that have new work.
-pub fn request(
+///
+/// # Errors
+/// [`RegistryError::Permanent`] where the item failed by what its package is, [`RegistryError::StillHeld`] where it has no hold of its
+/// own to be lifted.
+pub fn request<'a>(
     tx: &mut dyn Transaction,
     workflows: &dyn Workflows,
     scope: Scope,
     id: ItemId,
     request: Request,
-    who: &str,
+    by: impl Into<Asker<'a>>,
 ) -> Result<Vec<String>, RegistryError> {
+    let by = by.into();
+    let who = by.who;
     let item = find(tx, scope, id)?;
     let refuse = |act: &str| RegistryError::State {
         what: "work item",
@@ -27,25 +46,26 @@ pub fn request(
     if item.is_committed && stops_it && !item.status.is_ended() {
         return Err(refuse("stop it: its version is committed and is always completed"));
     }
-    if request == Request::Release && item.cancel_requested == Some(ItemStatus::Held) {
-        // The worker that has it was asked to stop, and need not.
-        tx.execute(Statement("items.ask_cancel"), &[id.into(), Value::Null, Value::Null])?;
-        return Ok(Vec::new());
-    }
     let here = workflow::here(workflows, &item);
     let (status, position, note) = match request {
-        Request::Hold => (ItemStatus::Held, here, format!("held by {who}")),
-        Request::Release => {
-            if item.status != ItemStatus::Held {
-                return Err(refuse("release it: it is not held"));
+        Request::Hold => {
+            if item.status.is_ended() {
+                return Err(refuse("hold it: it has ended"));
             }
-            (ItemStatus::Pending, here, format!("released by {who}"))
+            if !holds::place(tx, On::Item(id), item.institution, by)? {
+                return Err(refuse("hold it: it is on hold already"));
+            }
+            return Ok(holds::settle_item(tx, workflows, id, who)?.unwrap_or_default());
         }
+        Request::Release => return holds::release(tx, workflows, &item, by),
         Request::Cancel => (ItemStatus::Cancelled, here, format!("cancelled by {who}")),
         Request::Delete => (ItemStatus::Deleted, here, format!("deleted by {who}")),
         Request::Requeue(stage) => {
             if !matches!(item.status, ItemStatus::Failed | ItemStatus::Cancelled | ItemStatus::Pending) {
                 return Err(refuse("requeue it: only failed, cancelled and pending items can be"));
+            }
+            if let Some(code) = is_permanent(tx, &item)? {
+                return Err(RegistryError::Permanent { id: id.to_string(), code });
             }
             let stage = requeue_stage(tx, workflows, &item, stage)?;
             let note = format!("requeued for {stage} by {who}");
@@ -53,8 +73,8 @@ pub fn request(
         }
     };
     if item.status == ItemStatus::Started {
-        if !matches!(status, ItemStatus::Held | ItemStatus::Cancelled) {
-            return Err(refuse("do this while a worker holds it; cancel or hold it first"));
+        if status != ItemStatus::Cancelled {
+            return Err(refuse("do this while a worker has it; cancel or hold it first"));
         }
         tx.execute(Statement("items.ask_cancel"), &[id.into(), status.as_str().into(), who.into()])?;
         return Ok(Vec::new());
@@ -67,20 +87,57 @@ pub fn request(
         tx.execute(Statement("items.problems_clear"), &[id.into()])?;
         tx.execute(Statement("items.set_staging_losses"), &[id.into(), 0_u64.into()])?;
         super::space::end_wait(tx, id)?;
+        tx.execute(Statement("items.count_requeue"), &[id.into()])?;
     }
     tasks::delete_key(tx, &id.to_string())?;
     let mut topics = Vec::new();
     if status == ItemStatus::Pending {
-        enqueue(tx, id, &topic, item.priority, item.institution)?;
+        enqueue(tx, &item, &topic)?;
         topics.push(topic);
     }
     topics.extend(crate::work::on_item_inactive(tx, &item, status, true)?);
     if status == ItemStatus::Pending
         && let Some(batch) = item.batch
     {
-        crate::batches::settle(tx, batch)?;
+        topics.extend(crate::batches::settle(tx, batch)?.topics);
+    }
+    if item.is_on_hold {
+        topics.extend(holds::settle_item(tx, workflows, id, who)?.unwrap_or_default());
     }
     Ok(topics)
+}
+
+/// Sets an item's priority, from 0 to 99, lower is sooner: at once where it waits, otherwise from its next task on. The topics that
+/// have new work.
+///
+/// # Errors
+/// The item has ended.
+pub fn move_to(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    id: ItemId,
+    priority: u32,
+    who: &str,
+) -> Result<Vec<String>, RegistryError> {
+    let item = find(tx, scope, id)?;
+    if item.status.is_ended() {
+        return Err(RegistryError::State {
+            what: "work item",
+            id: id.to_string(),
+            state: format!("{} at {}", item.status, item.stage),
+            act: "move it: it has ended".to_owned(),
+        });
+    }
+    tx.execute(Statement("items.set_priority"), &[id.into(), priority.into()])?;
+    let note = format!("moved from priority {} to {priority} by {who}", item.priority);
+    let line = NewLine { note: Some(&note), actor: Some(who), ..NewLine::new(item.stage, item.status) };
+    add_history(tx, id, line)?;
+    let waits = item.status == ItemStatus::Pending && tasks::delete_key(tx, &id.to_string())? > 0;
+    if !waits {
+        return Ok(Vec::new());
+    }
+    enqueue(tx, &Item { priority: priority.into(), ..item.clone() }, &item.topic)?;
+    Ok(vec![item.topic])
 }
 
 /// Where a requeued item begins: the stage asked for, or the one that its workflow names instead. A sweep that is pending or

@@ -41,7 +41,7 @@ pub fn drop_receipts(tx: &mut dyn Transaction, before: Time) -> Result<u64, Regi
 }
 
 /// Removes items that ended before `before`, after `after`, with their history and problems, and batches of which no item is
-/// left. What a person has to review stays, and what a receipt, an upload, a result of a restoration or an unpublished
+/// left with their reports. What a person has to review stays, and what a receipt, an upload, a result of a restoration or an unpublished
 /// version names. How many items, and where to go on; `None` at the end.
 pub fn drop_items(
     tx: &mut dyn Transaction,
@@ -68,6 +68,8 @@ pub fn drop_items(
         super::space::end_wait(tx, item)?;
         dropped += tx.execute(Statement("retention.drop_item"), &[item.into()])?;
         if let Some(batch) = row.optional_uuid("batch_id")?.map(BatchId) {
+            tx.execute(Statement("retention.drop_report_rows"), &[batch.into()])?;
+            tx.execute(Statement("retention.drop_reports"), &[batch.into()])?;
             tx.execute(Statement("retention.drop_batch"), &[batch.into()])?;
         }
     }
@@ -83,6 +85,7 @@ pub fn sizes(tx: &mut dyn Transaction) -> Result<Vec<(&'static str, u64)>, Regis
         ("outbox", Statement("sizes.outbox")),
         ("journal", Statement("sizes.journal")),
         ("receipts", Statement("sizes.receipts")),
+        ("report_rows", Statement("sizes.report_rows")),
         ("uploads", Statement("sizes.uploads")),
     ];
     let mut sizes = Vec::with_capacity(tables.len());

@@ -1,23 +1,32 @@
-//! The ledger of staging space: who has how much of it, who waits for some, and since when. Small items pass large ones, until one
-//! has waited for long; then it is first. It knows no stage and no store.
+//! The ledger of staging space: which item has how much of it, which item waits for some, and since when. Small items pass large ones,
+//! until one has waited for long; then it is first. It knows no stage and no store.
 
 use std::time::Duration;
 
-use strongroom_database::{Statement, Time, Transaction};
+use strongroom_database::{Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
-use super::interim::{StagingPlace, place_row};
+use super::interim::{self, StagingPlace, place_row};
+use crate::items::{self, NewLine};
 use crate::objects::optional_count;
 use crate::versions::ROWS_AT_ONCE;
 use crate::work::{self, Claim};
-use crate::{ItemId, RegistryError, WaitKey};
+use crate::{InstitutionId, ItemId, ItemStatus, RegistryError, Scope, Stage, WaitKey};
 
-/// What an item asks for that begins.
+/// The fact that has how many bytes an item needs at least that gave its space back because there was no room for more.
+const NEEDED: &str = "needed_space";
+/// The fact that an item failed and returned what it did not use of its space.
+const RETURNED: &str = "returned_space";
+/// The fact that has how many bytes of downloads are kept on their way for an item.
+const KEPT: &str = "kept_bytes";
+
+/// What an item asks for that begins. What it has already, or is known to need at least, it reserves in any case.
 #[derive(Debug, Clone, Copy)]
 pub struct Demand {
     /// Bytes that it reserves.
     pub bytes: u64,
-    /// Bytes that must be free where it is not known how much it needs; what it reserves must be free in any case.
+    /// Bytes that must be free where it is not known how much it needs, or only by the word of others; what it reserves must be free in any
+    /// case.
     pub free: u64,
     /// The whole of staging in bytes.
     pub capacity: u64,
@@ -30,6 +39,26 @@ impl Demand {
     fn needed(&self) -> u64 {
         self.bytes.max(self.free)
     }
+
+    /// The same for an item that has so many bytes, or is known to need them.
+    fn at_least(self, bytes: u64) -> Self {
+        Self { bytes: self.bytes.max(bytes), ..self }
+    }
+}
+
+/// An item that has space in staging.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpaceHolder {
+    /// Which one.
+    pub item: ItemId,
+    /// Whose it is.
+    pub institution: InstitutionId,
+    /// How many bytes are reserved for it.
+    pub bytes: u64,
+    /// Where it is.
+    pub status: ItemStatus,
+    /// At which stage.
+    pub stage: Stage,
 }
 
 /// What came of asking for a place in staging.
@@ -42,8 +71,14 @@ pub enum Provision {
     },
     /// There is no room.
     NoRoom {
+        /// Bytes that the item needs.
+        needed: u64,
+        /// Bytes that are free to it.
+        free: u64,
         /// The item that has waited for longer and is first, where there would be room without it.
         behind: Option<ItemId>,
+        /// The item that has most of staging, or of the quota of the institution where that is what is not enough.
+        most: Option<SpaceHolder>,
     },
     /// What the item had staged has still to be removed.
     Uncleared,
@@ -68,12 +103,14 @@ pub fn provision(tx: &mut dyn Transaction, claim: &Claim, demand: &Demand) -> Re
     work::check_fence(tx, claim)?;
     let item = claim.item;
     let space = look_at_space(tx, item)?;
+    let mut needed = space.reserved;
     match space.place {
         Some(place) if place.is_discarded => return Ok(Provision::Uncleared),
         Some(_) => {}
         None if !space.has_rows => {}
         None => {
-            tx.execute(Statement("interim.clear_facts"), &[item.into()])?;
+            needed = interim::fact(tx, item, NEEDED)?.and_then(|text| text.parse().ok()).unwrap_or_default();
+            tx.execute(Statement("interim.clear_facts_but"), &[item.into(), NEEDED.into()])?;
             // Rows without a place are of a program that did not know places.
             let values = [item.into(), ROWS_AT_ONCE.into()];
             if tx.execute(Statement("interim.clear_files"), &values)? == ROWS_AT_ONCE as u64 {
@@ -82,10 +119,13 @@ pub fn provision(tx: &mut dyn Transaction, claim: &Claim, demand: &Demand) -> Re
         }
     }
     let now = tx.now()?;
+    let demand = &demand.at_least(space.at_most(needed, demand.capacity));
     let needed = demand.needed();
-    let left = demand.capacity.checked_sub(space.reserved_by_others).and_then(|free| free.checked_sub(needed));
+    let free = demand.capacity.saturating_sub(space.reserved_by_others);
+    let left = free.checked_sub(needed);
     let mut behind = None;
-    let mut has_room = left.is_some() && space.is_in_quota(demand.bytes);
+    let is_in_quota = space.is_in_quota(demand.bytes);
+    let mut has_room = left.is_some() && is_in_quota;
     if let Some(left) = left.filter(|_| has_room && space.place.is_none() && space.others_wait) {
         behind = first_before(tx, item, demand, left, now)?;
         has_room = behind.is_none();
@@ -93,9 +133,13 @@ pub fn provision(tx: &mut dyn Transaction, claim: &Claim, demand: &Demand) -> Re
     if !has_room {
         let values = [item.into(), demand.bytes.into(), needed.into(), now.into()];
         tx.execute(Statement("space.wait"), &values)?;
-        return Ok(Provision::NoRoom { behind });
+        let (needed, free) = if is_in_quota { (needed, free) } else { (demand.bytes, space.free_of_quota()) };
+        return Ok(Provision::NoRoom { needed, free, behind, most: most(tx, item, !is_in_quota)? });
     }
     put_reservation(tx, item, demand.bytes)?;
+    if space.has_rows {
+        tx.execute(Statement("interim.drop_fact"), &[item.into(), RETURNED.into()])?;
+    }
     let was_first = space.waits && end_wait(tx, item)? && space.others_wait;
     Ok(Provision::Reserved { was_first })
 }
@@ -135,9 +179,114 @@ pub(crate) fn end_wait(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, R
     Ok(tx.query_one(Statement("space.waits_before"), &[since.into()])?.is_none())
 }
 
-/// An item that failed keeps space for what it has in staging, and no more, since it may never be requeued. Whether some was freed.
+/// An item that failed keeps space for what it has in staging and of downloads, and no more, since it may never be requeued. Whether some
+/// was freed.
 pub(crate) fn keep_staged(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, RegistryError> {
-    Ok(tx.execute(Statement("space.keep_staged"), &[item.into()])? == 1)
+    let kept = kept(tx, item)?;
+    let row = tx.query_one(Statement("space.staged"), &[item.into()])?;
+    let staged = row.map(|row| row.count("bytes")).transpose()?.unwrap_or_default();
+    let (had, keeps) = (reserved(tx, item)?, staged.saturating_add(kept));
+    if tx.execute(Statement("space.keep_staged"), &[item.into(), keeps.into()])? == 0 || keeps > had {
+        return Ok(false);
+    }
+    interim::put_facts(tx, item, &[(RETURNED.to_owned(), "true".to_owned())])?;
+    Ok(true)
+}
+
+/// Whether an item has returned space when it failed: it has to ask for it again before it goes on.
+pub fn has_returned(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, RegistryError> {
+    Ok(interim::fact(tx, item, RETURNED)?.is_some())
+}
+
+/// Bytes of downloads that are kept on their way for an item, as far as that was noted.
+pub fn kept(tx: &mut dyn Transaction, item: ItemId) -> Result<u64, RegistryError> {
+    Ok(interim::fact(tx, item, KEPT)?.and_then(|text| text.parse().ok()).unwrap_or_default())
+}
+
+/// Notes how many bytes of downloads are kept on their way for an item: should it fail, they count as what it has.
+pub fn set_kept(tx: &mut dyn Transaction, claim: &Claim, bytes: u64) -> Result<(), RegistryError> {
+    interim::set_fact(tx, claim, KEPT, &bytes.to_string())
+}
+
+/// Bytes that are reserved for an item.
+pub fn reserved(tx: &mut dyn Transaction, item: ItemId) -> Result<u64, RegistryError> {
+    let row = tx.query_one(Statement("space.reserved"), &[item.into()])?;
+    Ok(row.map(|row| row.count("bytes")).transpose()?.unwrap_or_default())
+}
+
+/// Gives staging space back before the item ends, because there is no room for more. It reserves `needed` bytes when it begins again.
+pub fn give_back(tx: &mut dyn Transaction, claim: &Claim, needed: u64) -> Result<(), RegistryError> {
+    interim::set_fact(tx, claim, NEEDED, &needed.to_string())?;
+    tx.execute(Statement("space.release"), &[claim.item.into()])?;
+    Ok(())
+}
+
+/// What the items of a status have in staging.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpaceOfStatus {
+    /// Where they are.
+    pub status: ItemStatus,
+    /// How many they are.
+    pub items: u64,
+    /// Bytes that are reserved for them.
+    pub bytes: u64,
+}
+
+/// What there is in staging, by the status of the items that have it.
+pub fn by_status(tx: &mut dyn Transaction) -> Result<Vec<SpaceOfStatus>, RegistryError> {
+    let rows = tx.query(Statement("space.sums"), &[])?;
+    let of_row = |row: &Row| {
+        Ok::<_, RegistryError>(SpaceOfStatus {
+            status: row.text("status")?.parse()?,
+            items: row.count("items")?,
+            bytes: row.count("bytes")?,
+        })
+    };
+    rows.iter().map(of_row).collect()
+}
+
+/// At most `limit` items after one, by their identifiers, that failed at `before` or earlier and still have space.
+pub fn failed_before(
+    tx: &mut dyn Transaction,
+    before: Time,
+    after: ItemId,
+    limit: usize,
+) -> Result<Vec<ItemId>, RegistryError> {
+    let rows = tx.query(Statement("space.failed_before"), &[before.into(), after.into(), limit.into()])?;
+    rows.iter().map(|row| Ok(ItemId(row.uuid("item_id")?))).collect()
+}
+
+/// Marks what an item that failed at `before` or earlier has in staging as being removed, discards what it prepared, and enqueues the
+/// task that removes both, with a line in the history of the item. The topics that have new work; none where it is another item by now.
+pub fn reclaim_failed(
+    tx: &mut dyn Transaction,
+    id: ItemId,
+    before: Time,
+    note: &str,
+) -> Result<Option<Vec<String>>, RegistryError> {
+    items::lock(tx, id)?;
+    let Some(item) = items::get(tx, Scope::System, id)? else { return Ok(None) };
+    if item.status != ItemStatus::Failed || item.updated_at > before || !interim::has_reservation(tx, id)? {
+        return Ok(None);
+    }
+    interim::discard_staging(tx, id)?;
+    items::add_history(tx, id, NewLine { note: Some(note), ..NewLine::new(item.stage, item.status) })?;
+    work::on_item_inactive(tx, &item, item.status, true).map(Some)
+}
+
+/// The item that has most of staging beside one, or of what the institution of that has there.
+fn most(tx: &mut dyn Transaction, item: ItemId, of_institution: bool) -> Result<Option<SpaceHolder>, RegistryError> {
+    let row = tx.query_one(Statement("space.most"), &[item.into(), of_institution.into()])?;
+    row.map(|row| {
+        Ok::<_, RegistryError>(SpaceHolder {
+            item: ItemId(row.uuid("item_id")?),
+            institution: InstitutionId(row.uuid("institution_id")?),
+            bytes: row.count("bytes")?,
+            status: row.text("status")?.parse()?,
+            stage: row.text("stage")?.parse()?,
+        })
+    })
+    .transpose()
 }
 
 fn put_reservation(tx: &mut dyn Transaction, item: ItemId, bytes: u64) -> Result<(), RegistryError> {
@@ -150,6 +299,8 @@ fn put_reservation(tx: &mut dyn Transaction, item: ItemId, bytes: u64) -> Result
 /// What there is of an item in staging, how much the others have, and who waits.
 struct Space {
     place: Option<StagingPlace>,
+    /// Bytes that it has.
+    reserved: u64,
     /// Whether it has rows of staged files, or facts.
     has_rows: bool,
     /// Bytes.
@@ -169,6 +320,16 @@ impl Space {
     fn is_in_quota(&self, bytes: u64) -> bool {
         self.quota.is_none_or(|quota| self.reserved_by_institution.saturating_add(bytes) <= quota)
     }
+
+    /// As many bytes as the item could have alone.
+    fn at_most(&self, bytes: u64, capacity: u64) -> u64 {
+        bytes.min(capacity).min(self.quota.unwrap_or(u64::MAX))
+    }
+
+    /// Bytes of the quota of the institution that no item has.
+    fn free_of_quota(&self) -> u64 {
+        self.quota.unwrap_or(u64::MAX).saturating_sub(self.reserved_by_institution)
+    }
 }
 
 fn look_at_space(tx: &mut dyn Transaction, item: ItemId) -> Result<Space, RegistryError> {
@@ -176,6 +337,7 @@ fn look_at_space(tx: &mut dyn Transaction, item: ItemId) -> Result<Space, Regist
     let row = row.ok_or_else(|| RegistryError::NotFound { what: "staging of work item", id: item.to_string() })?;
     Ok(Space {
         place: row.optional_uuid("item_id")?.map(|_| place_row(&row)).transpose()?,
+        reserved: optional_count(&row, "bytes")?.unwrap_or_default(),
         has_rows: row.bool("has_rows")?,
         reserved_by_others: row.count("reserved_bytes")?,
         quota: optional_count(&row, "staging_quota")?,

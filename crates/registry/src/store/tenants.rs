@@ -3,6 +3,7 @@
 use serde::Serialize;
 use strongroom_database::{Row, Statement, Time, Transaction, Value};
 
+use crate::items::Item;
 use crate::store::objects::optional_count;
 use crate::{CollectionId, InstitutionId, PublicAccess, RegistryError, Scope};
 
@@ -34,6 +35,19 @@ pub struct Collection {
     pub institution_identifier: String,
     /// Its short name, unique within the institution.
     pub identifier: String,
+    /// What is set on it.
+    pub rules: CollectionRules,
+    /// Which version of its rules that is.
+    pub rules_version: u64,
+    /// Whether it takes deposits; one that was removed does not.
+    pub active: bool,
+    /// When it was added.
+    pub created_at: Time,
+}
+
+/// What may be set on a collection. All but its name is kept version by version.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct CollectionRules {
     /// The display name.
     pub name: String,
     /// The profile its bags must keep; none: the bag's own, or the default.
@@ -42,36 +56,41 @@ pub struct Collection {
     pub profile_version: Option<u64>,
     /// The placement of its objects where a deposit names none.
     pub placement: Option<String>,
-    /// Whether its deposits wait until a person releases them.
-    pub held: bool,
     /// What the public may see of it.
     pub public: PublicAccess,
-    /// From when on; none: at once.
-    pub embargo_until: Option<Time>,
-    /// Whether it takes deposits; one that was removed does not.
-    pub active: bool,
-    /// When it was added.
-    pub created_at: Time,
-}
-
-/// What may be set on a collection.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct CollectionRules {
-    /// The display name.
-    pub name: String,
-    /// See [`Collection::profile`].
-    pub profile: Option<String>,
-    /// See [`Collection::profile_version`].
-    pub profile_version: Option<u64>,
-    /// See [`Collection::placement`].
-    pub placement: Option<String>,
-    /// See [`Collection::held`].
-    pub held: bool,
-    /// See [`Collection::public`].
-    pub public: PublicAccess,
-    /// See [`Collection::embargo_until`]; serialized as text.
+    /// From when on; none: at once. Serialized as text.
     #[serde(serialize_with = "as_text")]
     pub embargo_until: Option<Time>,
+    /// The priority of its deposits, lower is sooner; none: by the size of the batch.
+    pub priority: Option<u64>,
+    /// The types of submission that it takes; none: all.
+    pub accepted: Vec<String>,
+    /// The most bytes of one package; none: no limit but that of the settings.
+    pub most_bytes: Option<u64>,
+    /// The most rows of a batch manifest; none: no limit but that of the settings.
+    pub most_rows: Option<u64>,
+    /// What the names of its new ARKs begin with; none: as the settings say.
+    pub shoulder: Option<String>,
+}
+
+impl CollectionRules {
+    /// The same, but for what has no versions.
+    fn of_versions(&self) -> Self {
+        Self { name: String::new(), ..self.clone() }
+    }
+}
+
+/// One version of the rules of a collection.
+#[derive(Debug, Clone)]
+pub struct RulesVersion {
+    /// Its number, from 1.
+    pub version: u64,
+    /// When it was set.
+    pub set_at: Time,
+    /// Who set it; none where that was before versions were kept.
+    pub set_by: Option<String>,
+    /// What was set.
+    pub rules: CollectionRules,
 }
 
 #[expect(clippy::ref_option, reason = "serde passes a reference")]
@@ -168,59 +187,74 @@ fn institution_row(row: &Row) -> Result<Institution, RegistryError> {
     })
 }
 
-/// Adds a collection.
+/// Adds a collection, whose rules are `by` somebody.
 pub fn add_collection(
     tx: &mut dyn Transaction,
     id: CollectionId,
     institution: InstitutionId,
     identifier: &str,
-    rules: &CollectionRules,
+    (rules, by): (&CollectionRules, &str),
 ) -> Result<(), RegistryError> {
     if collection(tx, Scope::System, institution, identifier)?.is_some() {
         return Err(RegistryError::Exists { what: "a collection", id: identifier.into() });
     }
     let now = tx.now()?;
-    tx.execute(
-        Statement("collections.insert"),
-        &[
-            id.into(),
-            institution.into(),
-            identifier.into(),
-            (&rules.name).into(),
-            rules.profile.clone().into(),
-            rules.placement.clone().into(),
-            rules.held.into(),
-            now.into(),
-            rules.profile_version.into(),
-            rules.public.as_str().into(),
-            rules.embargo_until.into(),
-        ],
-    )?;
-    Ok(())
+    let values = [id.into(), institution.into(), identifier.into(), (&rules.name).into(), now.into()];
+    tx.execute(Statement("collections.insert"), &values)?;
+    put_rules(tx, id, 1, (rules, by))
 }
 
-/// Changes a collection's rules, or puts it away.
+/// Changes a collection's rules, or puts it away. What is changed of them makes a new version, which batches that are made from
+/// now on have.
 pub fn set_collection(
     tx: &mut dyn Transaction,
     id: CollectionId,
-    rules: &CollectionRules,
+    (rules, by): (&CollectionRules, &str),
     active: bool,
 ) -> Result<(), RegistryError> {
+    // Two who change it at the same time make two versions, one after the other.
+    tx.execute(Statement("collections.lock"), &[id.into()])?;
+    let Some(known) = collection_by_id(tx, id)? else {
+        return Err(RegistryError::NotFound { what: "collection", id: id.to_string() });
+    };
+    let mut version = known.rules_version;
+    if known.rules.of_versions() != rules.of_versions() {
+        version += 1;
+        put_rules(tx, id, version, (rules, by))?;
+    }
     let now = tx.now()?;
     let state = if active { "active" } else { "removed" };
+    let values = [id.into(), (&rules.name).into(), state.into(), now.into(), version.into()];
+    tx.execute(Statement("collections.update"), &values)?;
+    Ok(())
+}
+
+/// Writes a version of a collection's rules.
+fn put_rules(
+    tx: &mut dyn Transaction,
+    id: CollectionId,
+    version: u64,
+    (rules, by): (&CollectionRules, &str),
+) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    let accepted = Some(rules.accepted.join(" ")).filter(|accepted| !accepted.is_empty());
     tx.execute(
-        Statement("collections.update"),
+        Statement("collections.insert_rules"),
         &[
             id.into(),
-            (&rules.name).into(),
-            rules.profile.clone().into(),
-            rules.placement.clone().into(),
-            rules.held.into(),
-            state.into(),
+            version.into(),
             now.into(),
+            by.into(),
+            rules.profile.clone().into(),
             rules.profile_version.into(),
+            rules.placement.clone().into(),
             rules.public.as_str().into(),
             rules.embargo_until.into(),
+            rules.priority.into(),
+            accepted.into(),
+            rules.most_bytes.into(),
+            rules.most_rows.into(),
+            rules.shoulder.clone().into(),
         ],
     )?;
     Ok(())
@@ -239,9 +273,36 @@ pub fn collection(
         .transpose()
 }
 
-/// A collection by its identifier in records, for workers: an item names it, so it takes no scope.
+/// A collection by its identifier in records, with the rules that it has now; it takes no scope.
 pub fn collection_by_id(tx: &mut dyn Transaction, id: CollectionId) -> Result<Option<Collection>, RegistryError> {
     tx.query_one(Statement("collections.get"), &[id.into()])?.as_ref().map(collection_row).transpose()
+}
+
+/// The collection of a work item, for workers: with the rules that it had when the item's batch was made. None where the item has no
+/// collection.
+pub fn collection_of(tx: &mut dyn Transaction, item: &Item) -> Result<Option<Collection>, RegistryError> {
+    let Some(collection) = item.collection else { return Ok(None) };
+    let values = [collection.into(), item.batch.into()];
+    tx.query_one(Statement("collections.of_batch"), &values)?.as_ref().map(collection_row).transpose()
+}
+
+/// Versions of the rules of a collection, oldest first, after `after`.
+pub fn rules_of(
+    tx: &mut dyn Transaction,
+    id: CollectionId,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<RulesVersion>, RegistryError> {
+    let rows = tx.query(Statement("collections.rules"), &[id.into(), after.into(), limit.into()])?;
+    let version = |row: &Row| {
+        Ok(RulesVersion {
+            version: row.count("rules_version")?,
+            set_at: row.time("set_at")?,
+            set_by: row.optional_text("set_by")?.map(str::to_owned),
+            rules: rules_row(row)?,
+        })
+    };
+    rows.iter().map(version).collect()
 }
 
 /// Every collection in scope that is active, and where they are asked for those that were removed.
@@ -265,15 +326,28 @@ fn collection_row(row: &Row) -> Result<Collection, RegistryError> {
         institution: InstitutionId(row.uuid("institution_id")?),
         institution_identifier: row.text("institution_identifier")?.to_owned(),
         identifier: row.text("identifier")?.to_owned(),
-        name: row.text("name")?.to_owned(),
+        rules: CollectionRules { name: row.text("name")?.to_owned(), ..rules_row(row)? },
+        rules_version: row.count("rules_version")?,
+        active: row.text("state")? == "active",
+        created_at: row.time("created_at")?,
+    })
+}
+
+/// What has versions of the rules of a collection.
+fn rules_row(row: &Row) -> Result<CollectionRules, RegistryError> {
+    let accepted = row.optional_text("accepted")?.unwrap_or_default();
+    Ok(CollectionRules {
+        name: String::new(),
         profile: row.optional_text("profile")?.map(str::to_owned),
         profile_version: optional_count(row, "profile_version")?,
         placement: row.optional_text("placement")?.map(str::to_owned),
-        held: row.bool("held")?,
         public: row.text("public_access")?.parse()?,
         embargo_until: row.optional_time("embargo_until")?,
-        active: row.text("state")? == "active",
-        created_at: row.time("created_at")?,
+        priority: optional_count(row, "priority")?,
+        accepted: accepted.split_ascii_whitespace().map(str::to_owned).collect(),
+        most_bytes: optional_count(row, "most_bytes")?,
+        most_rows: optional_count(row, "most_rows")?,
+        shoulder: row.optional_text("shoulder")?.map(str::to_owned),
     })
 }
 

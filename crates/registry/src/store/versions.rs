@@ -71,6 +71,17 @@ pub fn list(
         .collect()
 }
 
+/// The last published version of a generation before a number.
+pub fn published_before(
+    tx: &mut dyn Transaction,
+    object: ObjectId,
+    generation: GenerationId,
+    number: u64,
+) -> Result<Option<Version>, RegistryError> {
+    let values = [object.into(), generation.into(), number.into()];
+    tx.query_one(Statement("versions.before"), &values)?.as_ref().map(version_row).transpose()
+}
+
 /// The discarded versions of a generation that keep their numbers, oldest first.
 pub(crate) fn unswept_of_generation(
     tx: &mut dyn Transaction,

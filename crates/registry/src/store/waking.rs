@@ -6,6 +6,7 @@ use strongroom_database::{Statement, Transaction};
 use strongroom_queue::tasks;
 
 use super::items::{self, Item};
+use super::objects::optional_count;
 use crate::{InstitutionId, ItemId, RegistryError, Scope, WaitKey};
 
 /// Wakes the next deposit of the same object that waits for its turn. The topics that have new work.
@@ -28,7 +29,8 @@ pub fn wake_all(
     let mut tasks = Vec::new();
     for row in tx.query(Statement("items.waiting"), &[key.0.as_str().into(), except.into()])? {
         let (id, institution) = (ItemId(row.uuid("id")?), InstitutionId(row.uuid("institution_id")?));
-        tasks.push(items::task_of(id, row.text("topic")?, row.integer("priority")?, institution));
+        let urgency = items::task_priority(row.integer("priority")?, optional_count(&row, "size")?);
+        tasks.push(items::task_of(id, row.text("topic")?, urgency, institution));
     }
     tasks::enqueue(tx, &tasks)?;
     let topics: BTreeSet<String> = tasks.into_iter().map(|task| task.topic).collect();
@@ -37,6 +39,6 @@ pub fn wake_all(
 
 /// Brings an item's waiting task forward to now: enqueueing it again does just that.
 pub(super) fn wake(tx: &mut dyn Transaction, item: &Item) -> Result<String, RegistryError> {
-    items::enqueue(tx, item.id, &item.topic, item.priority, item.institution)?;
+    items::enqueue(tx, item, &item.topic)?;
     Ok(item.topic.clone())
 }

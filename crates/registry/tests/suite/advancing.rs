@@ -12,11 +12,11 @@ use super::world::*;
 
 const VALIDATE: Stage = Stage::named("validate");
 
-fn room(stage: Stage) -> Room {
+pub(crate) fn room(stage: Stage) -> Room {
     Room { topic: topic(stage), max_total: None, duration: LEASE * 3 }
 }
 
-fn advance_into(
+pub(crate) fn advance_into(
     world: &World<'_>,
     claim: &Claim,
     end: &StageEnd,

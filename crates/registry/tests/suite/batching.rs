@@ -1,8 +1,9 @@
 //! Batches: what their state follows from, and what is asked of all their items at once.
 
-use strongroom_registry::items::{self, ItemFilter, Request};
+use strongroom_registry::batches::{self, NewBatch};
+use strongroom_registry::items::{self, ItemFilter, NewItem, Request};
 use strongroom_registry::work::StageEnd;
-use strongroom_registry::{BatchId, BatchState, InstitutionId, ItemStatus, RegistryError, Scope, Stage, batches};
+use strongroom_registry::{BatchId, BatchState, InstitutionId, ItemStatus, RegistryError, Scope, Stage};
 
 use super::world::*;
 
@@ -47,6 +48,134 @@ pub(crate) fn the_state_of_a_batch_follows_from_its_items(subject: &dyn Subject)
     assert_eq!(state(&world, batch), BatchState::Completed);
 }
 
+pub(crate) fn a_batch_is_pending_until_every_row_has_an_item(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (batch, ours) = (BatchId::new(), world.ours);
+    world.write(move |tx| batches::create(tx, &new_batch(batch, ours, None)));
+    assert_eq!(state(&world, batch), BatchState::Pending);
+    let list = |name: &str| world.make(&NewItem { batch: Some(batch), is_list: true, ..world.new_item(name) });
+    let lists = [list("first"), list("second")];
+    let mut rows = Vec::new();
+    let mut make_rows = |number: usize| {
+        let (claim, item) = world.claim(Stage::named("receive"));
+        let new = NewItem { batch: Some(batch), ..world.new_item(&format!("row-{number}")) };
+        rows.push(world.make(&new));
+        // The row ends before the list is made: the batch is none that could be complete.
+        world.ask(new.id, Request::Cancel).expect("is cancelled");
+        world.ask(new.id, Request::Requeue(None)).expect("is requeued");
+        assert_eq!(state(&world, batch), BatchState::Pending);
+        for _ in 0..2 {
+            world.write(move |tx| batches::list_made(tx, batch, item.id));
+        }
+        world.finish(&claim, &succeeded());
+    };
+    make_rows(1);
+    let row_count = || world.read(|tx| batches::get(tx, Scope::System, batch)).expect("is there").row_count;
+    assert_eq!((state(&world, batch), row_count()), (BatchState::Pending, None), "another list is open");
+    ask(&world, batch, Request::Hold).expect("is held");
+    assert_eq!(state(&world, batch), BatchState::Held);
+    ask(&world, batch, Request::Release).expect("goes on");
+    assert_eq!(state(&world, batch), BatchState::Pending);
+    for _ in [lists[1], rows[0]] {
+        let (claim, item) = world.claim(Stage::named("receive"));
+        if item.id == lists[1] {
+            world.write(move |tx| batches::list_made(tx, batch, item.id));
+        }
+        world.finish(&claim, &succeeded());
+    }
+    assert_eq!(row_count(), Some(1));
+    assert_eq!(state(&world, batch), BatchState::Completed);
+    // A list that ends before it made its rows.
+    let other = BatchId::new();
+    world.write(move |tx| batches::create(tx, &new_batch(other, ours, None)));
+    let list = world.make(&NewItem { batch: Some(other), is_list: true, ..world.new_item("third") });
+    world.ask(list, Request::Cancel).expect("is cancelled");
+    assert_eq!(state(&world, other), BatchState::Failed);
+    world.ask(list, Request::Requeue(None)).expect("begins again");
+    assert_eq!(state(&world, other), BatchState::Pending);
+}
+
+pub(crate) fn what_was_deleted_counts_as_what_it_was(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let end = |end: &StageEnd| {
+        let (claim, item) = world.claim(Stage::named("receive"));
+        world.finish(&claim, end);
+        item.id
+    };
+    let (batch, _) = world.batch(2);
+    world.ask(end(&succeeded()), Request::Delete).expect("is deleted");
+    let failed = end(&fatal());
+    assert_eq!(state(&world, batch), BatchState::Failed);
+    world.ask(failed, Request::Delete).expect("is deleted");
+    assert_eq!(world.find(failed).deleted_from, Some(ItemStatus::Failed));
+    assert_eq!(state(&world, batch), BatchState::Failed, "the deletion does not complete it");
+    let (batch, ids) = world.batch(2);
+    world.ask(end(&succeeded()), Request::Delete).expect("is deleted");
+    let waits = ids.into_iter().find(|id| world.find(*id).status == ItemStatus::Pending).expect("another");
+    world.ask(waits, Request::Delete).expect("is deleted");
+    assert_eq!(state(&world, batch), BatchState::Failed, "a row that was not worked on did not succeed");
+    let (batch, _) = world.batch(1);
+    world.ask(end(&succeeded()), Request::Delete).expect("is deleted");
+    assert_eq!(state(&world, batch), BatchState::Completed);
+}
+
+/// Every pair that the table allows.
+const ALLOWED: &[(BatchState, BatchState)] = &[
+    (BatchState::Pending, BatchState::Held),
+    (BatchState::Pending, BatchState::Processing),
+    (BatchState::Pending, BatchState::Failed),
+    (BatchState::Pending, BatchState::Deleted),
+    (BatchState::Held, BatchState::Pending),
+    (BatchState::Held, BatchState::Processing),
+    (BatchState::Held, BatchState::Failed),
+    (BatchState::Held, BatchState::Deleted),
+    (BatchState::Processing, BatchState::Held),
+    (BatchState::Processing, BatchState::Completed),
+    (BatchState::Processing, BatchState::Failed),
+    (BatchState::Processing, BatchState::Deleted),
+    (BatchState::Failed, BatchState::Pending),
+    (BatchState::Failed, BatchState::Held),
+    (BatchState::Failed, BatchState::Processing),
+    (BatchState::Failed, BatchState::Deleted),
+    (BatchState::Completed, BatchState::Deleted),
+];
+
+pub(crate) fn batches_take_the_transitions_of_the_table_and_no_other(subject: &dyn Subject) {
+    for from in BatchState::ALL {
+        for to in BatchState::ALL {
+            assert_eq!(from.may_become(*to), ALLOWED.contains(&(*from, *to)), "{from} to {to}");
+        }
+    }
+    // Acts of persons and workers in an order that follows from a number.
+    let world = World::new(subject);
+    let (batch, ids) = world.batch(3);
+    let mut chance: u64 = 0x5DEE_CE66;
+    let mut next_number = |below: u64| {
+        chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (chance >> 33) % below
+    };
+    let mut last = state(&world, batch);
+    for _ in 0..120 {
+        let item = ids[usize::try_from(next_number(3)).expect("an index")];
+        let request = [Request::Hold, Request::Release, Request::Cancel, Request::Requeue(None)]
+            [usize::try_from(next_number(4)).expect("an index")];
+        match next_number(4) {
+            0 => drop(world.ask(item, request)),
+            1 => drop(ask(&world, batch, request)),
+            _ => {
+                let leased = world.lease(1, Stage::named("receive"), 1).assignments;
+                let end = if next_number(5) == 0 { fatal() } else { next(Stage::named("receive")) };
+                if let Some((claim, _)) = leased.into_iter().next().and_then(|one| one.claimed) {
+                    world.finish(&claim, &end);
+                }
+            }
+        }
+        let now = state(&world, batch);
+        assert!(now == last || last.may_become(now), "{last} to {now}");
+        last = now;
+    }
+}
+
 pub(crate) fn a_batch_is_held_and_released_as_one(subject: &dyn Subject) {
     let world = World::new(subject);
     let (batch, ids) = world.batch(3);
@@ -57,7 +186,7 @@ pub(crate) fn a_batch_is_held_and_released_as_one(subject: &dyn Subject) {
     assert_eq!(state(&world, batch), BatchState::Held);
     let history = world.read(|tx| items::history(tx, Scope::System, started.id));
     let last = history.last().expect("a line");
-    assert_eq!(last.note.as_deref(), Some("held by a person"), "asked for while a worker had the item");
+    assert_eq!(last.note.as_deref(), Some("held with its batch by a person"), "asked for while a worker had the item");
     assert_eq!((last.actor.as_deref(), last.holder.as_deref()), (Some("a person"), None));
     assert_eq!(ask(&world, batch, Request::Release).expect("goes on"), ["ingest.estimate", "ingest.receive"]);
     assert_eq!(state(&world, batch), BatchState::Processing);
@@ -111,10 +240,15 @@ pub(crate) fn making_a_batch_twice_makes_one(subject: &dyn Subject) {
     let world = World::new(subject);
     let (batch, ids) = world.batch(1);
     let institution: InstitutionId = world.ours;
-    world.write(move |tx| batches::create(tx, batch, institution, None, "file", "another", None));
+    world.write(move |tx| {
+        batches::create(
+            tx,
+            &NewBatch { kind: "file", submitted_by: "another", ..new_batch(batch, institution, Some(1)) },
+        )
+    });
     let kept = world.read(|tx| batches::get(tx, Scope::System, batch)).expect("is there");
     assert_eq!((kept.kind.as_str(), kept.submitted_by.as_str()), ("bag", "someone"));
-    let again = items::NewItem { id: ids[0], note: "again".into(), ..world.new_item("bag-0") };
+    let again = NewItem { id: ids[0], note: "again".into(), ..world.new_item("bag-0") };
     world.make(&again);
     assert_eq!(world.find(ids[0]).note.as_deref(), Some("submitted"));
     assert_eq!((world.history(ids[0]).len(), world.tasks(ids[0]).len()), (1, 1));

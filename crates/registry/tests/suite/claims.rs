@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use strongroom_queue::{Lease, LeaseRequest, TaskState, tasks};
-use strongroom_registry::items::{NewItem, Request};
+use strongroom_registry::items::Request;
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::work::{self, Claim, HeartbeatOutcome};
 use strongroom_registry::{ItemId, ItemStatus, RegistryError, Stage, WaitReason};
@@ -246,7 +246,8 @@ pub(crate) fn every_stranded_item_and_no_other_is_given_a_task(subject: &dyn Sub
     let (waiting, _) = world.claim(Stage::named("receive"));
     let hour = world.later(Duration::from_hours(1));
     world.finish(&waiting, &work::StageEnd::Defer { until: hour, reason: WaitReason::Other, note: "waits".into() });
-    let held = world.make(&NewItem { held: true, ..world.new_item("held") });
+    let held = world.item_named("held");
+    world.ask(held, Request::Hold).expect("is held");
     let cancelled = world.item_named("cancelled");
     world.ask(cancelled, Request::Cancel).expect("is cancelled");
     let stranded: Vec<ItemId> = (0..5).map(|number| world.item_named(&format!("stranded-{number}"))).collect();

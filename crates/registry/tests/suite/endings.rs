@@ -108,7 +108,7 @@ pub(crate) fn next_goes_on_with_a_new_task(subject: &dyn Subject) {
 
 pub(crate) fn every_task_of_an_item_has_its_priority_and_takes_turns_by_its_institution(subject: &dyn Subject) {
     let world = World::new(subject);
-    let id = world.make(&NewItem { priority: 7, ..world.new_item("bag") });
+    let id = world.make(&NewItem { priority: 7, size: Some(1), ..world.new_item("bag") });
     let (ours, task) = (world.ours.to_string(), world.tasks(id).remove(0));
     assert_eq!((task.priority, &task.fair_key, task.max_attempts), (7, &ours, u32::MAX));
     let (claim, _) = world.claim(Stage::named("receive"));
@@ -226,7 +226,7 @@ pub(crate) fn only_a_verdict_on_the_package_ends_an_item_as_invalid(subject: &dy
     let world = World::new(subject);
     let problems = vec![ItemProblem {
         severity: "error".into(),
-        code: "manifest.file_missing".into(),
+        code: "profile.tag_required".into(),
         file: None,
         path: None,
         line: None,

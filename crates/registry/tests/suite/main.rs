@@ -5,9 +5,11 @@ mod advancing;
 mod batching;
 mod bringing;
 mod claims;
+mod collections;
 mod endings;
 mod events;
 mod fences;
+mod holding;
 mod identification;
 mod identifying;
 mod isolation;
@@ -19,6 +21,7 @@ mod ordering;
 mod parts;
 mod postgres;
 mod profiles;
+mod reporting;
 mod requests;
 mod restorations;
 mod restored;
@@ -107,13 +110,45 @@ macro_rules! conformance_suite {
                 a_stage_of_another_action_is_refused
                 an_item_at_rest_holds_no_object
             }
+            collections {
+                what_is_changed_of_a_collection_makes_a_version_of_its_rules
+                a_batch_keeps_the_rules_that_it_began_with_until_a_person_says_otherwise
+                the_tasks_of_an_item_are_more_urgent_the_smaller_it_is
+                an_item_is_moved_at_once_where_it_waits_and_from_its_next_task_on_where_it_does_not
+            }
+            holding {
+                holds_are_independent_and_a_release_names_what_still_holds
+                a_hold_of_any_kind_takes_effect_before_the_next_stage_also_where_that_is_inline
+                a_hold_is_met_at_the_claim_and_where_the_worker_dies
+                whatever_arrives_under_a_hold_is_held_and_continues_when_it_is_lifted
+                a_requeued_item_obeys_the_holds_that_there_are
+                a_committed_item_goes_on_under_every_hold
+                what_a_process_left_between_a_hold_and_its_items_is_settled_page_by_page
+                what_a_stage_holds_for_a_person_has_a_hold_with_its_reason
+                a_package_that_would_fail_again_is_not_requeued
+            }
             batching {
+                a_batch_is_pending_until_every_row_has_an_item
+                what_was_deleted_counts_as_what_it_was
+                batches_take_the_transitions_of_the_table_and_no_other
                 the_state_of_a_batch_follows_from_its_items
                 a_batch_is_held_and_released_as_one
                 a_batch_is_cancelled_but_for_what_is_committed
                 a_deleted_batch_stays_deleted
                 making_a_batch_twice_makes_one
                 counts_and_listings_of_a_batch_are_its_own
+            }
+            reporting {
+                a_batch_that_ends_has_one_report_that_says_what_came_of_each_item
+                an_update_says_what_changed_and_what_is_unresolved
+                an_update_in_which_nothing_changed_says_so
+                a_report_of_an_open_batch_is_provisional_and_takes_the_place_of_the_one_before
+                a_long_report_says_what_was_true_when_the_batch_ended_whatever_happens_before_it_is_written
+                a_long_report_is_written_in_pages_by_any_number_of_workers
+                a_batch_that_is_held_or_deleted_has_no_report
+                what_is_told_is_enqueued_where_a_collection_has_it_told_and_only_there
+                messages_of_a_report_are_recorded_once
+                reports_end_with_their_batch
             }
             bringing {
                 what_a_version_brings_is_told_in_pages_with_where_it_is_staged
@@ -209,6 +244,9 @@ macro_rules! conformance_suite {
                 an_item_that_a_person_stops_or_sends_back_keeps_none_waiting_and_wakes_those_behind_it
                 an_item_that_is_released_waits_anew
                 a_wait_that_began_by_a_clock_that_was_ahead_is_counted_from_its_next_attempt
+                what_stopped_items_have_keeps_none_waiting_behind_one_that_needs_it
+                an_item_that_waits_says_which_other_has_most
+                an_item_that_gave_its_space_back_begins_with_what_it_needs_at_least
             }
             states {
                 a_version_is_swept_once_and_not_before_its_rows_are_gone

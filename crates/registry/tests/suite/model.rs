@@ -86,7 +86,10 @@ struct Known {
     stage: Stage,
     status: ItemStatus,
     fence: i64,
+    /// Whether a worker that has it was asked to let it end.
     asked: Option<ItemStatus>,
+    /// Whether there is a hold on it.
+    on_hold: bool,
     /// Attempts of its task that are spent.
     spent: u32,
     /// Whether its task waits for a time.
@@ -96,6 +99,13 @@ struct Known {
 impl Known {
     fn rest(&mut self, status: ItemStatus) {
         (self.status, self.asked) = (status, None);
+        // A hold outlasts a failure, and no other end.
+        self.on_hold &= matches!(status, ItemStatus::Held | ItemStatus::Failed | ItemStatus::Pending);
+    }
+
+    /// What it is to be instead of beginning a stage.
+    fn wanted(&mut self) -> Option<ItemStatus> {
+        self.asked.take().or(self.on_hold.then_some(ItemStatus::Held))
     }
 
     fn go_on(&mut self, stage: Stage) {
@@ -116,7 +126,7 @@ impl Known {
     }
 
     fn end(&mut self, end: End) {
-        let wanted = self.asked.take();
+        let wanted = self.wanted();
         match (end, wanted) {
             (End::Fatal, _) | (End::GiveUp, None) => self.rest(ItemStatus::Failed),
             (End::Succeeded, _) => self.rest(ItemStatus::Succeeded),
@@ -127,7 +137,10 @@ impl Known {
             (_, Some(wanted)) => self.rest(wanted),
             (End::Next(stage), None) => self.go_on(STAGES[stage]),
             (End::Retry, None) if self.spent == MAX_ATTEMPTS => self.rest(ItemStatus::Failed),
-            (End::Held, None) => self.rest(ItemStatus::Held),
+            (End::Held, None) => {
+                self.on_hold = true;
+                self.rest(ItemStatus::Held);
+            }
             (End::Retry, None) => (self.status, self.sleeps) = (ItemStatus::Pending, true),
             (End::Defer, None) => {
                 (self.status, self.sleeps, self.spent) = (ItemStatus::Pending, true, self.spent - 1);
@@ -140,17 +153,28 @@ impl Known {
     fn ask(&mut self, request: Request) -> bool {
         use ItemStatus::{Cancelled, Deleted, Failed, Held, Pending, Started, Succeeded};
         match (request, self.status) {
-            (Request::Hold, Started) => self.asked = Some(Held),
+            (Request::Hold, Started | Pending) if !self.on_hold => {
+                self.on_hold = true;
+                if self.status == Pending {
+                    self.rest(Held);
+                }
+            }
             (Request::Cancel, Started) => self.asked = Some(Cancelled),
-            (Request::Release, Started) if self.asked == Some(Held) => self.asked = None,
-            (Request::Hold, Pending) => self.rest(Held),
-            (Request::Release, Held) => self.go_on(self.stage),
+            (Request::Release, _) if self.on_hold => {
+                self.on_hold = false;
+                if self.status == Held {
+                    self.go_on(self.stage);
+                }
+            }
             (Request::Cancel, Pending | Held) => self.rest(Cancelled),
             (Request::Delete, Pending | Held | Failed | Cancelled | Succeeded) => self.rest(Deleted),
             (Request::Requeue(wanted), Pending | Failed | Cancelled)
                 if place(wanted.unwrap_or(self.stage)) <= place(self.stage) =>
             {
                 self.go_on(wanted.unwrap_or(self.stage));
+                if self.on_hold {
+                    self.rest(Held);
+                }
             }
             _ => return false,
         }
@@ -220,7 +244,7 @@ impl Run<'_> {
                 for known in &mut self.known {
                     known.sleeps = false;
                     if known.status == ItemStatus::Started {
-                        let wanted = known.asked.take();
+                        let wanted = known.wanted();
                         known.rest(wanted.unwrap_or(ItemStatus::Pending));
                     }
                 }
@@ -251,8 +275,8 @@ impl Run<'_> {
         for (id, known) in self.ids.iter().zip(&self.known) {
             let item = self.world.find(*id);
             assert_eq!(
-                (item.stage, item.status, item.fence, item.cancel_requested),
-                (known.stage, known.status, known.fence, known.asked)
+                (item.stage, item.status, item.fence, item.cancel_requested, item.is_on_hold),
+                (known.stage, known.status, known.fence, known.asked, known.on_hold)
             );
             assert_eq!(
                 item.holder.is_some(),
@@ -283,6 +307,7 @@ pub(crate) fn random_work_follows_the_model(make: impl Fn() -> Option<Box<dyn Su
             status: ItemStatus::Pending,
             fence: 0,
             asked: None,
+            on_hold: false,
             spent: 0,
             sleeps: false,
         };

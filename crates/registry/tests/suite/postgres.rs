@@ -17,7 +17,7 @@ use strongroom_registry::{
 
 use super::conformance_suite;
 use super::sqlite::{self, may_scan};
-use super::world::{INGEST, Subject, Table, World, holder, topic};
+use super::world::{INGEST, Subject, Table, World, holder, new_batch, topic};
 
 struct PostgresSubject {
     registry: Registry,
@@ -127,7 +127,7 @@ fn many_workers_take_many_items_to_their_ends() {
     first
         .write::<_, RegistryError, _>(move |tx| {
             tenants::add_institution(tx, ours, "example.edu", "Ours")?;
-            batches::create(tx, batch, ours, None, "bag", "someone", None)?;
+            batches::create(tx, &new_batch(batch, ours, Some(ITEMS as u64)))?;
             for number in 0..ITEMS {
                 items::create(tx, &Table, &new_item(ours, batch, number))?;
             }

@@ -108,7 +108,7 @@ pub(crate) fn a_profile_is_not_removed_while_a_collection_names_it(subject: &dyn
         ..CollectionRules::default()
     };
     let newest = rules(None);
-    world.write(move |tx| tenants::add_collection(tx, collection, ours, "sheets", &newest));
+    world.write(move |tx| tenants::add_collection(tx, collection, ours, "sheets", (&newest, "test")));
     let refused = remove(&world, None).expect_err("a collection names it");
     assert_eq!(
         refused.to_string(),
@@ -120,11 +120,11 @@ pub(crate) fn a_profile_is_not_removed_while_a_collection_names_it(subject: &dyn
     add(&world, "two");
 
     let first = rules(Some(1));
-    world.write(move |tx| tenants::set_collection(tx, collection, &first, true));
+    world.write(move |tx| tenants::set_collection(tx, collection, (&first, "test"), true));
     assert!(matches!(remove(&world, Some(1)), Err(RegistryError::Named { .. })));
     assert_eq!(remove(&world, Some(2)).expect("nothing names it"), [2]);
     let first = rules(Some(1));
-    world.write(move |tx| tenants::set_collection(tx, collection, &first, false));
+    world.write(move |tx| tenants::set_collection(tx, collection, (&first, "test"), false));
     assert_eq!(remove(&world, Some(1)).expect("the collection is put away"), [1]);
 }
 
@@ -240,7 +240,7 @@ fn spellings_become_names(open: impl Fn(Statements, &[Migration]) -> Arc<dyn Dat
     drop(earlier);
     let later = Registry::within(open(schema().statements, &schema().migrations));
     let found = later.read(|tx| tenants::collections(tx, Scope::System, false)).expect("collections");
-    let mut names: Vec<String> = found.into_iter().filter_map(|one| one.profile).collect();
+    let mut names: Vec<String> = found.into_iter().filter_map(|one| one.rules.profile).collect();
     names.sort();
     assert_eq!(names, ["aptrust-2.2", "aptrust-2.3", "btr-1.0", "btr-1.0"]);
 }

@@ -14,7 +14,8 @@ use super::world::*;
 
 pub(crate) fn a_waiting_item_is_held_released_and_cancelled(subject: &dyn Subject) {
     let world = World::new(subject);
-    let id = world.make(&NewItem { held: true, ..world.new_item("held from the start") });
+    let id = world.item_named("held from the start");
+    world.ask(id, Request::Hold).expect("is held");
     assert_eq!((world.find(id).status, world.topics(id).len()), (ItemStatus::Held, 0));
     assert_eq!(world.ask(id, Request::Release).expect("goes on"), ["ingest.receive"]);
     assert_eq!(world.topics(id), ["ingest.receive"]);
@@ -24,7 +25,8 @@ pub(crate) fn a_waiting_item_is_held_released_and_cancelled(subject: &dyn Subjec
     assert_eq!(world.ask(id, Request::Cancel).expect("is cancelled"), [SWEEP_TOPIC]);
     assert_eq!((world.find(id).status, world.topics(id)), (ItemStatus::Cancelled, vec![SWEEP_TOPIC.to_owned()]));
     let statuses: Vec<ItemStatus> = world.history(id).iter().map(|line| line.status).collect();
-    assert_eq!(statuses, [ItemStatus::Held, ItemStatus::Pending, ItemStatus::Held, ItemStatus::Cancelled]);
+    let (pending, held) = (ItemStatus::Pending, ItemStatus::Held);
+    assert_eq!(statuses, [pending, held, pending, held, ItemStatus::Cancelled]);
     world.ask(id, Request::Requeue(None)).expect("begins again");
     assert_eq!(world.topics(id), ["ingest.receive"], "nothing is swept from under it");
 }
@@ -35,7 +37,9 @@ pub(crate) fn a_started_item_is_asked_and_follows_when_its_stage_ends(subject: &
         let (claim, item) = world.claimed_at(Stage::named("fetch"));
         assert!(world.ask(item.id, request).expect("is asked").is_empty());
         assert_eq!(world.find(item.id).status, ItemStatus::Started);
-        assert_eq!(world.find(item.id).cancel_requested, Some(status));
+        let asked = world.find(item.id);
+        let is_held = status == ItemStatus::Held;
+        assert_eq!((asked.is_on_hold, asked.cancel_requested), (is_held, (!is_held).then_some(status)));
         for refused in [Request::Delete, Request::Requeue(None)] {
             assert!(matches!(world.ask(item.id, refused), Err(RegistryError::State { .. })), "{refused:?}");
         }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use strongroom_registry::batches::{self, NewBatch};
 use strongroom_registry::items::NewItem;
 use strongroom_registry::restorations::{self, ObjectVersion, RestorationResult};
 use strongroom_registry::work::Claim;
-use strongroom_registry::{Action, BatchId, ItemId, ItemStatus, ObjectId, Stage, batches, retention};
+use strongroom_registry::{Action, BatchId, ItemId, ItemStatus, ObjectId, Stage, retention};
 
 use super::world::*;
 
@@ -22,7 +23,7 @@ fn note(world: &World<'_>, batch: BatchId, object: ObjectId) {
 /// A batch of restorations of these objects.
 fn batch_of(world: &World<'_>, objects: &[ObjectId]) -> (BatchId, Vec<ItemId>) {
     let (batch, ours) = (BatchId::new(), world.ours);
-    world.write(move |tx| batches::create(tx, batch, ours, None, "restoration", "ann", None));
+    world.write(move |tx| batches::create(tx, &NewBatch { kind: "restoration", ..new_batch(batch, ours, None) }));
     let make = |object: &ObjectId| {
         let action = Action::named("restore_object");
         world.make(&NewItem { batch: Some(batch), object: Some(*object), action, ..world.new_item("bag") })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strongroom_database::{Clock, Database, ManualClock, Sqlite, Statement, SystemClock, Time, Value};
-use strongroom_registry::items::{NewItem, Request};
+use strongroom_registry::items::Request;
 use strongroom_registry::{ItemId, Registry, RegistryError, Stage, migrations, statements, work};
 use tempfile::TempDir;
 
@@ -274,6 +274,116 @@ SELECT item_id FROM task ORDER BY id
     assert_eq!(found, expected, "a sweep is no stage of its item");
 }
 
+#[test]
+fn what_was_held_before_holds_were_rows_is_held_by_them() {
+    const EARLIER: &str = "-- name: test.institution
+INSERT INTO institutions (id, identifier, name, state, created_at, updated_at) VALUES (?1, 'example.edu', 'Ours', 'active', 0, 0)
+-- name: test.collection
+INSERT INTO collections (id, institution_id, identifier, name, held, state, created_at, updated_at)
+VALUES (?1, ?2, ?3, 'A collection', ?4, 'active', 0, 0)
+-- name: test.batch
+INSERT INTO batches (id, institution_id, type, state, submitted_by, created_at, updated_at)
+VALUES (?1, ?2, 'bag', 'processing', 'ann', 0, 0)
+-- name: test.item
+INSERT INTO work_items (id, institution_id, collection_id, batch_id, action, object_identifier, name, stage, status, note,
+    cancel_requested, requested_by, topic, created_at, updated_at, number)
+VALUES (?1, ?2, ?3, ?4, ?5, 'example.edu/bag', 'bag', ?6, ?7, ?8, ?9, 'bob', '', 0, 7, (SELECT count(*) + 1 FROM work_items))
+-- name: test.history
+INSERT INTO item_history (item_id, number, time, stage, status, fence, actor) VALUES (?1, ?2, 0, 'fetch', ?3, 0, 'ann')
+";
+    const LATER: &str = "-- name: test.holds
+SELECT h.kind, h.subject_id, h.placed_by, h.reason FROM holds h ORDER BY h.kind, h.subject_id
+-- name: test.items
+SELECT id, cancel_requested, deleted_from, list_state FROM work_items ORDER BY number
+-- name: test.batches
+SELECT state, row_count FROM batches ORDER BY id
+";
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("registry.db");
+    let before = migrations().iter().take_while(|migration| migration.name != "holds").count();
+    let earlier: Arc<dyn Database> = Arc::new(
+        Sqlite::open(&path, statements().with(EARLIER), &migrations()[..before], system_clock()).expect("opens"),
+    );
+    let id = uuid::Uuid::now_v7;
+    let (institution, held, free, batches) = (id(), id(), id(), [id(), id()]);
+    let items = [
+        // By the collection, by a person within it, by a person, by a stage, by a person while a worker has it.
+        (id(), held, batches[0], "ingest", "fetch", "held", "submitted", None),
+        (id(), held, batches[0], "ingest", "fetch", "held", "held by ann", None),
+        (id(), free, batches[0], "ingest", "fetch", "held", "held by ann", None),
+        (id(), free, batches[0], "ingest", "fetch", "held", "look at this", None),
+        (id(), free, batches[0], "ingest", "fetch", "started", "fetches", Some("held")),
+        (id(), free, batches[0], "ingest", "fetch", "deleted", "deleted by ann", None),
+        (id(), free, batches[1], "expand_batch", "expand", "pending", "submitted", None),
+        (id(), free, batches[0], "expand_batch", "expand", "succeeded", "3 objects", None),
+    ];
+    earlier
+        .write::<_, RegistryError, _>(move |tx| {
+            tx.execute(Statement("test.institution"), &[institution.into()])?;
+            for (collection, is_held) in [(held, true), (free, false)] {
+                let name = format!("held-{is_held}");
+                let values = [collection.into(), institution.into(), name.into(), is_held.into()];
+                tx.execute(Statement("test.collection"), &values)?;
+            }
+            for batch in batches {
+                tx.execute(Statement("test.batch"), &[batch.into(), institution.into()])?;
+            }
+            for (id, collection, batch, action, stage, status, note, asked) in items {
+                let values: [Value; 9] = [
+                    id.into(),
+                    institution.into(),
+                    collection.into(),
+                    batch.into(),
+                    action.into(),
+                    stage.into(),
+                    status.into(),
+                    note.into(),
+                    asked.into(),
+                ];
+                tx.execute(Statement("test.item"), &values)?;
+                for (number, status) in
+                    (1_u64..).zip(["pending", if status == "deleted" { "failed" } else { "held" }, status])
+                {
+                    tx.execute(Statement("test.history"), &[id.into(), number.into(), status.into()])?;
+                }
+            }
+            Ok(())
+        })
+        .expect("is written");
+    drop(earlier);
+    let later: Arc<dyn Database> = Arc::new(
+        Sqlite::open(&path, statements().with(LATER), &migrations(), system_clock()).expect("is brought forward"),
+    );
+    let read = |statement| later.read::<_, RegistryError, _>(move |tx| Ok(tx.query(statement, &[])?)).expect("is read");
+    let found: Vec<_> = read(Statement("test.holds"))
+        .iter()
+        .map(|row| {
+            (row.uuid("subject_id").expect("an id"), row.optional_text("reason").expect("a reason").map(str::to_owned))
+        })
+        .collect();
+    let reason = |text: &str| Some(text.to_owned());
+    let expected = [
+        (held, None),
+        (items[1].0, None),
+        (items[2].0, None),
+        (items[3].0, reason("look at this")),
+        (items[4].0, None),
+    ];
+    assert_eq!(found, expected);
+    let of_items = read(Statement("test.items"));
+    assert!(of_items.iter().all(|row| row.optional_text("cancel_requested").expect("none").is_none()));
+    assert_eq!(of_items[5].optional_text("deleted_from").expect("a status"), Some("failed"));
+    let lists: Vec<_> = of_items.iter().filter_map(|row| row.optional_text("list_state").expect("a state")).collect();
+    assert_eq!(lists, ["open", "made"]);
+    let of_batches: Vec<_> = read(Statement("test.batches"))
+        .iter()
+        .map(|row| {
+            (row.text("state").expect("a state").to_owned(), row.optional_integer("row_count").expect("a count"))
+        })
+        .collect();
+    assert_eq!(of_batches, [("processing".to_owned(), Some(6)), ("pending".to_owned(), None)]);
+}
+
 /// A worker of an older program ends what it holds beside tables that were brought forward.
 #[test]
 fn what_a_program_that_knows_no_workflows_still_writes_is_understood() {
@@ -319,7 +429,8 @@ DELETE FROM task
     assert_eq!(found, [item.id]);
     assert_eq!(world.write(move |tx| work::requeue_stranded(tx, &Table, &found)), ["ingest.notify"]);
     world.claim(Stage::named("notify"));
-    let held = world.make(&NewItem { held: true, ..world.new_item("another") });
+    let held = world.item_named("another");
+    world.ask(held, Request::Hold).expect("is held");
     write(Statement("test.moves"));
     assert_eq!(world.ask(held, Request::Release).expect("is released"), ["ingest.receive"]);
 }
@@ -349,6 +460,8 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("profiles.list", "as few as people add"),
     ("profiles.of_digest", "as few as people add"),
     ("queue_set_every_paused", "as few as there are topics"),
+    ("report_rows.insert", "a page of a batch"),
+    ("reports.page_end", "a page of a batch"),
     ("restorations.amount", "the sum over what its parts find by indexes of batches and of collections"),
     ("schedules.list", "as few as there are schedules"),
     ("sizes.events", "a count that a person asks for"),
@@ -356,10 +469,13 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("sizes.journal", "a count that a person asks for"),
     ("sizes.outbox", "a count that a person asks for"),
     ("sizes.receipts", "a count that a person asks for"),
+    ("sizes.report_rows", "a count that a person asks for"),
     ("sizes.uploads", "a count that a person asks for"),
     ("sizes.work_items", "a count that a person asks for"),
     ("space.first_before", "as few as items are staged at once"),
     ("space.look", "as few as items are staged at once, and whether any waits"),
+    ("space.most", "as few as items are staged at once"),
+    ("space.sums", "as few as items are staged at once"),
     ("stores.list", "as few as the settings name"),
 ];
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use strongroom_registry::interim::{self, Demand, Provision};
+use strongroom_registry::interim::{self, Demand, Provision, SpaceHolder};
 use strongroom_registry::items::{NewItem, Request};
 use strongroom_registry::work::{self, Claim, StageEnd};
-use strongroom_registry::{InstitutionId, ItemId, Stage, WaitKey, WaitReason, tenants};
+use strongroom_registry::{InstitutionId, ItemId, ItemStatus, Stage, WaitKey, WaitReason, tenants};
 
 use super::world::*;
 
@@ -22,10 +22,14 @@ fn unknown(free: u64) -> Demand {
 }
 
 const RESERVED: Provision = Provision::Reserved { was_first: false };
-const NO_ROOM: Provision = Provision::NoRoom { behind: None };
+const NO_ROOM: Provision = no_room(None);
+
+const fn no_room(behind: Option<ItemId>) -> Provision {
+    Provision::NoRoom { needed: 0, free: 0, behind, most: None }
+}
 
 fn behind(first: ItemId) -> Provision {
-    Provision::NoRoom { behind: Some(first) }
+    no_room(Some(first))
 }
 
 /// A new item of an institution that has come to `provision`.
@@ -40,8 +44,16 @@ fn new(world: &World<'_>, name: &str) -> ItemId {
     new_of(world, world.ours, name)
 }
 
-/// Has an item ask for space: the stage goes on, or the item waits; the others wait as before.
+/// Has an item ask for space: the stage goes on, or the item waits; the others wait as before. Of one that waits it is returned behind
+/// which other.
 fn ask(world: &World<'_>, item: ItemId, demand: Demand) -> Provision {
+    match ask_in_full(world, item, demand) {
+        Provision::NoRoom { behind, .. } => no_room(behind),
+        provided => provided,
+    }
+}
+
+fn ask_in_full(world: &World<'_>, item: ItemId, demand: Demand) -> Provision {
     let claim = claim_of(world, item);
     let asking = claim.clone();
     let provided = world.write(move |tx| interim::provision(tx, &asking, &demand));
@@ -209,8 +221,12 @@ pub(crate) fn an_item_that_a_person_stops_or_sends_back_keeps_none_waiting_and_w
 
 /// The claim of one of the items that wait; the others wait as before.
 fn claim_of(world: &World<'_>, item: ItemId) -> Claim {
+    claim_at(world, Stage::named("provision"), item)
+}
+
+fn claim_at(world: &World<'_>, stage: Stage, item: ItemId) -> Claim {
     let mut found = None;
-    for assignment in world.lease(1, Stage::named("provision"), 99).assignments {
+    for assignment in world.lease(1, stage, 99).assignments {
         let (claim, _) = assignment.claimed.expect("an item");
         if claim.item == item {
             found = Some(claim);
@@ -218,7 +234,7 @@ fn claim_of(world: &World<'_>, item: ItemId) -> Claim {
             world.finish(&claim, &StageEnd::Released { note: "not its turn".into() });
         }
     }
-    found.expect("it is at provision")
+    found.expect("it is at the stage")
 }
 
 pub(crate) fn an_item_that_is_released_waits_anew(subject: &dyn Subject) {
@@ -243,4 +259,85 @@ pub(crate) fn a_wait_that_began_by_a_clock_that_was_ahead_is_counted_from_its_ne
     assert_eq!(ask(&world, large, known(80)), NO_ROOM);
     subject.advance(HOUR);
     assert_eq!(ask(&world, new(&world, "late"), known(5)), behind(large));
+}
+
+pub(crate) fn what_stopped_items_have_keeps_none_waiting_behind_one_that_needs_it(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (has, large) = one_has_and_one_waits(&world);
+    subject.advance(HOUR);
+    let late = new(&world, "late");
+    assert_eq!(ask(&world, late, known(10)), behind(large));
+    let claim = claim_of(&world, late);
+    let until = world.later(HOUR);
+    let waits = StageEnd::Defer { until, reason: WaitReason::StagingSpace, note: "behind the first".into() };
+    world.finish(&claim, &waits);
+    world.ask(has, Request::Hold).expect("is held");
+    assert!(world.tasks(late).iter().all(|task| task.ready_at <= world.now()), "it is woken");
+    assert_eq!(ask(&world, late, known(10)), RESERVED, "a person may never release the one that has the space");
+    world.ask(has, Request::Release).expect("is released");
+    assert_eq!(ask(&world, new(&world, "later"), known(10)), behind(large), "what it has becomes free again");
+}
+
+pub(crate) fn an_item_that_waits_says_which_other_has_most(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (has, large) = one_has_and_one_waits(&world);
+    assert_eq!(ask(&world, new(&world, "has less"), known(10)), RESERVED);
+    world.ask(has, Request::Hold).expect("is held");
+    let most = SpaceHolder {
+        item: has,
+        institution: world.ours,
+        bytes: 60,
+        status: ItemStatus::Held,
+        stage: Stage::named("fetch"),
+    };
+    let waits = Provision::NoRoom { needed: 80, free: 30, behind: None, most: Some(most) };
+    assert_eq!(ask_in_full(&world, large, known(80)), waits);
+    set_quota(&world, world.theirs, 50);
+    let theirs = new_of(&world, world.theirs, "theirs");
+    assert_eq!(ask(&world, theirs, known(20)), RESERVED);
+    let item = new_of(&world, world.theirs, "beyond their quota");
+    let most = SpaceHolder {
+        item: theirs,
+        institution: world.theirs,
+        bytes: 20,
+        status: ItemStatus::Pending,
+        stage: Stage::named("fetch"),
+    };
+    let waits = Provision::NoRoom { needed: 40, free: 30, behind: None, most: Some(most) };
+    assert_eq!(ask_in_full(&world, item, known(40)), waits, "of the institution whose quota it is");
+}
+
+pub(crate) fn an_item_that_gave_its_space_back_begins_with_what_it_needs_at_least(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let has = new(&world, "has");
+    assert_eq!(ask(&world, has, known(30)), RESERVED);
+    let grows = new(&world, "grows");
+    assert_eq!(ask(&world, grows, known(10)), RESERVED);
+    let claim = claim_at(&world, Stage::named("fetch"), grows);
+    let growing = claim.clone();
+    assert!(!world.write(move |tx| interim::reserve(tx, &growing, 71, CAPACITY)));
+    let giving = claim.clone();
+    world.write(move |tx| {
+        let place = interim::discard_staging(tx, giving.item)?;
+        interim::drop_staged_rows(tx, giving.item, place)?;
+        interim::give_back(tx, &giving, 90)
+    });
+    world.finish(&claim, &next(Stage::named("provision")));
+    let waits = Provision::NoRoom {
+        needed: 90,
+        free: 70,
+        behind: None,
+        most: Some(SpaceHolder {
+            item: has,
+            institution: world.ours,
+            bytes: 30,
+            status: ItemStatus::Pending,
+            stage: Stage::named("fetch"),
+        }),
+    };
+    assert_eq!(ask_in_full(&world, grows, known(10)), waits);
+    give_back(&world, has);
+    assert!(matches!(ask(&world, grows, known(10)), Provision::Reserved { .. }));
+    assert_eq!(world.read(|tx| interim::reserved(tx, grows)), 90);
+    assert_eq!(ask(&world, new(&world, "other"), known(11)), NO_ROOM);
 }

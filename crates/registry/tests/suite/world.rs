@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use strongroom_digest::{Algorithm, MultiHasher};
 use strongroom_queue::{LeaseRequest, TaskRecord, WorkerId, tasks};
+use strongroom_registry::batches::{self, NewBatch};
 use strongroom_registry::copies::{self, NewCopy};
 use strongroom_registry::interim::InterimFile;
 use strongroom_registry::items::{self, HistoryLine, Item, NewItem, Request};
@@ -15,7 +16,7 @@ use strongroom_registry::work::{self, Assignment, Claim, Leasing, StageEnd};
 use strongroom_registry::{
     Action, BatchId, CollectionId, ContentId, Description, Digests, FileId, Format, GenerationId, InstitutionId,
     ItemId, ItemStatus, ObjectId, Position, Registry, RegistryError, Scope, Stage, Subject as About, Time, Transaction,
-    WaitKey, Workflows, batches,
+    WaitKey, Workflows,
 };
 
 /// An engine under test, with nothing in it.
@@ -102,7 +103,7 @@ impl<'a> World<'a> {
                 tenants::add_institution(tx, ours, "example.edu", "Ours")?;
                 tenants::add_institution(tx, theirs, "example.org", "Theirs")?;
                 let rules = CollectionRules { name: "Maps".into(), ..CollectionRules::default() };
-                tenants::add_collection(tx, collection, ours, "maps", &rules)
+                tenants::add_collection(tx, collection, ours, "maps", (&rules, "test"))
             })
             .expect("institutions");
         Self { subject, registry, ours, theirs, collection }
@@ -161,7 +162,7 @@ impl<'a> World<'a> {
     /// A batch with so many items.
     pub(crate) fn batch(&self, count: usize) -> (BatchId, Vec<ItemId>) {
         let (id, institution) = (BatchId::new(), self.ours);
-        self.write(move |tx| batches::create(tx, id, institution, None, "bag", "someone", None));
+        self.write(move |tx| batches::create(tx, &new_batch(id, institution, Some(count as u64))));
         let items = (0..count).map(|number| NewItem { batch: Some(id), ..self.new_item(&format!("bag-{number}")) });
         (id, items.map(|new| self.make(&new)).collect())
     }
@@ -310,6 +311,11 @@ impl<'a> World<'a> {
         self.commit(&claim, &version);
         (claim, version)
     }
+}
+
+/// A batch of bags.
+pub(crate) fn new_batch(id: BatchId, institution: InstitutionId, row_count: Option<u64>) -> NewBatch<'static> {
+    NewBatch { id, institution, collection: None, kind: "bag", submitted_by: "someone", note: None, row_count }
 }
 
 pub(crate) fn holder(worker: u32) -> WorkerId {

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 use strongroom_registry::batches::Batch;
-use strongroom_registry::{BatchId, BatchState, ItemStatus, RegistryError, Scope, Transaction, items};
+use strongroom_registry::{BatchId, BatchState, ItemStatus, RegistryError, Scope, Transaction, holds, items};
+
+use super::HoldView;
 
 /// A batch.
 #[derive(Debug, Clone, Serialize)]
@@ -35,6 +37,10 @@ pub struct BatchView {
     pub submitted_by: String,
     /// The depositor's note.
     pub note: Option<String>,
+    /// How many items its rows became; none while not every row has one.
+    pub rows: Option<u64>,
+    /// The holds on it and on its collection, the oldest first.
+    pub holds: Vec<HoldView>,
     /// When it was made.
     pub created_at: String,
     /// When it last changed.
@@ -48,6 +54,7 @@ impl BatchView {
         let sum = |wanted: fn(ItemStatus) -> bool| {
             counts.iter().filter(|(status, _)| wanted(*status)).map(|(_, count)| count).sum::<u64>()
         };
+        let holds = holds::of_batch(tx, &batch)?;
         Ok(Self {
             batch: batch.id,
             institution: batch.institution_identifier,
@@ -63,6 +70,8 @@ impl BatchView {
             deleted: sum(|status| status == ItemStatus::Deleted),
             submitted_by: batch.submitted_by,
             note: batch.note,
+            rows: batch.row_count,
+            holds: holds.into_iter().map(HoldView::from).collect(),
             created_at: batch.created_at.to_string(),
             updated_at: batch.updated_at.to_string(),
         })

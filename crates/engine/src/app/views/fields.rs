@@ -2,9 +2,10 @@
 //! each list of names with its struct, and the table their order with each row.
 
 use super::{
-    BackgroundTaskView, BatchView, CheckView, CollectionView, CoverageView, DifferenceView, EventView, FileView,
-    FindingView, FoundView, HistoryLineView, InstitutionView, ItemView, JournalView, ObjectView, ProfileView,
-    SettingView, StoreCheckView, StoreView, TaskView, TopicView, UploadView, VersionView,
+    BackgroundTaskView, BatchView, CheckView, CollectionView, CoverageView, DifferenceView, EventView,
+    FailureGroupView, FileView, FindingView, FoundView, HistoryLineView, InstitutionView, ItemView, JournalView,
+    ObjectView, ProfileView, ReportRowView, ReportView, RulesView, SettingView, StoreCheckView, StoreView, TaskView,
+    TopicView, UploadView, VersionView,
 };
 
 /// What lists show row by row.
@@ -46,14 +47,19 @@ views! {
     VersionView { version, state, message, user, item, part, parts, inventory_sha512, files, bytes, created_at, published_at }
     ItemView {
         item, batch, action, institution, collection, object, name, part, parts, file, stage, status, priority, attempts,
-        retry_count, needs_review, requested, requested_by, holder, lease_until, waits_for, waits_until, note, problems,
-        created_at, updated_at, size, restored, actor
+        retry_count, requeues, needs_review, requested, requested_by, holder, lease_until, waits_for, waits_until, note, problems,
+        created_at, updated_at, size, restored, actor, holds
     }
     HistoryLineView { number, time, stage, status, note, holder, fence, actor }
     BatchView {
         batch, institution, collection, kind, state, items, succeeded, failed, cancelled, open, held, deleted, submitted_by,
-        note, created_at, updated_at
+        note, rows, holds, created_at, updated_at
     }
+    ReportView {
+        batch, number, kind, made_at, made_by, state, institution, collection, submitted, submitted_by, submitted_at, note, items,
+        succeeded, failed, cancelled, deleted, held, open, changed, unresolved, complete
+    }
+    ReportRowView { row, name, state, object, version, ark, local_ids, stage, code, message, changed, unresolved, item }
     JournalView { line, number, time, actor, kind, act, target, institution, outcome, detail, request }
     UploadView {
         upload, institution, store, key, state, note, item, collection, stage, part, parts, size, etag, first_seen_at,
@@ -61,8 +67,13 @@ views! {
     }
     InstitutionView { institution, name, active, staging_quota, created_at }
     CollectionView {
-        collection, institution, name, profile, profile_version, placement, held, public, embargo_until, active,
-        created_at
+        collection, institution, name, profile, profile_version, placement, held, public, embargo_until, priority,
+        accepted, max_size, max_rows, shoulder, rules_version, notify_to, suppress, callback_url, active, created_at, holds
+    }
+    FailureGroupView { code, host, stage, items, newest, note }
+    RulesView {
+        version, set_at, set_by, profile, profile_version, placement, public, embargo_until, priority, accepted, max_size,
+        max_rows, shoulder
     }
     ProfileView {
         profile, version, state, origin, source, identifier, stated_version, description, sha256, sha512, added_by, added_at,

@@ -6,8 +6,10 @@ use strongroom_registry::items::{self, HistoryLine, Item, ItemProblem};
 use strongroom_registry::restored::{self, Restored};
 use strongroom_registry::{
     Action, BatchId, FileId, ItemId, ItemStatus, Part, RegistryError, RestoredState, Scope, Stage, Transaction,
-    WaitReason, journal, parts,
+    WaitReason, holds, journal, parts,
 };
+
+use super::HoldView;
 
 /// Problems shown with one item.
 pub(super) const PROBLEMS: usize = 1_000;
@@ -45,6 +47,8 @@ pub struct ItemView {
     pub attempts: u32,
     /// Attempts of its stage that ended in an error that may pass.
     pub retry_count: u64,
+    /// How often a person had it worked on again.
+    pub requeues: u64,
     /// Whether a person should look.
     pub needs_review: bool,
     /// The status that a person asked for and that it will have.
@@ -73,6 +77,8 @@ pub struct ItemView {
     pub restored: Vec<RestoredView>,
     /// On whose behalf it is worked on.
     pub actor: Option<String>,
+    /// The holds on it, its batch and its collection, the oldest first.
+    pub holds: Vec<HoldView>,
 }
 
 impl ItemView {
@@ -184,6 +190,15 @@ impl ItemView {
         let attempts = spent.max(u32::try_from(item.retry_count).unwrap_or(u32::MAX));
         let part = parts::of_item(tx, item.id)?;
         let actor = journal::actor_of_item(tx, item.id)?;
+        let holds = holds::of_item(tx, &item)?;
+        let (requested, requested_by) = match holds.first() {
+            Some(hold)
+                if item.status == ItemStatus::Started && item.cancel_requested.is_none() && !item.is_committed =>
+            {
+                (Some(ItemStatus::Held), Some(hold.placed_by.clone()))
+            }
+            _ => (item.cancel_requested, item.requested_by),
+        };
         Ok(Self {
             item: item.id,
             name: item.name,
@@ -200,9 +215,10 @@ impl ItemView {
             priority: item.priority,
             attempts,
             retry_count: item.retry_count,
+            requeues: item.requeues,
             needs_review: item.needs_review,
-            requested: item.cancel_requested,
-            requested_by: item.requested_by,
+            requested,
+            requested_by,
             holder: item.holder,
             lease_until: item.lease_until.map(|time| time.to_string()),
             waits_for: item.wait_reason,
@@ -214,6 +230,7 @@ impl ItemView {
             size: item.size,
             restored: restored.into_iter().map(RestoredView::from).collect(),
             actor: actor.map(|actor| actor.name),
+            holds: holds.into_iter().map(HoldView::from).collect(),
         })
     }
 }
@@ -243,4 +260,30 @@ impl From<HistoryLine> for HistoryLineView {
             actor: line.actor,
         }
     }
+}
+
+/// Work items that failed at the same stage, by the same problem, of the same host.
+#[derive(Debug, Clone, Serialize)]
+pub struct FailureGroupView {
+    /// The code of the first problem; none where the package was not what failed.
+    pub code: Option<String>,
+    /// The host that the packages come from; none for paths.
+    pub host: Option<String>,
+    /// The stage at which they failed.
+    pub stage: Stage,
+    /// How many they are.
+    pub items: u64,
+    /// The newest of them.
+    pub newest: ItemId,
+    /// Why that one failed, in words.
+    pub note: Option<String>,
+}
+
+/// What came of requeueing failures.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct RequeuedView {
+    /// How many work items were requeued.
+    pub requeued: u64,
+    /// How many are left as they are, since they would fail again.
+    pub left: u64,
 }

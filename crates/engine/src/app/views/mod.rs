@@ -9,6 +9,7 @@ mod fields;
 mod files;
 mod fixity;
 mod formats;
+mod holds;
 mod installation;
 mod items;
 mod journal;
@@ -33,8 +34,11 @@ pub use fields::View;
 pub use files::{CopyView, DigestsView, FileView};
 pub use fixity::{CoverageView, FindingView, RepairView};
 pub use formats::SignaturesView;
+pub use holds::HoldView;
 pub use installation::{InstallationView, UnusableStoreView};
-pub use items::{BytesView, HistoryLineView, ItemView, ObstacleView, RestoredView, StandingView};
+pub use items::{
+    BytesView, FailureGroupView, HistoryLineView, ItemView, ObstacleView, RequeuedView, RestoredView, StandingView,
+};
 pub use journal::JournalView;
 pub use objects::{FoundView, ObjectView};
 pub use outbox::{MessageView, NotificationTestView};
@@ -48,7 +52,7 @@ pub use stores::{
     BackfillView, CreatedStoreView, DifferenceView, EnqueuedBackfillView, ReplacementView, RetirementView,
     ReusedStoreView, StoreCheckView, StoreView, UnretiredView,
 };
-pub use tenants::{CollectionView, InstitutionView};
+pub use tenants::{CollectionView, InstitutionView, RulesView};
 pub use versions::VersionView;
 pub use workers::ScheduleView;
 
@@ -56,10 +60,11 @@ pub use crate::backfill::BackfillSummary;
 pub use crate::fixity::{FixitySummary, RepairOutcome};
 pub use crate::identification::{Behind, ReidentifySummary};
 pub use crate::reconcile::Compared;
+pub use crate::reports::{ReportRowView, ReportView};
 pub use crate::status::Status;
 pub use strongroom_queue::{TaskId, TaskState};
 pub use strongroom_registry::items::ItemProblem;
 pub use strongroom_registry::{
-    Action, BatchId, BatchState, CopyState, FileId, FindingId, FindingState, ItemId, ItemStatus, ObjectId, ObjectState,
-    PublicAccess, Stage, Time, UploadId,
+    Action, BatchId, BatchState, CopyState, FileId, FindingId, FindingState, ItemId, ItemStatus, MailKind, ObjectId,
+    ObjectState, PublicAccess, ReportKind, Stage, Time, UploadId,
 };

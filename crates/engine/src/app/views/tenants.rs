@@ -1,8 +1,11 @@
 //! Institutions and collections.
 
 use serde::Serialize;
-use strongroom_registry::PublicAccess;
-use strongroom_registry::tenants::{Collection, Institution};
+use strongroom_registry::holds::{self, On};
+use strongroom_registry::tenants::{Collection, Institution, RulesVersion};
+use strongroom_registry::{MailKind, PublicAccess, RegistryError, Transaction, notifications};
+
+use super::HoldView;
 
 /// An institution.
 #[derive(Debug, Clone, Serialize)]
@@ -46,32 +49,117 @@ pub struct CollectionView {
     pub profile_version: Option<u64>,
     /// The placement of its objects where a deposit names none.
     pub placement: Option<String>,
-    /// Whether its deposits wait until a person releases them.
+    /// Whether it is on hold: no work item of it begins a stage until the hold is lifted.
     pub held: bool,
     /// What the public may see of it.
     pub public: PublicAccess,
     /// From when on; none: at once.
     pub embargo_until: Option<String>,
+    /// The priority of its deposits, lower is sooner; none: by the size of the batch.
+    pub priority: Option<u64>,
+    /// The types of submission that it takes; none: all.
+    pub accepted: Vec<String>,
+    /// The most bytes of a package.
+    pub max_size: Option<u64>,
+    /// The most rows of a batch manifest.
+    pub max_rows: Option<u64>,
+    /// What the names of its new ARKs begin with; none: as the settings say.
+    pub shoulder: Option<String>,
+    /// Which version of its rules that is.
+    pub rules_version: u64,
+    /// The addresses that mails about its batches go to.
+    pub notify_to: Vec<String>,
+    /// The kinds of mails that are not sent.
+    pub suppress: Vec<MailKind>,
+    /// The URL that events of its batches are posted to.
+    pub callback_url: Option<String>,
     /// Whether something may be deposited in it: no after it was removed.
     pub active: bool,
     /// When it was added.
     pub created_at: String,
+    /// The hold on it.
+    pub holds: Vec<HoldView>,
 }
 
-impl From<&Collection> for CollectionView {
-    fn from(record: &Collection) -> Self {
-        Self {
+impl CollectionView {
+    /// A collection with the hold on it, and who hears of its batches.
+    pub(crate) fn read(tx: &mut dyn Transaction, record: &Collection) -> Result<Self, RegistryError> {
+        let hold = holds::on(tx, On::Collection(record.id))?;
+        let notifications = notifications::get(tx, record.id)?;
+        Ok(Self {
             collection: record.identifier.clone(),
             institution: record.institution_identifier.clone(),
-            name: record.name.clone(),
-            profile: record.profile.clone(),
-            profile_version: record.profile_version,
-            placement: record.placement.clone(),
-            held: record.held,
-            public: record.public,
-            embargo_until: record.embargo_until.map(|time| time.to_string()),
+            name: record.rules.name.clone(),
+            profile: record.rules.profile.clone(),
+            profile_version: record.rules.profile_version,
+            placement: record.rules.placement.clone(),
+            held: hold.is_some(),
+            public: record.rules.public,
+            embargo_until: record.rules.embargo_until.map(|time| time.to_string()),
+            priority: record.rules.priority,
+            accepted: record.rules.accepted.clone(),
+            max_size: record.rules.most_bytes,
+            max_rows: record.rules.most_rows,
+            shoulder: record.rules.shoulder.clone(),
+            rules_version: record.rules_version,
+            notify_to: notifications.addresses,
+            suppress: notifications.suppressed,
+            callback_url: notifications.callback_url.map(|url| strongroom_download::shown_url(&url)),
             active: record.active,
             created_at: record.created_at.to_string(),
+            holds: hold.into_iter().map(HoldView::from).collect(),
+        })
+    }
+}
+
+/// A version of the rules of a collection.
+#[derive(Debug, Clone, Serialize)]
+pub struct RulesView {
+    /// Its number, from 1.
+    pub version: u64,
+    /// When it was set.
+    pub set_at: String,
+    /// Who set it; none where that was before versions were kept.
+    pub set_by: Option<String>,
+    /// See [`CollectionView::profile`].
+    pub profile: Option<String>,
+    /// See [`CollectionView::profile_version`].
+    pub profile_version: Option<u64>,
+    /// See [`CollectionView::placement`].
+    pub placement: Option<String>,
+    /// See [`CollectionView::public`].
+    pub public: PublicAccess,
+    /// See [`CollectionView::embargo_until`].
+    pub embargo_until: Option<String>,
+    /// See [`CollectionView::priority`].
+    pub priority: Option<u64>,
+    /// See [`CollectionView::accepted`].
+    pub accepted: Vec<String>,
+    /// See [`CollectionView::max_size`].
+    pub max_size: Option<u64>,
+    /// See [`CollectionView::max_rows`].
+    pub max_rows: Option<u64>,
+    /// See [`CollectionView::shoulder`].
+    pub shoulder: Option<String>,
+}
+
+impl From<&RulesVersion> for RulesView {
+    fn from(record: &RulesVersion) -> Self {
+        let rules = record.rules.clone();
+        Self {
+            version: record.version,
+            set_at: record.set_at.to_string(),
+            set_by: record.set_by.clone(),
+            profile: rules.profile,
+            profile_version: rules.profile_version,
+            placement: rules.placement,
+            public: rules.public,
+            embargo_until: rules.embargo_until.map(|time| time.to_string()),
+            priority: rules.priority,
+            accepted: rules.accepted,
+            max_size: rules.most_bytes,
+            max_rows: rules.most_rows,
+            shoulder: rules.shoulder,
         }
     }
 }

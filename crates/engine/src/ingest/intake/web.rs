@@ -121,6 +121,11 @@ impl Download {
         Self { body, size, received: None, failure: DownloadFailure::default() }
     }
 
+    /// Why it failed, once a read of it has.
+    pub(crate) fn failure(&self) -> DownloadFailure {
+        self.failure.clone()
+    }
+
     /// Bytes, where the server says how many.
     pub(crate) fn size(&self) -> Option<u64> {
         self.size

@@ -8,11 +8,11 @@ use std::io::{self, Seek, SeekFrom};
 use strongroom_bagit::{BagError, BagFile, Scan, Serialization, open_regular};
 use strongroom_checkm::ManifestProfile;
 use strongroom_digest::{Algorithm, Digest, hash_reader};
-use strongroom_registry::Digests;
 use strongroom_registry::counted;
 use strongroom_registry::interim;
 use strongroom_registry::items::ItemProblem;
 use strongroom_registry::work;
+use strongroom_registry::{Digests, WaitKey};
 
 use super::fetch_list;
 use super::listed::{Listed, stage_listed};
@@ -30,6 +30,27 @@ use crate::interruptible::Interruptible;
 use crate::workflow::{Outcome, StageContext, StageError};
 
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
+    let outcome = fetch(context);
+    if let Err(error) = &outcome
+        && !matches!(error, StageError::Interrupted(_))
+    {
+        // Should it fail now, what is kept of downloads counts as what it has. What went wrong is told in any case.
+        let _ = note_kept(context);
+    }
+    outcome
+}
+
+/// Notes how many bytes of downloads are kept on their way for another attempt.
+fn note_kept(context: &StageContext<'_>) -> Result<(), StageError> {
+    let bytes = kept_downloads::bytes(context.home, context.item.id);
+    let known = context.registry().read(|tx| interim::kept(tx, context.item.id))?;
+    if bytes != known {
+        context.write(move |tx, claim| interim::set_kept(tx, claim, bytes))?;
+    }
+    Ok(())
+}
+
+fn fetch(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let mut options = DepositOptions::of(context.item)?;
     if options.kind() == DepositKind::Metadata {
         let text = serde_json::to_string(&Scan::of_loose_files(0, 0))?;
@@ -84,6 +105,9 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         context.with_end(move |tx, claim| {
             if !rows.is_empty() {
                 interim::put_files(tx, claim, &rows)?;
+            }
+            if begun.kept > 0 {
+                interim::set_kept(tx, claim, 0)?;
             }
             interim::set_fact(tx, claim, "fetched", &text).map(|()| Vec::new())
         });
@@ -176,7 +200,7 @@ fn take_manifest(
         Some(_) => {}
         None => context.set_fact(MANIFEST, &digest)?,
     }
-    let warnings = manifest::check(&mut list, Some(ManifestProfile::Object))?;
+    let (warnings, _) = manifest::check(&mut list, Some(ManifestProfile::Object))?;
     let staging = RefCell::new(Staging::begin(context, Serialization::Directory, begun)?);
     stage_list(&staging, &mut list)?;
     let mut rows = FileRows::new(&mut list)?;
@@ -237,16 +261,20 @@ fn start_over(context: &StageContext<'_>, payload: &PackageSource) -> Result<Out
     Err(StageError::Changed { again_at: PROVISION, note: "the package changed since it was received".into() })
 }
 
-/// The deposit is larger than what was reserved, and there is no room for more right now.
+/// The deposit is larger than what was reserved, and there is no room for more right now: it gives back what it has, and waits for twice as
+/// much, or for what is said of its size where that is less.
 fn grow(context: &StageContext<'_>, at_least: u64) -> Result<Outcome, StageError> {
     restage(context)?;
-    let etag = context.item.etag.clone().unwrap_or_default();
+    kept_downloads::forget(context.home, context.item.id)?;
+    let stated = context.item.size.filter(|size| *size > at_least).unwrap_or(u64::MAX);
     let most = quota(context)?.unwrap_or(u64::MAX).min(context.home.staging_capacity());
-    let size = at_least.saturating_mul(2).min(most);
-    context.write(move |tx, claim| {
-        work::set_source(tx, claim, &etag, Some(size), None)?;
-        interim::release_space(tx, claim)
+    let needed = at_least.saturating_mul(2).min(stated).min(most);
+    let topics = context.write(move |tx, claim| {
+        interim::give_back(tx, claim, needed)?;
+        // What it had is free to others that wait.
+        work::wake_all(tx, &WaitKey::staging(), Some(claim.item.0))
     })?;
+    context.registry().wakeups().notify(topics.iter().map(String::as_str));
     Ok(Outcome::RestartFrom {
         stage: PROVISION,
         note: format!("more than {at_least} bytes unpacked; waits for more space"),

@@ -2,13 +2,9 @@
 //! the bag, where the settings want that and nothing else is wrong with the bag.
 
 use std::cell::RefCell;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use strongroom_bagit::{BagError, FetchEntry, Report, Scan, check_with_entries};
-use strongroom_digest::Algorithm;
 use strongroom_registry::items::ItemProblem;
 use strongroom_registry::tenants;
 use strongroom_registry::{RegistryError, counted};
@@ -19,6 +15,7 @@ use super::validate::{item_problem, options};
 use crate::ingest::intake::download_failure;
 use crate::ingest::manifest::FileRow;
 use crate::ingest::paging::first_page;
+use crate::ingest::planned::{PlannedList, PlannedWriter, unplanned};
 use crate::ingest::staged_bag::StagedBag;
 use crate::ingest::staging::Staging;
 use crate::profiles::RecordedProfiles;
@@ -73,10 +70,8 @@ pub(super) fn complete(
     staging.borrow_mut().flush()?;
     let Some(mut plan) = Plan::of(context, scan)? else { return Ok(None) };
     plan.check_urls(context)?;
-    if let Err(bytes) = staging.borrow_mut().reserve_for(plan.bytes)? {
-        return Ok(Some(bytes));
-    }
-    let mut rows = plan.rows()?;
+    staging.borrow().check_fits(plan.bytes)?;
+    let mut rows = plan.list.rows()?;
     let listed = match stage_listed(context, staging, &mut || rows.next_row(), FETCHED)? {
         Listed::Staged(listed) => listed,
         Listed::NoRoom(bytes) => return Ok(Some(bytes)),
@@ -107,29 +102,17 @@ fn entry_of(row: FileRow) -> FetchEntry {
 
 /// What is to be downloaded for a bag.
 struct Plan {
-    /// A [`Planned`] on each line.
-    file: File,
+    list: PlannedList,
     /// Bytes of all files, as far as they are stated.
     bytes: u64,
     warnings: Vec<ItemProblem>,
-}
-
-/// A file of a plan, as its temporary file has it.
-#[derive(Serialize, Deserialize)]
-struct Planned {
-    line: u64,
-    url: String,
-    path: String,
-    size: Option<u64>,
-    digests: Vec<(Algorithm, String)>,
 }
 
 impl Plan {
     /// Checks the bag as it was sent; nothing where it is complete, or where more is wrong with it than that files are missing.
     fn of(context: &StageContext<'_>, scan: &Scan) -> Result<Option<Self>, StageError> {
         let (rules, first) = context.registry().read(|tx| {
-            let collection = context.item.collection;
-            let rules = collection.map_or(Ok(None), |collection| tenants::collection_by_id(tx, collection))?;
+            let rules = tenants::collection_of(tx, context.item)?;
             Ok::<_, RegistryError>((rules, first_page(tx, context.item.id)?))
         })?;
         let evidence = StagedBag::as_sent(context, first);
@@ -137,7 +120,7 @@ impl Plan {
         let options = options(context, rules, &profiles)?;
         // The files that are fetched make it.
         let scan = Scan { has_payload_directory: true, ..scan.clone() };
-        let mut out = BufWriter::new(tempfile::tempfile().map_err(|error| unplanned(&error))?);
+        let mut out = PlannedWriter::new().map_err(|error| unplanned(&error))?;
         let (mut bytes, mut present, mut first_present) = (0_u64, 0_u64, None);
         let checked = check_with_entries(&evidence, &scan, &options, &mut |entry| {
             if entry.is_present {
@@ -146,7 +129,8 @@ impl Plan {
                 return Ok(());
             }
             bytes = bytes.saturating_add(entry.length.unwrap_or(0));
-            write(&mut out, entry).map_err(BagError::Spill)
+            let FetchEntry { path, line, url, length: size, digests, .. } = entry;
+            out.push(FileRow { line, url, path, size, digests, modified: None }).map_err(BagError::Spill)
         });
         evidence.settle()?;
         context.task.check()?;
@@ -154,15 +138,15 @@ impl Plan {
             return Ok(None);
         }
         let warnings = first_present.map(|entry| item_problem(&entry.presence(present - 1))).into_iter().collect();
-        let file = out.into_inner().map_err(|error| unplanned(error.error()))?;
-        Ok(Some(Self { file, bytes, warnings }))
+        let list = out.end().map_err(|error| unplanned(&error))?;
+        Ok(Some(Self { list, bytes, warnings }))
     }
 
     /// Refuses every URL that the settings do not allow, before anything is asked for.
     fn check_urls(&mut self, context: &StageContext<'_>) -> Result<(), StageError> {
         let client = context.home.downloads()?;
         let mut refused = Vec::new();
-        let mut rows = self.rows()?;
+        let mut rows = self.list.rows()?;
         while let Some(row) = rows.next_row()? {
             if let Err(error) = client.check(&row.url)
                 && refused.len() < MOST_PROBLEMS
@@ -171,39 +155,6 @@ impl Plan {
             }
         }
         refuse(refused)
-    }
-
-    fn rows(&mut self) -> Result<PlannedRows<'_>, StageError> {
-        self.file.seek(SeekFrom::Start(0)).map_err(|error| unplanned(&error))?;
-        Ok(PlannedRows { lines: BufReader::new(&mut self.file) })
-    }
-}
-
-fn write(out: &mut impl Write, entry: FetchEntry) -> io::Result<()> {
-    let FetchEntry { path, line, url, length: size, digests, .. } = entry;
-    let digests = digests.iter().map(|(algorithm, digest)| (algorithm, digest.to_hex())).collect();
-    serde_json::to_writer(&mut *out, &Planned { line, url, path, size, digests })?;
-    out.write_all(b"\n")
-}
-
-fn unplanned(error: &io::Error) -> StageError {
-    StageError::Transient(format!("could not write a temporary file: {error}"))
-}
-
-/// The files of a plan, in the order of their paths.
-struct PlannedRows<'p> {
-    lines: BufReader<&'p mut File>,
-}
-
-impl PlannedRows<'_> {
-    fn next_row(&mut self) -> Result<Option<FileRow>, StageError> {
-        let mut text = String::new();
-        if self.lines.read_line(&mut text).map_err(|error| unplanned(&error))? == 0 {
-            return Ok(None);
-        }
-        let Planned { line, url, path, size, digests } = serde_json::from_str(&text)?;
-        let digests = digests.into_iter().filter_map(|(algorithm, digest)| Some((algorithm, digest.parse().ok()?)));
-        Ok(Some(FileRow { line, url, path, size, digests: digests.collect(), modified: None }))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use strongroom_bagit::{Scan, Severity};
+use strongroom_bagit::{Limits, Scan, Severity, check_collisions};
 use strongroom_registry::interim::{self, InterimFile};
 use strongroom_registry::items::ItemProblem;
 use strongroom_registry::{Description, work};
@@ -13,6 +13,7 @@ use crate::ingest::deposit::{DepositOptions, delete_paths};
 use crate::ingest::kind::{DepositKind, DepositMode};
 use crate::ingest::metadata;
 use crate::ingest::staged::Readings;
+use crate::ingest::staged_bag::StagedBag;
 use crate::workflow::{Outcome, StageContext, StageError};
 
 /// The code of an archive that ends without saying so.
@@ -22,7 +23,16 @@ pub(crate) const DELETE_LIST: &str = "mrt-delete.txt";
 /// Most bytes of a delete list.
 const LONGEST_DELETE_LIST: u64 = 16 << 20;
 
-pub(super) fn validate(context: &StageContext<'_>, scan: &Scan, given: &DepositOptions) -> Result<Outcome, StageError> {
+/// Most files of which it is said that their names differ from others only in letter case or normal form.
+const MOST_COLLISIONS: usize = 1_000;
+
+/// `first` is the first page of the files of the package.
+pub(super) fn validate(
+    context: &StageContext<'_>,
+    scan: &Scan,
+    given: &DepositOptions,
+    first: Vec<InterimFile>,
+) -> Result<Outcome, StageError> {
     let mut problems: Vec<ItemProblem> = scan.problems.iter().map(item_problem).collect();
     let mut warnings: Vec<ItemProblem> = context.fact(WARNINGS)?.unwrap_or_default();
     problems.append(&mut warnings);
@@ -33,6 +43,10 @@ pub(super) fn validate(context: &StageContext<'_>, scan: &Scan, given: &DepositO
     if given.mode() == DepositMode::Replace && staged(context, DELETE_LIST)?.is_some() {
         let text = "it is not followed: the version has exactly the files that were sent".to_owned();
         problems.push(problem("warning", "delete.not_followed", Some(DELETE_LIST), text));
+    }
+    // Those of a manifest were compared when it was read.
+    if first.len() > 1 && given.kind() != DepositKind::Manifest {
+        problems.extend(collisions(context, first)?);
     }
     let is_broken = scan.truncated || scan.problems.iter().any(|problem| problem.severity == Severity::Error);
     if scan.files == 0 && given.kind() != DepositKind::Metadata && !is_broken {
@@ -71,10 +85,34 @@ pub(super) fn validate(context: &StageContext<'_>, scan: &Scan, given: &DepositO
     let note = match (given.kind(), problems.len()) {
         (DepositKind::Metadata, _) => "the description can be read".to_owned(),
         (_, 0) => "the package is valid".to_owned(),
-        (_, warnings) => format!("the package is valid, with warnings ({warnings})"),
+        (_, warnings) => {
+            let first = problems.first().map(ItemProblem::in_note).unwrap_or_default();
+            format!("the package is valid, with warnings ({warnings}){first}")
+        }
     };
     context.with_end(move |tx, claim| work::note_findings(tx, claim, &problems, &facts).map(|()| Vec::new()));
     Ok(Outcome::done(note))
+}
+
+/// Warnings of the files whose names differ from others only in letter case or normal form: where they are restored to, one may take the
+/// place of the other.
+fn collisions(context: &StageContext<'_>, first: Vec<InterimFile>) -> Result<Vec<ItemProblem>, StageError> {
+    let mut found = Vec::new();
+    let mut more = 0;
+    let evidence = StagedBag::whole(context, first);
+    let checked = check_collisions(&evidence, &Limits::default(), &mut |warning| {
+        if found.len() < MOST_COLLISIONS {
+            found.push(item_problem(&warning));
+        } else {
+            more += 1;
+        }
+    });
+    context.task.check()?;
+    checked?;
+    if let (1.., Some(last)) = (more, found.last_mut()) {
+        last.message = format!("{}; so do {more} more files from others", last.message);
+    }
+    Ok(found)
 }
 
 /// A problem of a package.

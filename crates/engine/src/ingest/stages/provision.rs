@@ -1,25 +1,33 @@
-//! provision: staging space is reserved before a byte is read. No deposit waits while it has space. Small deposits pass large ones
-//! that have to wait, until one has waited for long.
+//! provision: staging space is reserved before a byte is read, for what lies here all of it, otherwise a part. No deposit waits while
+//! it has space. Small deposits pass large ones that have to wait, until one has waited for long.
 
 use strongroom_registry::counted;
-use strongroom_registry::interim::{self, Demand, Provision};
+use strongroom_registry::interim::{self, Demand, Provision, SpaceHolder};
 use strongroom_registry::tenants;
 use strongroom_registry::work;
 use strongroom_registry::{ItemId, Scope, WaitKey, WaitReason};
 
+use crate::ingest::deposit::DepositOptions;
+use crate::ingest::intake::{PackageSource, package_source};
+use crate::ingest::kept_downloads;
+use crate::ingest::kind::DepositKind;
 use crate::ingest::sweep;
+use crate::ingest::workflow::restage;
 use crate::workflow::{Outcome, StageContext, StageError};
 
 /// How long a deposit sleeps that finds no room, unless one that ends wakes it, in microseconds.
 const WAIT_FOR_ROOM: i64 = 60_000_000;
 
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
-    let demand = demand(context);
-    let Demand { bytes, capacity, .. } = demand;
-    if bytes > capacity {
+    let demand = demand(context)?;
+    let (capacity, size) = (demand.capacity, context.item.size.unwrap_or(0));
+    if size > capacity {
         return Err(StageError::fatal(format!(
-            "{bytes} bytes are more than all of staging ({capacity} bytes); raise staging.capacity or split the deposit"
+            "{size} bytes are more than all of staging ({capacity} bytes); next: raise staging.capacity or split the deposit"
         )));
+    }
+    if size > demand.bytes {
+        check_quota(context, size)?;
     }
     let provision = || context.write(move |tx, claim| interim::provision(tx, claim, &demand));
     let mut provided = provision()?;
@@ -28,31 +36,67 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         sweep::clear_staging(context.home, context.item.id, &context.authority())?;
         provided = provision()?;
     }
-    let behind = match provided {
+    match provided {
         Provision::Reserved { was_first } => {
             if was_first {
                 let item = context.item.id.0;
                 context.with_end(move |tx, _| work::wake_all(tx, &WaitKey::staging(), Some(item)));
             }
-            return Ok(Outcome::done(format!("{} of staging reserved", counted(bytes, "byte", "bytes"))));
+            Ok(Outcome::done(format!("{} of staging reserved", counted(demand.bytes, "byte", "bytes"))))
         }
-        Provision::NoRoom { behind } => behind,
-        Provision::Uncleared => None,
-    };
-    if let Some(quota) = quota(context)?.filter(|quota| bytes > *quota) {
-        return Err(StageError::fatal(more_than_quota(context, &format!("{bytes} bytes are"), quota)));
+        Provision::NoRoom { needed, free, behind, most } => {
+            check_quota(context, size)?;
+            return_space(context)?;
+            let is_size_known = demand.bytes > 0;
+            Err(waits(context, waits_for(is_size_known, needed, free) + &whose(context, behind, most))?)
+        }
+        Provision::Uncleared => Err(waits(context, "waits until what it had in staging is removed".to_owned())?),
     }
+}
+
+fn waits(context: &StageContext<'_>, note: String) -> Result<StageError, StageError> {
     let until = context.now()?.plus(WAIT_FOR_ROOM);
-    Err(StageError::Waits { until, reason: WaitReason::StagingSpace, note: waits_for(&demand, behind) })
+    Ok(StageError::Waits { until, reason: WaitReason::StagingSpace, note })
+}
+
+/// Gives back what a deposit has that failed before, and that has to wait now: two of them could wait for each other.
+fn return_space(context: &StageContext<'_>) -> Result<(), StageError> {
+    let item = context.item.id;
+    if !context.registry().read(|tx| interim::has_reservation(tx, item))? {
+        return Ok(());
+    }
+    restage(context)?;
+    kept_downloads::forget(context.home, item)?;
+    let topics = context.write(move |tx, _| work::wake_all(tx, &WaitKey::staging(), Some(item.0)))?;
+    context.registry().wakeups().notify(topics.iter().map(String::as_str));
+    Ok(())
 }
 
 /// What a deposit asks for. Of what is known to be nothing, nothing can be reserved: a deposit of unknown size begins while there is
-/// some room left.
-fn demand(context: &StageContext<'_>) -> Demand {
+/// some room left. So does one of which others say how large it is; for that only a bounded part is reserved, and more as its bytes come.
+fn demand(context: &StageContext<'_>) -> Result<Demand, StageError> {
     let limits = context.home.staging_limits();
-    let bytes = context.item.size.unwrap_or(0);
-    let free = if bytes > 0 { bytes } else { limits.free_for_unknown };
-    Demand { bytes, free, capacity: limits.capacity, first_after: limits.first_after }
+    let (bytes, free) = match context.item.size.unwrap_or(0) {
+        0 => (0, limits.free_for_unknown),
+        size if is_stated(context)? => (size.min(limits.ahead), size.min(limits.free_for_unknown)),
+        size => (size, size),
+    };
+    Ok(Demand { bytes, free, capacity: limits.capacity, first_after: limits.first_after })
+}
+
+/// Whether the size of a deposit is what a server or a manifest says, and no file that lies here.
+fn is_stated(context: &StageContext<'_>) -> Result<bool, StageError> {
+    let kind = DepositOptions::of(context.item)?.kind();
+    let is_listed = kind == DepositKind::Manifest;
+    Ok(is_listed || kind != DepositKind::Metadata && matches!(package_source(context)?, PackageSource::Url(_)))
+}
+
+/// Fails for good where a deposit is larger than the quota of its institution.
+fn check_quota(context: &StageContext<'_>, bytes: u64) -> Result<(), StageError> {
+    match quota(context)?.filter(|quota| bytes > *quota) {
+        Some(quota) => Err(StageError::fatal(more_than_quota(context, &format!("{bytes} bytes are"), quota))),
+        None => Ok(()),
+    }
 }
 
 /// How much the deposits of the institution may have in staging together, where that is limited.
@@ -71,15 +115,23 @@ pub(crate) fn more_than_quota(context: &StageContext<'_>, what: &str, quota: u64
     )
 }
 
-fn waits_for(demand: &Demand, behind: Option<ItemId>) -> String {
-    let wanted = match demand.bytes {
-        0 => format!("waits until {} bytes of staging are free: its size is not known", demand.free),
-        bytes => format!("waits for {bytes} bytes of space in staging"),
-    };
-    match behind {
-        Some(first) => {
-            format!("{wanted}, behind work item {first}, which has waited for longer than staging.first_after")
-        }
-        None => wanted,
+fn waits_for(is_size_known: bool, needed: u64, free: u64) -> String {
+    let free = counted(free, "byte", "bytes");
+    if is_size_known {
+        format!("waits for {} of space in staging, {free} free", counted(needed, "byte", "bytes"))
+    } else {
+        format!("waits until {needed} bytes of staging are free, {free} now: its size is not known")
     }
+}
+
+/// Which other deposits have the space.
+fn whose(context: &StageContext<'_>, behind: Option<ItemId>, most: Option<SpaceHolder>) -> String {
+    if let Some(first) = behind {
+        return format!(", behind work item {first}, which has waited for longer than staging.first_after");
+    }
+    let Some(SpaceHolder { item, institution, bytes, status, stage }) = most else { return String::new() };
+    if institution != context.item.institution {
+        return "; a work item of another institution has most".to_owned();
+    }
+    format!("; work item {item} ({status} at {stage}) has most: {}", counted(bytes, "byte", "bytes"))
 }

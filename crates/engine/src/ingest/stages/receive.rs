@@ -3,6 +3,7 @@
 
 use strongroom_registry::object_ids;
 use strongroom_registry::objects::{self, Object};
+use strongroom_registry::tenants::Collection;
 use strongroom_registry::work;
 use strongroom_registry::{ObjectState, RegistryError, Scope, WaitKey, WaitReason, items, parts, tenants};
 
@@ -10,6 +11,7 @@ use crate::ingest::deposit::{DepositOptions, takes_no_deposits};
 use crate::ingest::intake::{check_is_bag, check_unreplaced, package_source};
 use crate::ingest::kind::DepositKind;
 use crate::ingest::naming::{self, Identifiers, name_of_package};
+use crate::ingest::rules;
 use crate::ingest::workflow::RECEIVE;
 use crate::workflow::{Outcome, StageContext, StageError};
 
@@ -20,10 +22,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let item = context.item;
     let (institution, collection, older, part) = context.registry().read(|tx| {
         let institution = tenants::institution_by_id(tx, Scope::System, item.institution)?;
-        let collection = match item.collection {
-            Some(collection) => tenants::collection_by_id(tx, collection)?,
-            None => None,
-        };
+        let collection = tenants::collection_of(tx, item)?;
         let older = match items::older_open(tx, item)? {
             Some(older) => items::get(tx, Scope::System, older)?,
             None => None,
@@ -33,7 +32,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     if !institution.is_some_and(|institution| institution.active) {
         return Err(StageError::fatal(format!("the institution {} may not deposit", item.institution_identifier)));
     }
-    if let Some(removed) = collection.filter(|collection| !collection.active) {
+    if let Some(removed) = collection.as_ref().filter(|collection| !collection.active) {
         return Err(StageError::fatal(takes_no_deposits(&removed.identifier, &removed.institution_identifier)));
     }
     if let Some(older) = older {
@@ -68,6 +67,10 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
             return Ok(Outcome::RestartFrom { stage: RECEIVE, note });
         }
         context.with_end(move |tx, claim| work::set_options(tx, claim, &text).map(|()| Vec::new()));
+    }
+    let refused = |of: &Collection| rules::refused_type(of, options.kind());
+    if let Some(text) = collection.as_ref().filter(|_| options.row.is_none()).and_then(refused) {
+        return Err(StageError::fatal(text));
     }
     if options.kind() == DepositKind::Bag {
         check_is_bag(&payload)?;

@@ -130,8 +130,7 @@ fn only_called_alike(context: &StageContext<'_>, version: &Version) -> Result<St
         return Ok(String::new());
     }
     let earlier = context.registry().read(|tx| {
-        let published = versions::list(tx, version.object, version.generation, false)?;
-        let before = published.iter().rev().find(|before| before.number < version.number);
+        let before = versions::published_before(tx, version.object, version.generation, version.number)?;
         match before.and_then(|before| before.item).map(|id| items::find(tx, Scope::System, id)) {
             Some(Err(RegistryError::NotFound { .. })) | None => Ok(None),
             Some(found) => Ok::<_, RegistryError>(found?.source),

@@ -38,7 +38,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let options = DepositOptions::of(item)?;
     let scope = Scope::Institution(item.institution);
     let (facts, rules, retired) = context.registry().read(|tx| {
-        let rules = item.collection.map_or(Ok(None), |collection| tenants::collection_by_id(tx, collection))?;
+        let rules = tenants::collection_of(tx, item)?;
         Ok::<_, RegistryError>((interim::facts(tx, item.id)?, rules, backfill::retired(tx)?))
     })?;
     let findings: Findings = expect(&facts, "findings")?;
@@ -206,7 +206,7 @@ fn placement(
         return Ok((kept, warning));
     }
     let default = || -> Result<String, StageError> {
-        let asked = rules.as_ref().and_then(|collection| collection.placement.clone());
+        let asked = rules.as_ref().and_then(|collection| collection.rules.placement.clone());
         let name = asked.unwrap_or_else(|| home.settings.ingest.default_placement.clone());
         Ok(home.placement_without(&name, retired).map_err(|error| StageError::fatal(error.chain()))?.0)
     };

@@ -10,7 +10,7 @@ use strongroom_bagit::{
 use strongroom_digest::Algorithm;
 use strongroom_registry::interim;
 use strongroom_registry::items::ItemProblem;
-use strongroom_registry::tenants::{self, Collection};
+use strongroom_registry::tenants::{self, Collection, CollectionRules};
 use strongroom_registry::{Description, Layout, Part, RegistryError, parts, work};
 
 use super::fetch::WARNINGS;
@@ -19,6 +19,7 @@ use crate::ingest::deposit::DepositOptions;
 use crate::ingest::kind::DepositKind;
 use crate::ingest::lease::{expect, fact};
 use crate::ingest::paging::first_page;
+use crate::ingest::rules as rules_of;
 use crate::ingest::staged_bag::StagedBag;
 use crate::ingest::workflow::FETCH;
 use crate::profiles::{self, RecordedProfiles};
@@ -37,15 +38,19 @@ pub(crate) struct Findings {
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let item = context.item;
     let (facts, rules, part, first) = context.registry().read(|tx| {
-        let rules = item.collection.map_or(Ok(None), |collection| tenants::collection_by_id(tx, collection))?;
+        let rules = tenants::collection_of(tx, item)?;
         let part = parts::of_item(tx, item.id)?;
         Ok::<_, RegistryError>((interim::facts(tx, item.id)?, rules, part, first_page(tx, item.id)?))
     })?;
     let scan: Scan = expect(&facts, "fetched")?;
+    // Where the size was not known before.
+    if let Some(text) = rules.as_ref().and_then(|of| rules_of::too_large(of, scan.bytes)) {
+        return Err(StageError::fatal(text));
+    }
     let warnings: Vec<ItemProblem> = fact(&facts, WARNINGS)?.unwrap_or_default();
     let given = DepositOptions::of(item)?;
     if given.kind() != DepositKind::Bag {
-        return package::validate(context, &scan, &given);
+        return package::validate(context, &scan, &given, first);
     }
     let evidence = StagedBag::whole(context, first);
     let profiles = Arc::new(RecordedProfiles::of(context.registry()));
@@ -118,9 +123,15 @@ pub(super) fn options(
 ) -> Result<CheckOptions, StageError> {
     let settings = &context.home.settings.ingest;
     let profile = match rules {
-        Some(Collection { identifier, profile: Some(profile), profile_version, .. }) => {
+        Some(Collection {
+            identifier, rules: CollectionRules { profile: Some(profile), profile_version, .. }, ..
+        }) => {
             let institution = &context.item.institution_identifier;
-            let way_out = format!("strongroom collection set {identifier} --institution {institution} --profile NAME");
+            let batch = context.item.batch.map(|batch| batch.to_string()).unwrap_or_default();
+            let way_out = format!(
+                "strongroom collection set {identifier} --institution {institution} --profile NAME, and \
+                 strongroom batches requeue {batch} --new-rules"
+            );
             let asked = format!("the profile that the collection {identifier} asks for");
             ProfileChoice::Given(named(context, &profile, profile_version, &asked, &way_out)?)
         }

@@ -4,7 +4,7 @@
 use strongroom_registry::counted;
 use strongroom_registry::items::{self, NewItem};
 use strongroom_registry::restorations::{self, ObjectVersion};
-use strongroom_registry::{ActorId, ObjectId, RegistryError, Scope, objects, work};
+use strongroom_registry::{ActorId, ObjectId, RegistryError, Scope, batches, objects, work};
 
 use super::super::request::{RestoreOptions, of_object};
 use super::{BatchOptions, batch_of};
@@ -28,6 +28,8 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         make(context, &options, actor, page)?;
         crash_point("restoration.expand.page");
     }
+    let list = context.item.id;
+    context.with_end(move |tx, _| batches::list_made(tx, batch, list));
     Ok(Outcome::done(format!("{} to be restored", counted(made, "object is", "objects are"))))
 }
 

@@ -11,6 +11,7 @@ use strongroom_registry::{Action, BatchId, Stage as Name};
 use crate::workflow::{Passes, Stage, StageContext, StageError, StageWork, WaitsFor, Workflow};
 
 pub(crate) use receipt::follow as follow_receipt;
+pub(crate) use request::KIND;
 pub use request::{
     BatchRequested, CollectionRequest, ListRequest, forget_unused_lists, request_collection, request_list,
 };

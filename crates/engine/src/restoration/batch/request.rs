@@ -26,7 +26,7 @@ const MOST_UNKNOWN: usize = 1_000;
 /// How long a list may be in the making before it counts as cut short.
 const UNUSED_AFTER: Duration = Duration::from_hours(24);
 /// The kind of a batch of restorations.
-const KIND: &str = "restoration";
+pub(crate) const KIND: &str = "restoration";
 
 /// Which collection is asked for.
 #[derive(Debug, Clone)]
@@ -253,11 +253,21 @@ fn create(
 ) -> Result<Vec<String>, EngineError> {
     let BatchRequested { batch, item } = new.made;
     by.done(tx, &Target::of(new.institution, format!("batch {batch} of {}", new.name)))?;
-    batches::create(tx, batch, new.institution, new.collection, KIND, &by.actor.name, None)?;
+    let new_batch = batches::NewBatch {
+        id: batch,
+        institution: new.institution,
+        collection: new.collection,
+        kind: KIND,
+        submitted_by: &by.actor.name,
+        note: None,
+        row_count: None,
+    };
+    batches::create(tx, &new_batch)?;
     let item = NewItem {
         id: item,
         batch: Some(batch),
         collection: new.collection,
+        is_list: true,
         name: format!("restoration-{batch}.json"),
         options: as_text(&new.options)?,
         note: asked_by(&by.actor.name),

@@ -8,7 +8,7 @@ use serde_json::Value;
 const PYTHON: &str = "STRONGROOM_PEERS_PYTHON";
 
 /// A mail server that ends with its value.
-pub(super) struct MailServer {
+pub(crate) struct MailServer {
     process: Child,
     _input: ChildStdin,
     output: BufReader<ChildStdout>,
@@ -17,7 +17,7 @@ pub(super) struct MailServer {
 
 impl MailServer {
     /// Starts a server by a plan; none, with a line that says so, where there is no aiosmtpd.
-    pub(super) fn start(plan: &Value) -> Option<Self> {
+    pub(crate) fn start(plan: &Value) -> Option<Self> {
         let Some(python) = std::env::var_os(PYTHON) else {
             println!("SKIPPED: mails to a mail server: no python with aiosmtpd ({PYTHON} is not set)");
             return None;
@@ -37,7 +37,7 @@ impl MailServer {
     }
 
     /// Settings with which mails are sent to it, unencrypted unless `more` says something else.
-    pub(super) fn settings(&self, more: &str) -> String {
+    pub(crate) fn settings(&self, more: &str) -> String {
         let tls = if more.contains("tls =") { "" } else { "tls = \"none\"\n" };
         format!(
             "[mail]\nhost = \"localhost\"\nport = {}\nfrom = \"Strongroom <strongroom@example.edu>\"\n{tls}{more}\n",
@@ -46,14 +46,14 @@ impl MailServer {
     }
 
     /// What it took next: waits for a mail.
-    pub(super) fn next(&mut self) -> Value {
+    pub(crate) fn next(&mut self) -> Value {
         let mut line = String::new();
         self.output.read_line(&mut line).expect("reads");
         serde_json::from_str(&line).expect("what the server took")
     }
 
     /// Ends it; what it took and was not asked for.
-    pub(super) fn rest(mut self) -> Vec<Value> {
+    pub(crate) fn rest(mut self) -> Vec<Value> {
         self.process.kill().expect("ends");
         let mut lines = String::new();
         std::io::Read::read_to_string(&mut self.output, &mut lines).expect("reads");

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use strongroom_engine::background::{self, TASKS};
 use strongroom_engine::ingest::{DepositRequest, PackageSource};
+use strongroom_engine::runtime::Shutdown;
 use strongroom_queue::tasks;
 use strongroom_registry::items::{self, Item, ItemFilter, Request};
 use strongroom_registry::tenants::{self, CollectionRules};
-use strongroom_registry::{BatchId, CollectionId, ItemStatus, RegistryError, Scope};
+use strongroom_registry::{BatchId, CollectionId, ItemStatus, RegistryError, Scope, holds};
 use strongroom_web_double::Behaviour;
 
 use super::world::{ONE_ATTEMPT, SINGLE_FILES, World, manifest};
@@ -148,7 +150,7 @@ fn the_rows_of_a_collection_on_hold_are_held() {
         .registry
         .write(move |tx| {
             let institution = tenants::institution(tx, Scope::System, INSTITUTION)?.expect("the institution").id;
-            tenants::add_collection(tx, id, institution, "photos", &rules)
+            tenants::add_collection(tx, id, institution, "photos", (&rules, "test"))
         })
         .expect("adds it");
     let path = world.write("list.checkm", list(&world, 0..3));
@@ -160,8 +162,8 @@ fn the_rows_of_a_collection_on_hold_are_held() {
         .home
         .registry
         .write(move |tx| {
-            let rules = CollectionRules { name: "photos".into(), held: true, ..CollectionRules::default() };
-            tenants::set_collection(tx, id, &rules, true)
+            let institution = tenants::institution(tx, Scope::System, INSTITUTION)?.expect("the institution").id;
+            holds::place(tx, holds::On::Collection(id), institution, "ann".into())
         })
         .expect("holds it");
     pause(&world, "batch.expand", false);
@@ -368,4 +370,27 @@ mod killed {
         assert_eq!(failed.status, ItemStatus::Failed, "{:?}", failed.note);
         check_rows(&world, batch, 500);
     }
+}
+
+/// As where a process was killed behind the transaction that places or lifts the hold.
+#[test]
+fn what_a_kill_left_between_a_hold_and_its_items_is_settled_by_the_background_task() {
+    let world = World::new();
+    pause(&world, "ingest.receive", true);
+    let batch = world.submit(&world.request(world.write("a.txt", "alpha"))).expect("is submitted").batch;
+    let on = holds::On::Batch(batch);
+    let institution = world.items(batch)[0].institution;
+    let settle = || {
+        let task = TASKS.iter().find(|task| task.name == "holds").expect("the task");
+        background::run_now(&world.home, task, &Shutdown::new()).expect("runs");
+        world.items(batch)[0].status
+    };
+    let registry = &world.home.registry;
+    registry.write(move |tx| holds::place(tx, on, institution, "ann".into())).expect("is placed");
+    assert_eq!(world.items(batch)[0].status, ItemStatus::Pending);
+    assert_eq!(settle(), ItemStatus::Held);
+    registry.write(move |tx| holds::lift(tx, on)).expect("is lifted");
+    assert_eq!(settle(), ItemStatus::Pending);
+    pause(&world, "ingest.receive", false);
+    assert!(world.work(batch).iter().all(|item| item.status == ItemStatus::Succeeded));
 }

@@ -1,15 +1,19 @@
 //! The cases that Merritt's ingest is tested with from outside (`ServiceDriverIT` of `mrt-ingest`), as far as they are about packages
 //! and identifiers: each test names its case. Where Strongroom differs on purpose, the comment says how.
 
+use strongroom_engine::app::collections::Rules;
+use strongroom_engine::app::items::Ask;
+use strongroom_engine::app::{self, Caller, OpContext};
 use strongroom_engine::ingest::{DepositKind, DepositRequest};
 use strongroom_ezid_double::{EzidDouble, PASSWORD, USER};
-use strongroom_registry::items::Request;
+use strongroom_queue::tasks;
+use strongroom_registry::items::{Item, Request};
 use strongroom_registry::objects::Object;
-use strongroom_registry::{ItemStatus, Stage};
+use strongroom_registry::{BatchId, BatchState, ItemStatus, RegistryError, Stage};
 use strongroom_web_double::Behaviour;
 
 use super::world::{BATCH, CONTAINERS, Files, OBJECT, SINGLE_FILES, World, contents, manifest, md5, zip};
-use crate::fixture::{Engine, on_both_databases};
+use crate::fixture::{Engine, INSTITUTION, on_both_databases};
 use crate::rebuild::all_objects;
 
 on_both_databases! {
@@ -27,6 +31,10 @@ on_both_databases! {
     a_digest_in_capital_letters
     a_primary_identifier_that_is_an_ark
     an_update_by_ark
+    the_queue_locked_while_a_batch_is_submitted
+    a_collection_locked_and_unlocked
+    a_batch_held_while_its_jobs_run
+    a_failed_job_requeued_while_its_collection_is_locked
 }
 
 const FILES: Files<'static> = &[("a.txt", b"alpha"), ("folder/b.txt", b"beta")];
@@ -251,4 +259,120 @@ fn an_update_by_ark(engine: Engine) {
     let unknown = DepositRequest { primary_id: Some("ark:/11111/3333".into()), ..update };
     let item = world.deposit(&unknown).remove(0);
     assert_eq!(item.status, ItemStatus::Failed, "{:?}", item.note);
+}
+
+fn pause(world: &World, topic: &str, is_paused: bool) {
+    let topic = topic.to_owned();
+    let write = world.home.registry.write(move |tx| Ok::<_, RegistryError>(tasks::set_paused(tx, &topic, is_paused)?));
+    write.expect("pauses or resumes");
+}
+
+fn call(world: &World) -> OpContext {
+    OpContext::new(world.home.home.clone(), Caller::at_console("ann"))
+}
+
+fn state_of(world: &World, batch: BatchId) -> BatchState {
+    app::batches::show(&call(world), batch).expect("is shown").state
+}
+
+fn batch_of_three(world: &World) -> String {
+    let row = |number: usize| {
+        world.web.put(&format!("/{number}.txt"), format!("file {number}"));
+        format!("{} | | | | | {number}.txt | | | | |", world.web.url(&format!("/{number}.txt")))
+    };
+    manifest(SINGLE_FILES, &(1..=3).map(row).collect::<Vec<_>>())
+}
+
+/// A deposit of three files into a collection of its own.
+fn into_photos(world: &World) -> DepositRequest {
+    let rules = Rules { name: Some("Photos".into()), ..Rules::default() };
+    app::collections::add(&call(world), INSTITUTION, "photos", rules).expect("adds");
+    let path = world.write("list.checkm", batch_of_three(world));
+    DepositRequest { collection: Some("photos".into()), ..world.request(path) }
+}
+
+fn all_have(world: &World, batch: BatchId, status: ItemStatus) -> bool {
+    world.items(batch).iter().filter(|item| item.action.as_str() == "ingest").all(|item| item.status == status)
+}
+
+/// Case "ingest queue locked: submission still accepted, batch stays Pending with 0 jobs, runs after unlock".
+fn the_queue_locked_while_a_batch_is_submitted(engine: Engine) {
+    let Some(world) = world(engine) else { return };
+    pause(&world, "batch.expand", true);
+    let path = world.write("list.checkm", batch_of_three(&world));
+    let batch = world.submit(&world.request(path)).expect("is accepted").batch;
+    let shown = app::batches::show(&call(&world), batch).expect("is shown");
+    assert_eq!((shown.state, shown.rows, shown.items), (BatchState::Pending, None, 1), "the item of the list alone");
+    pause(&world, "batch.expand", false);
+    let items = world.work(batch);
+    assert!(items.iter().all(|item| item.status == ItemStatus::Succeeded), "{items:#?}");
+    let shown = app::batches::show(&call(&world), batch).expect("is shown");
+    assert_eq!((shown.state, shown.rows, shown.items), (BatchState::Completed, Some(3), 4));
+}
+
+/// Case "collection lock: job Held, admin Pending, done". The hold is on the collection, and lifting it lets all of its jobs go on.
+fn a_collection_locked_and_unlocked(engine: Engine) {
+    let Some(world) = world(engine) else { return };
+    let request = into_photos(&world);
+    let held = app::collections::hold(&call(&world), INSTITUTION, "photos", Some("rights")).expect("holds");
+    assert_eq!((held.held, held.holds.len()), (true, 1));
+    assert_eq!((held.holds[0].by.as_str(), held.holds[0].reason.as_deref()), ("ann", Some("rights")));
+    let refused = app::collections::hold(&call(&world), INSTITUTION, "photos", None);
+    assert!(refused.is_err(), "it is on hold already");
+    let batch = world.submit(&request).expect("is accepted").batch;
+    let items = world.work(batch);
+    assert_eq!(items.iter().map(|item| item.status).collect::<Vec<_>>(), [ItemStatus::Held]);
+    assert_eq!(state_of(&world, batch), BatchState::Held);
+    // An item has no hold of its own, so that nobody lets it go on by itself.
+    let refused = app::items::steer(&call(&world), &[items[0].id], Ask::Release, None).expect_err("is refused");
+    assert!(refused.to_string().contains(&format!("{INSTITUTION}/photos")), "{refused}");
+    app::collections::release(&call(&world), INSTITUTION, "photos").expect("releases");
+    assert_eq!(state_of(&world, batch), BatchState::Pending);
+    world.work(batch);
+    assert!(all_have(&world, batch, ItemStatus::Succeeded));
+    assert_eq!(state_of(&world, batch), BatchState::Completed);
+}
+
+/// Cases "hold before/while batch" and "release while still held" of Merritt's test plan.
+fn a_batch_held_while_its_jobs_run(engine: Engine) {
+    let Some(world) = world(engine) else { return };
+    let request = into_photos(&world);
+    pause(&world, "ingest.fetch", true);
+    let batch = world.submit(&request).expect("is accepted").batch;
+    let at_fetch = |item: &Item| item.action.as_str() != "ingest" || item.stage == Stage::named("fetch");
+    world.work_until(&|| world.items(batch).len() == 4 && world.items(batch).iter().all(at_fetch));
+    app::batches::steer(&call(&world), batch, Ask::Hold, Some("wrong")).expect("holds");
+    app::collections::hold(&call(&world), INSTITUTION, "photos", None).expect("holds");
+    assert!(all_have(&world, batch, ItemStatus::Held));
+    pause(&world, "ingest.fetch", false);
+    let shown = app::batches::steer(&call(&world), batch, Ask::Release, None).expect("releases");
+    assert_eq!((shown.state, shown.holds.len()), (BatchState::Held, 1), "the collection still holds it");
+    assert!(app::batches::steer(&call(&world), batch, Ask::Release, None).is_err());
+    assert!(all_have(&world, batch, ItemStatus::Held));
+    app::collections::release(&call(&world), INSTITUTION, "photos").expect("releases");
+    let items = world.items(batch);
+    let stages: Vec<Stage> =
+        items.iter().filter(|item| item.action.as_str() == "ingest").map(|item| item.stage).collect();
+    assert_eq!(stages, [Stage::named("fetch"); 3], "they continue where they stood");
+    world.work(batch);
+    assert_eq!(state_of(&world, batch), BatchState::Completed);
+}
+
+/// Case "requeue" together with "collection lock": the requeued job obeys the lock, and its batch is open again.
+fn a_failed_job_requeued_while_its_collection_is_locked(engine: Engine) {
+    let Some(world) = world(engine) else { return };
+    let request = into_photos(&world);
+    world.web.on("/2.txt", Behaviour::NotFound);
+    let items = world.deposit(&request);
+    let batch = items[0].batch.expect("a batch");
+    let failed = items.iter().find(|item| item.status == ItemStatus::Failed).expect("one failed").id;
+    assert_eq!(state_of(&world, batch), BatchState::Failed);
+    app::collections::hold(&call(&world), INSTITUTION, "photos", None).expect("holds");
+    world.web.mend("/2.txt");
+    let requeued = app::items::steer(&call(&world), &[failed], Ask::Requeue(None), None).expect("requeues");
+    assert_eq!((requeued[0].status, requeued[0].requeues), (ItemStatus::Held, 1));
+    assert_eq!(state_of(&world, batch), BatchState::Held, "it is open again");
+    app::collections::release(&call(&world), INSTITUTION, "photos").expect("releases");
+    world.work(batch);
+    assert_eq!(state_of(&world, batch), BatchState::Completed);
 }

@@ -364,3 +364,34 @@ fn a_folder_of_the_data_directory_or_a_store_is_refused() {
         assert!(world.submit(&request).is_err(), "{}", folder.display());
     }
 }
+
+#[test]
+fn names_that_differ_only_in_case_or_normal_form_are_warned_of_and_kept() {
+    let world = World::new();
+    let files: Files<'_> = &[
+        ("Photo.tif", b"upper"),
+        ("photo.tif", b"lower"),
+        ("\u{e9}t\u{e9}.txt", b"composed"),
+        ("e\u{301}te\u{301}.txt", b"decomposed"),
+        ("other.txt", b"other"),
+    ];
+    let folder = world.folder("alike", files);
+    let archive = world.write("packed.zip", zip(files));
+    for (path, name) in [(folder, "alike"), (archive, "packed")] {
+        let item = world.deposit(&world.request(path)).remove(0);
+        assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
+        let problems = world.problems(item.id);
+        let found: Vec<(&str, &str, Option<&str>)> = problems
+            .iter()
+            .map(|problem| (problem.severity.as_str(), problem.code.as_str(), problem.path.as_deref()))
+            .collect();
+        let second = Some("\u{e9}t\u{e9}.txt");
+        assert_eq!(found, [("warning", "path.case", Some("photo.tif")), ("warning", "path.case", second)], "{name}");
+        let notes = world.notes(item.id);
+        assert!(
+            notes.iter().any(|note| note.contains("with warnings (2); first: path.case photo.tif:")),
+            "{name}: {notes:?}"
+        );
+        assert_eq!(world.deposited(&world.object(name), 1), contents(files));
+    }
+}

@@ -6,7 +6,7 @@ use strongroom_registry::items::{Item, Request};
 use strongroom_registry::{BatchId, ItemStatus};
 use strongroom_web_double::{Behaviour, Certificate, WebDouble};
 
-use super::world::{OBJECT, SINGLE_FILES, World, contents, manifest, tar};
+use super::world::{Files, OBJECT, SINGLE_FILES, World, contents, gzip, manifest, tar};
 use crate::fixture;
 
 /// What is downloaded by itself or as a file of a manifest: large enough to be cut in its middle.
@@ -118,6 +118,32 @@ fn a_list_that_cannot_be_had_for_good_is_told_with_a_code() {
     world.web.on("/list.checkm", Behaviour::NotFound);
     let item = world.deposit(&world.request("/list.checkm")).pop().expect("an item");
     assert_eq!(world.codes(item.id), ["package.not_fetched"], "{:?}", item.note);
+}
+
+#[test]
+fn an_archive_or_a_list_of_another_length_or_without_an_end_fails_the_item() {
+    let files: Files<'_> = &[("a.txt", b"alpha"), ("b.txt", b"beta")];
+    let world = World::new();
+    world.serve(files);
+    let list = world.manifest_of(files).into_bytes();
+    let batch =
+        manifest(SINGLE_FILES, &[format!("{} | | | | | a.txt | | | | A |", world.web.url("/a.txt"))]).into_bytes();
+    for (name, bytes) in [("pack.tar.gz", gzip(&tar(files))), ("list.checkm", list), ("batch.checkm", batch)] {
+        let path = format!("/{name}");
+        for behaviour in [Behaviour::WrongLength(bytes.len() as u64 - 10), Behaviour::Endless] {
+            let shown = format!("{behaviour:?} of {name}");
+            world.web.put(&path, &bytes);
+            world.web.on(&path, behaviour);
+            let items = world.deposit(&world.request(path.as_str()));
+            // The list of the files of one object may become its item before it is read to its end.
+            assert!(items.len() == 1 || name == "list.checkm", "{shown}: {items:?}");
+            let item = items.last().expect("an item");
+            assert_eq!(item.status, ItemStatus::Failed, "{shown}: {:?}", item.note);
+            assert!(!world.codes(item.id).is_empty(), "{shown}: {:?}", item.note);
+            assert_eq!(world.objects(), Vec::<String>::new(), "{shown}");
+            world.web.mend(&path);
+        }
+    }
 }
 
 #[test]

@@ -2,13 +2,17 @@
 
 use std::time::Duration;
 
-use strongroom_engine::ingest::{DepositKind, DepositRequest};
+use strongroom_download::Policy;
+use strongroom_engine::ingest::{self, DepositKind, DepositRequest};
+use strongroom_engine::runtime::Shutdown;
+use strongroom_engine::status;
+use strongroom_engine::survey::Survey;
 use strongroom_queue::tasks;
 use strongroom_registry::items::{Item, Request};
 use strongroom_registry::{ItemId, ItemStatus, RegistryError, Scope, Stage, WaitReason, interim, tenants};
 use strongroom_web_double::Behaviour;
 
-use super::world::{ONE_ATTEMPT, World};
+use super::world::{OBJECT, ONE_ATTEMPT, World, manifest};
 use crate::fixture::{self, Engine, INSTITUTION, on_both_databases};
 
 on_both_databases! {
@@ -18,6 +22,9 @@ on_both_databases! {
     a_deposit_that_failed_has_no_more_of_staging_than_it_uses
     a_deposit_of_unknown_size_waits_while_too_little_is_free
     a_deposit_that_grows_to_the_quota_waits_for_the_others_of_its_institution
+    sizes_that_servers_and_manifests_state_keep_none_waiting
+    a_deposit_that_waits_says_how_much_is_free_and_which_item_has_most
+    what_a_deposit_that_failed_long_ago_keeps_is_removed
 }
 
 const CAPACITY: &str = "[staging]\ncapacity = \"1000 kB\"\n";
@@ -221,12 +228,115 @@ fn a_deposit_that_failed_has_no_more_of_staging_than_it_uses(engine: Engine) {
     world.work_until(&|| has_come(&world.item(other)));
     let item = world.item(other);
     assert!(!waits(&item), "nothing is staged of the deposit that failed: {:?}", item.note);
-    // Requeued, it reserves again what it needs.
+    // Requeued, it asks for space again as its bytes come.
     world.web.mend("/large.bin");
     world.ask(failed.id, Request::Requeue(None));
-    settle(&world, &[failed.id]);
+    world.work_until(&|| waits(&world.item(failed.id)) || world.item(failed.id).status.is_ended());
     assert!(waits(&world.item(failed.id)), "{:?}", world.item(failed.id).note);
     pause(&world, "ingest.validate", false);
     world.work_until(&|| [other, failed.id].iter().all(|id| world.item(*id).status.is_ended()));
     assert!([other, failed.id].iter().all(|id| world.item(*id).status == ItemStatus::Succeeded));
+}
+
+fn reserved(world: &World, id: ItemId) -> u64 {
+    world.home.registry.read(|tx| interim::reserved(tx, id)).expect("reads")
+}
+
+fn sizes_that_servers_and_manifests_state_keep_none_waiting(engine: Engine) {
+    let Some(world) = World::in_database(engine, CAPACITY) else { return };
+    pause(&world, "ingest.fetch", true);
+    let stated = |name: &str| {
+        world.web.put(&format!("/{name}"), vec![7; 900 * KB]);
+        let request = DepositRequest { kind: DepositKind::File, ..world.request(format!("/{name}").as_str()) };
+        world.submit(&request).expect("is submitted").items[0]
+    };
+    let mut ids = vec![stated("one.bin"), stated("two.bin"), stated("three.bin")];
+    let row = |name: &str| format!("{} | | | {} | | {name} |", world.web.url(&format!("/{name}")), 900 * KB);
+    let list = world.write("list.checkm", manifest(OBJECT, &[row("one.bin")]));
+    ids.push(world.submit(&world.request(list)).expect("is submitted").items[0]);
+    ids.push(submit(&world, "local.bin", 300 * KB));
+    settle(&world, &ids);
+    for id in &ids {
+        assert!(has_begun(&world.item(*id)), "{:?}", world.item(*id).note);
+    }
+    let sizes: Vec<u64> = ids.iter().map(|id| reserved(&world, *id)).collect();
+    assert_eq!(sizes, [50_000, 50_000, 50_000, 50_000, 300_000]);
+    // No two of them have room together: they give back what they have, and come one after the other.
+    pause(&world, "ingest.fetch", false);
+    succeeds(&world, &ids);
+    world.clear_up();
+    assert!(ids.iter().all(|id| reserved(&world, *id) == 0));
+}
+
+#[test]
+fn a_manifest_that_states_more_than_the_disk_has_fails_at_once() {
+    let world = World::new();
+    world.serve(&[("small.bin", b"small")]);
+    let row = format!("{} | | | 9000000000000000000 | | small.bin |", world.web.url("/small.bin"));
+    let item = world.deposit(&world.request(world.write("huge.checkm", manifest(OBJECT, &[row])))).remove(0);
+    let note = item.note.clone().unwrap_or_default();
+    assert_eq!((item.status, item.stage), (ItemStatus::Failed, Stage::named("provision")), "{note}");
+    assert!(note.contains("more than all of staging") && note.contains("next: raise staging.capacity"), "{note}");
+}
+
+fn a_deposit_that_waits_says_how_much_is_free_and_which_item_has_most(engine: Engine) {
+    let Some(world) = World::in_database(engine, CAPACITY) else { return };
+    let (has, large) = one_has_and_one_waits(&world);
+    world.ask(has, Request::Hold);
+    world.home.clock.advance(Duration::from_mins(2));
+    settle(&world, &[large]);
+    world.work_until(&|| world.item(large).note.is_some_and(|note| note.contains("held")));
+    let note = world.item(large).note.unwrap_or_default();
+    let says = format!(
+        "waits for 800000 bytes of space in staging, 400000 bytes free; work item {has} (held at fetch) has most: 600000 bytes"
+    );
+    assert_eq!(note, says);
+    // What is held may never become free: none waits behind the one that needs it.
+    world.home.clock.advance(Duration::from_hours(1));
+    let late = comes_to(&world, "late.bin", 300 * KB);
+    assert!(has_begun(&late), "{:?}", late.note);
+    world.ask(has, Request::Release);
+    pause(&world, "ingest.fetch", false);
+    succeeds(&world, &[has, late.id, large]);
+}
+
+fn what_a_deposit_that_failed_long_ago_keeps_is_removed(engine: Engine) {
+    const LARGE: usize = 24 << 20;
+    let Some(mut world) = World::in_database(engine, ONE_ATTEMPT) else { return };
+    let policy = Policy { max_bytes: 64 << 20, ..world.policy() };
+    world.download_within(policy);
+    world.web.put("/small.bin", vec![7; 400 * KB]);
+    world.web.put("/large.bin", vec![7; LARGE]);
+    world.web.on("/large.bin", Behaviour::Cuts([vec![18 << 20], vec![0; 100]].concat()));
+    let row = |name: &str| format!("{} | | | | | {name} |", world.web.url(&format!("/{name}")));
+    let list = manifest(OBJECT, &[row("small.bin"), row("large.bin")]);
+    let failed = world.deposit(&world.request(world.write("list.checkm", list))).remove(0);
+    assert_eq!((failed.status, failed.stage), (ItemStatus::Failed, Stage::named("fetch")), "{:?}", failed.note);
+    let downloads = world.home.path().join("downloads");
+    let is_kept = || std::fs::read_dir(&downloads).is_ok_and(|mut entries| entries.next().is_some());
+    assert!(is_kept());
+    // What is staged of it and what is kept of the download count.
+    let has = reserved(&world, failed.id);
+    assert!(has >= (16 << 20) + 400 * KB as u64, "{has}");
+    let survey = Survey::of(world.home.path(), &world.home.settings, Some(&world.home.registry)).expect("looks");
+    let status = status::collect(world.home.path(), &world.home.settings, &world.home.registry, &survey);
+    let status = status.expect("collects");
+    assert!(status.staging.kept_bytes >= 16 << 20, "{:?}", status.staging);
+    assert_eq!((status.staging.kept_items, status.staging.bytes.get("failed")), (1, Some(&has)));
+
+    let reclaim = || ingest::reclaim_failed(&world.home, &Shutdown::new()).expect("reclaims");
+    ingest::sweep_downloads(&world.home).expect("sweeps");
+    world.home.clock.advance(Duration::from_hours(29 * 24));
+    assert_eq!((reclaim(), is_kept()), (0, true));
+    world.home.clock.advance(Duration::from_hours(25));
+    assert_eq!((reclaim(), reclaim()), (1, 0));
+    world.work_until(&|| world.is_nothing_staged() && !is_kept() && reserved(&world, failed.id) == 0);
+    assert!(world.notes(failed.id).iter().any(|note| note.contains("staging.failed_retention")));
+    let item = world.item(failed.id);
+    assert_eq!((item.status, item.note), (ItemStatus::Failed, failed.note.clone()), "why it failed is still said");
+    // It can be requeued, from the beginning.
+    world.web.mend("/large.bin");
+    world.ask(failed.id, Request::Requeue(None));
+    assert_eq!(world.item(failed.id).stage, Stage::named("provision"));
+    succeeds(&world, &[failed.id]);
 }

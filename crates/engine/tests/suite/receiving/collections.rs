@@ -1,6 +1,6 @@
 //! Uploads obey the rules of the collection that they are put into.
 
-use strongroom_engine::workflow::Workflows;
+use strongroom_engine::app::{self, Caller, OpContext};
 use strongroom_registry::CollectionId;
 use strongroom_registry::tenants::{self, CollectionRules};
 
@@ -15,10 +15,10 @@ pub(super) fn set_collection(home: &TestHome, name: &str, rules: CollectionRules
             known.id
         } else {
             let id = CollectionId::new();
-            tenants::add_collection(tx, id, institution, &name, &rules)?;
+            tenants::add_collection(tx, id, institution, &name, (&rules, "test"))?;
             id
         };
-        tenants::set_collection(tx, id, &rules, active)
+        tenants::set_collection(tx, id, (&rules, "test"), active)
     });
     written.expect("sets the collection");
 }
@@ -30,12 +30,9 @@ fn rules() -> CollectionRules {
 #[test]
 fn an_upload_in_the_folder_of_a_collection_obeys_its_rules() {
     let home = home();
-    set_collection(
-        &home,
-        "papers",
-        CollectionRules { held: true, placement: Some("Wasabi-OR".into()), ..rules() },
-        true,
-    );
+    set_collection(&home, "papers", CollectionRules { placement: Some("Wasabi-OR".into()), ..rules() }, true);
+    let call = OpContext::new(home.home.clone(), Caller::at_console("tester"));
+    app::collections::hold(&call, INSTITUTION, "papers", Some("rights")).expect("holds");
     fs::create_dir_all(place(&home, "papers")).expect("makes the folder");
     plain_bag(&place(&home, "papers/letters.tar"), Serialization::Tar, &[("a.txt", b"one")]);
     plain_bag(&place(&home, "papers/loose"), Serialization::Directory, &[("a.txt", b"one")]);
@@ -52,14 +49,8 @@ fn an_upload_in_the_folder_of_a_collection_obeys_its_rules() {
             _ => (ItemStatus::Held, Some("papers")),
         };
         assert_eq!((status, collection), wanted, "{}", item.name);
-        if status == ItemStatus::Held {
-            let released = home.registry.write(move |tx| {
-                items::request(tx, &Workflows::standard(), Scope::System, item.id, items::Request::Release, "tester")
-                    .map(|_| ())
-            });
-            released.expect("releases");
-        }
     }
+    app::collections::release(&call, INSTITUTION, "papers").expect("releases");
     work(&home);
     for (name, collection, placement) in
         [("letters", Some("papers"), "Wasabi-OR"), ("loose", Some("papers"), "Wasabi-OR"), ("other", None, "Standard")]

@@ -6,7 +6,9 @@ use strongroom_engine::survey::Survey;
 use strongroom_engine::workflow::Workflows;
 use strongroom_engine::{Home, status};
 use strongroom_registry::receiving as uploads_record;
+use strongroom_registry::tenants::CollectionRules;
 
+use super::collections::set_collection;
 use super::*;
 
 const DAY: Duration = Duration::from_hours(24);
@@ -172,7 +174,15 @@ fn a_forgotten_upload_is_taken_up_anew() {
 #[test]
 fn what_was_requeued_and_failed_for_other_reasons_is_not_removed_as_invalid() {
     let home = home();
-    invalid(&home);
+    // A package that would fail again cannot be requeued; one that only breaks the rules of a profile can.
+    let rules =
+        CollectionRules { name: "Papers".into(), profile: Some("aptrust-2.3".into()), ..CollectionRules::default() };
+    set_collection(&home, "papers", rules, true);
+    fs::create_dir_all(place(&home, "papers")).expect("makes the folder");
+    plain_bag(&place(&home, "papers/broken.tar"), Serialization::Tar, &[("a.txt", b"one")]);
+    settle(&home);
+    work(&home);
+    look(&home);
     home.clock.advance(DAY * 12);
     turn(&home);
     let [upload] = uploads(&home).try_into().expect("one upload");
@@ -210,9 +220,9 @@ fn what_was_requeued_and_failed_for_other_reasons_is_not_removed_as_invalid() {
     for _ in 0..3 {
         home.clock.advance(DAY * 20);
         turn(&home);
-        assert!(place(&home, "broken.tar").exists(), "nobody has judged it");
+        assert!(place(&home, "papers/broken.tar").exists(), "nobody has judged it");
     }
-    assert_eq!(state(&home, &key("broken.tar")), UploadState::Failed);
+    assert_eq!(state(&home, &key("papers/broken.tar")), UploadState::Failed);
 }
 
 /// Keys of the warnings that were put out.

@@ -29,7 +29,7 @@ fn home_with_collection(names: &[&str]) -> TestHome {
         .write(move |tx| {
             let institution = tenants::institution(tx, Scope::System, INSTITUTION)?.expect("the institution").id;
             let rules = CollectionRules { name: COLLECTION.to_owned(), ..CollectionRules::default() };
-            tenants::add_collection(tx, CollectionId::new(), institution, COLLECTION, &rules)
+            tenants::add_collection(tx, CollectionId::new(), institution, COLLECTION, (&rules, "test"))
         })
         .expect("adds");
     for name in names {
@@ -96,7 +96,7 @@ fn every_object_of_a_collection_is_restored_as_one_batch_with_one_receipt() {
     let folder = TempDir::new().expect("a folder");
     let into_folder = of_collection(RestorationTarget::Folder(folder.path().to_owned()));
     let made = request_collection(&home, &into_folder).expect("asks");
-    assert_eq!(state(&home, made.batch), BatchState::Processing);
+    assert_eq!(state(&home, made.batch), BatchState::Pending);
     let summary = work_on_batch(&home.home, made.batch, &Shutdown::new()).expect("works");
     assert!(summary.failure.is_none());
     assert_eq!(state(&home, made.batch), BatchState::Completed);
@@ -251,7 +251,7 @@ fn a_batch_that_was_cut_short_goes_on_where_it_stopped_and_makes_nothing_twice()
             items::create(tx, workflows.as_ref(), &new)
         })
         .expect("makes");
-    assert_eq!(state(&home, made.batch), BatchState::Processing, "it does not seem whole");
+    assert_eq!(state(&home, made.batch), BatchState::Pending, "it does not seem whole");
     work_on_batch(&home.home, made.batch, &Shutdown::new()).expect("works");
     assert_eq!(state(&home, made.batch), BatchState::Completed);
     let objects: Vec<String> = items_of(&home, made.batch)
@@ -345,7 +345,7 @@ fn a_batch_whose_failed_items_are_requeued_has_a_receipt_of_how_they_ended_then(
     ingest_into_collection(&home, "photographs");
     // The same change undoes it.
     change();
-    app::batches::steer(&at_console(&home), made.batch, Ask::Requeue(None)).expect("requeues");
+    app::batches::steer(&at_console(&home), made.batch, Ask::Requeue(None), None).expect("requeues");
     work_on_batch(&home.home, made.batch, &Shutdown::new()).expect("works");
     assert_eq!(state(&home, made.batch), BatchState::Completed);
     let [earlier, later] = receipts(&home, made.batch).try_into().expect("two receipts");
@@ -361,8 +361,8 @@ fn an_item_of_a_batch_that_is_requeued_before_the_receipt_is_written_makes_no_se
     let made = request_collection(&home, &of_collection(RestorationTarget::RestorationStore)).expect("asks");
     let items = expanded(&home, made, 2);
     let call = at_console(&home);
-    app::items::steer(&call, &[items[0].id], Ask::Cancel).expect("cancels");
-    app::items::steer(&call, &[items[0].id], Ask::Requeue(None)).expect("requeues");
+    app::items::steer(&call, &[items[0].id], Ask::Cancel, None).expect("cancels");
+    app::items::steer(&call, &[items[0].id], Ask::Requeue(None), None).expect("requeues");
     work_on_batch(&home.home, made.batch, &Shutdown::new()).expect("works");
     let [only] = receipts(&home, made.batch).try_into().expect("one receipt");
     let all = pairs(&[("letters", "succeeded"), ("diaries", "succeeded")]);
@@ -375,11 +375,11 @@ fn a_receipt_names_no_result_that_was_removed_before_it_was_written() {
     let made = request_collection(&home, &of_collection(RestorationTarget::RestorationStore)).expect("asks");
     let [diaries, letters]: [Item; 2] = expanded(&home, made, 2).try_into().expect("two items");
     let call = at_console(&home);
-    app::items::steer(&call, &[diaries.id], Ask::Hold).expect("holds");
+    app::items::steer(&call, &[diaries.id], Ask::Hold, None).expect("holds");
     work_on(&home.home, &[letters.id], &Shutdown::new()).expect("works");
     home.clock.advance(Duration::from_hours(24 * 31));
     assert_eq!(strongroom_engine::restoration::expire(&home, &Shutdown::new()).expect("expires").removed, 1);
-    app::items::steer(&call, &[diaries.id], Ask::Release).expect("releases");
+    app::items::steer(&call, &[diaries.id], Ask::Release, None).expect("releases");
     work_on_batch(&home.home, made.batch, &Shutdown::new()).expect("works");
     let [key] = receipts(&home, made.batch).try_into().expect("one receipt");
     let receipt = receipt(&home.file("restoration", &key));
@@ -399,14 +399,14 @@ fn a_receipt_counts_no_item_that_was_cancelled_behind_its_last_byte() {
     let made = request_collection(&home, &of_collection(RestorationTarget::RestorationStore)).expect("asks");
     let [diaries, letters]: [Item; 2] = expanded(&home, made, 2).try_into().expect("two items");
     let call = at_console(&home);
-    app::items::steer(&call, &[diaries.id], Ask::Hold).expect("holds");
+    app::items::steer(&call, &[diaries.id], Ask::Hold, None).expect("holds");
     work_on(&home.home, &[letters.id], &Shutdown::new()).expect("works");
     // As where its worker met the cancellation at the end of the stage, when the result was recorded.
     home.change_rows(
         "-- name: change\nUPDATE work_items SET status = 'cancelled' WHERE object_identifier LIKE '%/letters' \
          AND action = 'restore_object'",
     );
-    app::items::steer(&call, &[diaries.id], Ask::Release).expect("releases");
+    app::items::steer(&call, &[diaries.id], Ask::Release, None).expect("releases");
     work_on_batch(&home.home, made.batch, &Shutdown::new()).expect("works");
     let [key] = receipts(&home, made.batch).try_into().expect("one receipt");
     let receipt = receipt(&home.file("restoration", &key));
@@ -434,7 +434,7 @@ fn a_receipt_that_is_put_again_after_a_kill_counts_what_it_names() {
     home.change_rows(
         "-- name: change\nUPDATE work_items SET status = 'failed', stage = 'receipt' WHERE action = 'restore_batch'",
     );
-    app::items::steer(&at_console(&home), &[made.item], Ask::Requeue(None)).expect("requeues");
+    app::items::steer(&at_console(&home), &[made.item], Ask::Requeue(None), None).expect("requeues");
     work_on_batch(&home.home, made.batch, &Shutdown::new()).expect("works");
     assert!(before.starts_with("2 of 2 objects restored"), "{before}");
     assert_eq!(told(), before, "the same receipt");

@@ -13,12 +13,12 @@ pub fn line<F: AsRef<[u8]>>(fields: impl IntoIterator<Item = F>) -> Vec<u8> {
 }
 
 /// One line for a program: as [`line()`], with fields as they are.
-pub(crate) fn exact<F: AsRef<[u8]>>(fields: impl IntoIterator<Item = F>) -> Vec<u8> {
+pub fn exact<F: AsRef<[u8]>>(fields: impl IntoIterator<Item = F>) -> Vec<u8> {
     joined(fields, push)
 }
 
 /// One line with each field in quotes.
-pub(crate) fn quoted<F: AsRef<[u8]>>(fields: impl IntoIterator<Item = F>) -> Vec<u8> {
+pub fn quoted<F: AsRef<[u8]>>(fields: impl IntoIterator<Item = F>) -> Vec<u8> {
     joined(fields, quote)
 }
 
@@ -34,7 +34,7 @@ fn joined<F: AsRef<[u8]>>(fields: impl IntoIterator<Item = F>, push: impl Fn(&mu
 }
 
 /// Whether a spreadsheet would compute a field instead of showing it.
-pub(crate) fn is_formula(field: &[u8]) -> bool {
+pub fn is_formula(field: &[u8]) -> bool {
     let is_number = str::from_utf8(field).is_ok_and(|text| text.parse::<f64>().is_ok_and(f64::is_finite))
         && field.iter().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(byte));
     field.first().is_some_and(|first| b"=+-@\t\r".contains(first)) && !is_number

@@ -1,0 +1,313 @@
+//! What is told of batches: mails to the addresses of a collection and to those who run the installation, and events for the program
+//! that a collection names. Each message has a key that follows from what it is about, so that it is in the outbox once.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use serde_json::json;
+use strongroom_registry::batches::{self, Batch};
+use strongroom_registry::notifications::{self, Notifications};
+use strongroom_registry::outbox::Message;
+use strongroom_registry::reports::{EndedItem, Report, RowFilter};
+use strongroom_registry::{
+    BatchId, BatchState, InstitutionId, ItemId, MailKind, RegistryError, ReportKind, Scope, Time, counted, items,
+    objects,
+};
+
+use super::forms::{self, ReportForm, TABLE_HEAD, escaped, facts, facts_as_html, printable, row_as_html, title};
+use super::{ReportRowView, ReportView};
+use crate::ingest::{DepositOptions, INGEST};
+use crate::notifications::{Attachment, Callback, Mail, Prepared};
+use crate::restoration::KIND_OF_BATCHES;
+use crate::settings::MailSettings;
+use crate::{EngineError, Home};
+
+/// Rows that the text of a mail lists.
+const MOST_IN_TEXT: usize = 20;
+/// Longer texts of others are cut in mails, in characters.
+const LONGEST_TEXT: usize = 300;
+
+/// A message, and what it is about.
+#[derive(Debug, Clone)]
+pub(super) struct Composed {
+    pub(super) message: Prepared,
+    pub(super) institution: InstitutionId,
+    pub(super) item: Option<ItemId>,
+}
+
+/// A batch and who hears of it; none where nobody hears of batches of its kind: restorations have a receipt.
+fn batch_and_listeners(home: &Home, id: BatchId) -> Result<Option<(Batch, Notifications)>, RegistryError> {
+    home.registry.read(|tx| {
+        let batch = batches::get(tx, Scope::System, id)?.filter(|batch| batch.kind != KIND_OF_BATCHES);
+        let listeners = notifications::of_batch(tx, id)?;
+        Ok(batch.map(|batch| (batch, listeners)))
+    })
+}
+
+/// What is told when a batch was accepted.
+pub(super) fn of_queued(home: &Home, id: BatchId) -> Result<Vec<Composed>, EngineError> {
+    let Some((batch, listeners)) = batch_and_listeners(home, id)? else { return Ok(Vec::new()) };
+    let place = place_of(&batch);
+    let mut lines = vec![
+        ("Batch", batch.id.to_string()),
+        ("Collection", place.clone()),
+        ("Submitted", format!("{} by {}, as {}", batch.created_at, printable(&batch.submitted_by), batch.kind)),
+    ];
+    if let Some(note) = &batch.note {
+        lines.push(("Note", printable(note)));
+    }
+    let mail = Mail {
+        to: listeners.recipients(MailKind::Queued).to_vec(),
+        subject: format!("Strongroom: {place}: batch {id} is queued"),
+        text: text_of(&lines, "Another mail follows when all of it has ended."),
+        html: html_of(&lines, "Another mail follows when all of it has ended."),
+        ..Mail::default()
+    };
+    let message = mail.prepare(&home.settings.mail, format!("batch {id} queued"));
+    Ok(message.map(|message| Composed { message, institution: batch.institution, item: None }).into_iter().collect())
+}
+
+/// What is told of a report.
+pub(super) fn of_report(home: &Home, report: &Report, view: &ReportView) -> Result<Vec<Composed>, EngineError> {
+    let nothing_new = report.kind == ReportKind::Update && report.changed == 0;
+    if nothing_new || report.kind == ReportKind::Provisional {
+        return Ok(Vec::new());
+    }
+    let Some((batch, listeners)) = batch_and_listeners(home, report.batch)? else { return Ok(Vec::new()) };
+    let (kind, event) = match (report.kind, report.batch_state) {
+        (ReportKind::Update, _) => (MailKind::Update, "batch.updated"),
+        (_, BatchState::Completed) => (MailKind::Done, "batch.completed"),
+        _ => (MailKind::Failed, "batch.failed"),
+    };
+    let key = format!("batch {} report {}", report.batch, report.number);
+    let mut messages = Vec::new();
+    let recipients = listeners.recipients(kind);
+    if !recipients.is_empty() && home.settings.mail.is_set() {
+        let mail = mail_of_report(home, report, view, &subject(view, &batch, kind))?;
+        let mail = Mail { to: recipients.to_vec(), ..mail };
+        messages.extend(mail.prepare(&home.settings.mail, format!("{key} {kind}")));
+    }
+    if report.failed > 0 && !home.settings.mail.admins.is_empty() && home.settings.mail.is_set() {
+        let failed = counted(report.failed, "item of batch", "items of batch");
+        let subject = format!("Strongroom: warning: {}: {failed} {} failed", place_of(&batch), report.batch);
+        let mail = Mail { to: home.settings.mail.admins.clone(), ..mail_of_report(home, report, view, &subject)? };
+        messages.extend(mail.prepare(&home.settings.mail, format!("{key} admins")));
+    }
+    if let Some(url) = listeners.callback_url {
+        // Texts and numbers only: it cannot fail.
+        let body = serde_json::to_value(view).unwrap_or_default();
+        let collection = secret_of(&batch);
+        messages.push(Callback { url, collection, event: event.to_owned(), body }.prepare(format!("{key} callback")));
+    }
+    let institution = batch.institution;
+    Ok(messages.into_iter().map(|message| Composed { message, institution, item: None }).collect())
+}
+
+/// What is told when an item ended at a time.
+pub(super) fn of_item(home: &Home, id: ItemId, at: Time, ended: &EndedItem) -> Result<Vec<Composed>, EngineError> {
+    let found = home.registry.read(|tx| {
+        let Some(item) = items::get(tx, Scope::System, id)? else { return Ok(None) };
+        let object = match item.object {
+            Some(object) => objects::get(tx, Scope::System, object)?,
+            None => None,
+        };
+        Ok::<_, RegistryError>(Some((item, object)))
+    })?;
+    let Some((item, object)) = found else { return Ok(Vec::new()) };
+    // The item that reads a manifest is no row of it; what came of it is told of the batch.
+    let Some(batch) = item.batch.filter(|_| item.action == INGEST) else { return Ok(Vec::new()) };
+    let Some((batch, listeners)) = batch_and_listeners(home, batch)? else { return Ok(Vec::new()) };
+    let Some(url) = listeners.callback_url else { return Ok(Vec::new()) };
+    let local_ids = DepositOptions::of(&item).map(|options| options.local_ids).unwrap_or_default();
+    let body = json!({
+        "item": item.id,
+        "batch": batch.id,
+        "institution": item.institution_identifier,
+        "collection": item.collection_identifier,
+        "action": item.action.as_str(),
+        "name": item.name,
+        "object": item.object_identifier,
+        "ark": object.and_then(|object| object.ark),
+        "local_ids": local_ids,
+        "status": ended.status,
+        "stage": ended.stage,
+        "version": ended.version,
+        "message": ended.message,
+        "ended_at": at.to_string(),
+    });
+    let callback = Callback { url, collection: secret_of(&batch), event: format!("item.{}", ended.status), body };
+    let message = callback.prepare(format!("item {id} {} callback", at.0));
+    Ok(vec![Composed { message, institution: item.institution, item: Some(id) }])
+}
+
+/// The mail to those who run the installation when a message cannot be delivered: the first of a channel in each hour. None where it is
+/// such a mail itself.
+pub(crate) fn undeliverable_warning(
+    settings: &MailSettings,
+    channel: &str,
+    message: &Message,
+    (reason, now): (&str, Time),
+) -> Option<Prepared> {
+    const HOUR: i64 = 3_600_000_000;
+    const KEY: &str = "undeliverable";
+    if message.key.starts_with(KEY) {
+        return None;
+    }
+    let reason: String = printable(reason).chars().take(LONGEST_TEXT).collect();
+    let lines = [
+        ("Message", format!("{}, {}", message.id, printable(&message.key))),
+        ("Institution", message.institution_identifier.clone()),
+        ("Reason", reason),
+    ];
+    let end = "\"strongroom outbox list\" has this message and any others that need review. The next mail about such messages \
+               follows in an hour at the earliest.";
+    let mail = Mail {
+        to: settings.admins.clone(),
+        subject: format!("Strongroom: warning: a message of the channel {channel} cannot be delivered"),
+        text: text_of(&lines, end),
+        html: html_of(&lines, end),
+        ..Mail::default()
+    };
+    mail.prepare(settings, format!("{KEY} {channel} {}", now.0.div_euclid(HOUR)))
+}
+
+fn place_of(batch: &Batch) -> String {
+    match &batch.collection_identifier {
+        Some(collection) => format!("{}/{collection}", batch.institution_identifier),
+        None => batch.institution_identifier.clone(),
+    }
+}
+
+/// Whose secret signs what is posted about a batch.
+fn secret_of(batch: &Batch) -> Option<String> {
+    batch.collection_identifier.as_ref().map(|_| place_of(batch))
+}
+
+fn subject(view: &ReportView, batch: &Batch, kind: MailKind) -> String {
+    let outcome = match kind {
+        MailKind::Queued => "is queued".to_owned(),
+        MailKind::Done => "is done".to_owned(),
+        MailKind::Failed => format!("ended with {} unresolved", counted(view.unresolved, "item", "items")),
+        MailKind::Update => {
+            format!("changed: {}, {} unresolved", counted(view.changed, "item", "items"), view.unresolved)
+        }
+    };
+    format!("Strongroom: {}: batch {} {outcome}", place_of(batch), batch.id)
+}
+
+/// The mail that brings a report, without recipients.
+fn mail_of_report(home: &Home, report: &Report, view: &ReportView, subject: &str) -> Result<Mail, EngineError> {
+    let command = format!("strongroom batches report {} --number {}", report.batch, report.number);
+    let (mut text, mut html) = (format!("{}\n\n", title(view)), format!("<p>{}</p>\n", escaped(&title(view))));
+    for (name, value) in facts(view) {
+        let _ = writeln!(text, "{:13} {value}", format!("{name}:"));
+    }
+    html.push_str(&facts_as_html(view));
+    let (shown, filter) = match report.kind {
+        ReportKind::Update => ("Changed since the last report", RowFilter { changed: true, unresolved: false }),
+        _ => ("Unresolved", RowFilter { changed: false, unresolved: true }),
+    };
+    list(home, report, (shown, filter), &mut text, &mut html)?;
+    if report.kind == ReportKind::Update {
+        list(home, report, ("Unresolved", RowFilter { changed: false, unresolved: true }), &mut text, &mut html)?;
+    }
+    let attachment = table(home, report, view)?;
+    let whole = match attachment {
+        Some(_) => format!("The attached table lists every item of this report. So does: {command}"),
+        None => format!(
+            "The table of this report is larger than mail.max_attachment of the settings. It is written by: {command} --format csv"
+        ),
+    };
+    let _ = write!(text, "\n{whole}\n");
+    let _ = writeln!(html, "<p>{}</p>", escaped(&whole));
+    Ok(Mail { subject: subject.to_owned(), text, html, attachment, ..Mail::default() })
+}
+
+/// Lists the first rows of a part of a report.
+fn list(
+    home: &Home,
+    report: &Report,
+    (shown, filter): (&str, RowFilter),
+    text: &mut String,
+    html: &mut String,
+) -> Result<(), EngineError> {
+    let mut rows = super::rows(home, report.id, filter).take(MOST_IN_TEXT + 1).collect::<Result<Vec<_>, _>>()?;
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let has_more = rows.len() > MOST_IN_TEXT;
+    rows.truncate(MOST_IN_TEXT);
+    let _ = writeln!(text, "\n{shown}:");
+    let _ = write!(html, "<h2>{shown}</h2>\n{TABLE_HEAD}");
+    for row in &rows {
+        let _ = writeln!(text, "- {}", line_of(row));
+        html.push_str(&row_as_html(row));
+    }
+    html.push_str("</table>\n");
+    if has_more {
+        text.push_str("- and others\n");
+        html.push_str("<p>and others</p>\n");
+    }
+    Ok(())
+}
+
+/// A row as a line of text.
+fn line_of(row: &ReportRowView) -> String {
+    let cut = |text: &str| printable(text).chars().take(LONGEST_TEXT).collect::<String>();
+    let number = row.row.map(|row| format!("row {row}, ")).unwrap_or_default();
+    let code = row.code.as_ref().map(|code| format!(" ({})", cut(code))).unwrap_or_default();
+    let message = row.message.as_ref().map(|message| format!(": {}", cut(message))).unwrap_or_default();
+    format!("{number}{}: {}{code}{message}", cut(&row.name), row.state)
+}
+
+/// The table of a report as an attachment; none where it is too large.
+fn table(home: &Home, report: &Report, view: &ReportView) -> Result<Option<Attachment>, EngineError> {
+    let most = usize::try_from(home.settings.mail.max_attachment).unwrap_or(usize::MAX);
+    let mut out = Bounded { bytes: Vec::new(), most, is_over: false };
+    let rows = |filter| Box::new(super::rows(home, report.id, filter)) as Box<dyn Iterator<Item = _>>;
+    let written = forms::write(ReportForm::Csv, view, &rows, &mut out);
+    if out.is_over {
+        return Ok(None);
+    }
+    written?;
+    let name = format!("batch-{}-report-{}.csv", report.batch, report.number);
+    Ok(Some(Attachment { name, text: String::from_utf8_lossy(&out.bytes).into_owned() }))
+}
+
+/// Bytes in memory, up to a number of them.
+struct Bounded {
+    bytes: Vec<u8>,
+    most: usize,
+    is_over: bool,
+}
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.bytes.len().saturating_add(bytes.len()) > self.most {
+            self.is_over = true;
+            return Err(io::Error::other("the table is too large for a mail"));
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn text_of(lines: &[(&str, String)], end: &str) -> String {
+    let mut text = String::new();
+    for (name, value) in lines {
+        let _ = writeln!(text, "{:13} {value}", format!("{name}:"));
+    }
+    let _ = write!(text, "\n{end}\n");
+    text
+}
+
+fn html_of(lines: &[(&str, String)], end: &str) -> String {
+    let rows = lines
+        .iter()
+        .map(|(name, value)| format!("<tr><th>{}</th><td><bdi>{}</bdi></td></tr>\n", escaped(name), escaped(value)));
+    format!("<table>\n{}</table>\n<p>{}</p>\n", rows.collect::<String>(), escaped(end))
+}

@@ -1,0 +1,355 @@
+//! Reports of batches of deposits, and what is told of them: by mail, by callbacks, and in files.
+
+#[cfg(feature = "failpoints")]
+mod crash;
+
+use serde_json::{Value, json};
+use strongroom_engine::app::reports::{self as app, ReportForm, RowFilter};
+use strongroom_engine::app::views::ReportRowView;
+use strongroom_engine::app::{Caller, OpContext, background, collections};
+use strongroom_engine::ingest::DepositRequest;
+use strongroom_engine::outbox::deliver;
+use strongroom_engine::runtime::Shutdown;
+use strongroom_queue::tasks;
+use strongroom_registry::items::{Item, Request};
+use strongroom_registry::outbox::{self, Message};
+use strongroom_registry::{
+    BatchId, InstitutionId, ItemStatus, MailKind, RegistryError, ReportKind, Scope, reports, tenants,
+};
+use strongroom_web_double::WebDouble;
+
+use super::world::{ONE_ATTEMPT, SINGLE_FILES, World, manifest};
+use crate::fixture::{self, Engine, INSTITUTION, on_both_databases};
+use crate::notifications::mail_server::MailServer;
+
+const COLLECTION: &str = "maps";
+const SECRET: &str = "0123456789abcdef0123456789abcdef";
+/// Mails that no server takes: they stay in the outbox.
+const MAIL: &str = "[mail]\nhost = \"localhost\"\nport = 1\nfrom = \"s@example.edu\"\ntls = \"none\"\nadmins = [\"admin@example.edu\"]\n";
+/// Names as no depositor should choose them.
+const NAMES: [&str; 4] = ["=cmd,1.txt", "say \"hello\".txt", "invoice\u{202e}fdp.txt", "<b>bold & new</b>.txt"];
+
+fn callbacks(authority: &str) -> String {
+    format!(
+        "[callbacks]\nhosts = [\"{authority}\"]\nsecret = \"{SECRET}\"\nschemes = [\"http\"]\nallow_private_addresses = true\n"
+    )
+}
+
+fn console(world: &World) -> OpContext {
+    OpContext::new(world.home.home.clone(), Caller::at_console("tester"))
+}
+
+/// A collection whose batches are told by mail and to a URL.
+fn add_collection(world: &World, url: Option<&str>) {
+    let rules = collections::Rules {
+        notify_to: Some(vec!["Ann <ann@example.edu>".into()]),
+        callback_url: url.map(str::to_owned),
+        ..collections::Rules::default()
+    };
+    collections::add(&console(world), INSTITUTION, COLLECTION, rules).expect("is added");
+}
+
+fn row(world: &World, name: &str) -> String {
+    let name_in_manifest = name.replace('%', "%25").replace('|', "%7C");
+    let path = format!("/{}.txt", name.len());
+    format!("{} | | | | | {name_in_manifest} | | id {} | | |", world.web.url(&path), name.len())
+}
+
+/// Submits a manifest of files of these names, of which the server has those that it was given.
+fn submit(world: &World, names: &[&str]) -> BatchId {
+    let rows: Vec<String> = names.iter().map(|name| row(world, name)).collect();
+    let path = world.write("list.checkm", manifest(SINGLE_FILES, &rows));
+    let request = DepositRequest { collection: Some(COLLECTION.into()), ..world.request(path) };
+    world.submit(&request).expect("is submitted").batch
+}
+
+fn serve(world: &World, name: &str) {
+    world.web.put(&format!("/{}.txt", name.len()), name.as_bytes());
+}
+
+fn serve_each(world: &World, names: &[&str]) {
+    for name in names {
+        serve(world, name);
+    }
+}
+
+fn all(world: &World, batch: BatchId) -> Vec<reports::Report> {
+    world.home.registry.read(|tx| reports::list(tx, Scope::System, batch, 0, 99)).expect("reports")
+}
+
+/// Works until a batch has so many reports whose messages are in the outbox, and no task of reports waits.
+fn work_until_told(world: &World, batch: BatchId, count: usize) {
+    world.work_until(&|| {
+        let reports = all(world, batch);
+        let counts = world.home.registry.read(|tx| Ok::<_, RegistryError>(tasks::counts(tx)?)).expect("counts");
+        reports.len() >= count
+            && reports.iter().all(|report| report.completed_at.is_some())
+            && counts.iter().all(|topic| topic.topic != reports::TOPIC || topic.ready + topic.leased == 0)
+    });
+}
+
+fn institution(world: &World) -> InstitutionId {
+    let found = world.home.registry.read(|tx| tenants::institution(tx, Scope::System, INSTITUTION));
+    found.expect("reads").expect("the institution").id
+}
+
+/// The messages of a kind that wait, in order.
+fn messages(world: &World, kind: &str) -> Vec<Message> {
+    let institution = institution(world);
+    world.home.registry.read(|tx| outbox::undelivered(tx, kind, institution, 0, 99)).expect("messages")
+}
+
+fn keys(messages: &[Message]) -> Vec<&str> {
+    messages.iter().map(|message| message.key.as_str()).collect()
+}
+
+fn payload(message: &Message) -> Value {
+    serde_json::from_str(&message.payload).expect("JSON")
+}
+
+/// The item of the row that failed.
+fn failed(world: &World, batch: BatchId) -> Item {
+    world.items(batch).into_iter().find(|item| item.status == ItemStatus::Failed).expect("a failed item")
+}
+
+on_both_databases! {
+    every_end_of_a_batch_is_told_once
+    what_a_collection_suppresses_is_not_sent
+    a_deposit_of_one_package_has_a_report_and_tells_nobody_unless_it_is_asked_to
+    a_manifest_that_cannot_be_read_is_reported
+    those_who_run_the_installation_hear_of_a_failed_deposit_that_nobody_else_hears_of
+}
+
+fn every_end_of_a_batch_is_told_once(engine: Engine) {
+    let hook = WebDouble::start();
+    let settings = format!("{ONE_ATTEMPT}{MAIL}{}", callbacks(&hook.authority()));
+    let Some(world) = World::in_database(engine, &settings) else { return };
+    add_collection(&world, Some(&hook.url("/hook")));
+    serve_each(&world, &NAMES[..3]);
+    let batch = submit(&world, &NAMES);
+    work_until_told(&world, batch, 1);
+    let report = all(&world, batch).pop().expect("a report");
+    assert_eq!((report.kind, report.items, report.succeeded, report.failed), (ReportKind::Final, 4, 3, 1));
+    let mails = messages(&world, outbox::MAIL);
+    let key = |rest: &str| format!("batch {batch} {rest}");
+    assert_eq!(keys(&mails), [key("queued"), key("report 1 failed"), key("report 1 admins")]);
+    assert_eq!(payload(&mails[0])["to"], json!(["Ann <ann@example.edu>"]));
+    assert_eq!(payload(&mails[2])["to"], json!(["admin@example.edu"]));
+    let mail = payload(&mails[1]);
+    let subject = format!("Strongroom: {INSTITUTION}/{COLLECTION}: batch {batch} ended with 1 item unresolved");
+    assert_eq!(mail["subject"], json!(subject));
+    let text = mail["text"].as_str().expect("a text");
+    assert!(
+        text.contains("4: 3 succeeded, 1 failed") && text.contains("row 4, <b>bold & new</b>.txt: failed"),
+        "{text}"
+    );
+    assert!(text.contains(&format!("strongroom batches report {batch} --number 1")), "{text}");
+    let html = mail["html"].as_str().expect("a text");
+    assert!(html.contains("&lt;b&gt;bold &amp; new&lt;/b&gt;") && !html.contains("<b>"), "{html}");
+    let table = mail["attachment"]["text"].as_str().expect("a table");
+    assert_eq!(table.matches("\r\n").count(), 5, "{table}");
+    assert!(table.contains("\"'=cmd,1.txt\"") && table.contains("\"say \"\"hello\"\".txt\""), "{table}");
+    let callbacks = messages(&world, outbox::CALLBACK);
+    let events: Vec<Value> = callbacks.iter().map(|message| payload(message)["event"].clone()).collect();
+    let count = |event: &str| events.iter().filter(|one| *one == event).count();
+    assert_eq!((count("item.succeeded"), count("item.failed"), count("batch.failed")), (3, 1, 1), "{events:?}");
+    // Requeued and cured: an update, in which what succeeded before is not repeated.
+    serve(&world, NAMES[3]);
+    world.ask(failed(&world, batch).id, Request::Requeue(None));
+    work_until_told(&world, batch, 2);
+    let mails = messages(&world, outbox::MAIL);
+    assert_eq!(keys(&mails)[3..], [key("report 2 update")]);
+    let mail = payload(&mails[3]);
+    assert!(mail["subject"].as_str().expect("a text").ends_with("changed: 1 item, 0 unresolved"), "{mail}");
+    assert_eq!(mail["attachment"]["text"].as_str().expect("a table").matches("\r\n").count(), 2, "{mail}");
+    let callbacks = messages(&world, outbox::CALLBACK);
+    assert_eq!(callbacks.len(), 7);
+    let update = callbacks.iter().find(|message| message.key == key("report 2 callback")).expect("an event");
+    let body: Value = serde_json::from_str(payload(update)["body"].as_str().expect("a body")).expect("JSON");
+    assert_eq!((&body["event"], &body["number"], &body["succeeded"]), (&json!("batch.updated"), &json!(2), &json!(4)));
+    let ids: std::collections::BTreeSet<String> =
+        callbacks.iter().map(|message| payload(message)["idempotency_key"].to_string()).collect();
+    assert_eq!(ids.len(), 7);
+}
+
+fn what_a_collection_suppresses_is_not_sent(engine: Engine) {
+    let Some(world) = World::in_database(engine, &format!("{ONE_ATTEMPT}{MAIL}")) else { return };
+    add_collection(&world, None);
+    let suppress = collections::Rules { suppress: Some(vec![MailKind::Queued, MailKind::Done]), ..Default::default() };
+    let shown = collections::set(&console(&world), INSTITUTION, COLLECTION, suppress).expect("is set");
+    assert_eq!((shown.suppress.len(), shown.notify_to.len()), (2, 1), "what is not named stays");
+    serve(&world, NAMES[0]);
+    let done = submit(&world, &NAMES[..1]);
+    work_until_told(&world, done, 1);
+    assert_eq!(keys(&messages(&world, outbox::MAIL)), [""; 0]);
+    let failed = submit(&world, &NAMES[1..2]);
+    work_until_told(&world, failed, 1);
+    let mails = messages(&world, outbox::MAIL);
+    assert_eq!(keys(&mails), [format!("batch {failed} report 1 failed"), format!("batch {failed} report 1 admins")]);
+}
+
+fn a_deposit_of_one_package_has_a_report_and_tells_nobody_unless_it_is_asked_to(engine: Engine) {
+    let Some(world) = World::in_database(engine, &format!("{ONE_ATTEMPT}{MAIL}")) else { return };
+    let path = world.write("a.txt", "alpha");
+    let request = DepositRequest { local_ids: vec!["id 1".into(), "id 2".into()], ..world.request(path) };
+    let items = world.deposit(&request);
+    let batch = items[0].batch.expect("a batch");
+    let report = all(&world, batch).pop().expect("a report");
+    assert!(report.completed_at.is_some() && report.made_by.is_none());
+    let rows =
+        world.home.registry.read(|tx| reports::rows(tx, report.id, RowFilter::default(), None, 9)).expect("rows");
+    let [row] = rows.as_slice() else { panic!("one row: {rows:?}") };
+    assert_eq!((row.row, row.state, row.version), (Some(1), ItemStatus::Succeeded, Some(1)));
+    assert_eq!(row.local_ids, ["id 1", "id 2"]);
+    assert_eq!(messages(&world, outbox::MAIL), []);
+}
+
+fn a_manifest_that_cannot_be_read_is_reported(engine: Engine) {
+    let Some(world) = World::in_database(engine, &format!("{ONE_ATTEMPT}{MAIL}")) else { return };
+    add_collection(&world, None);
+    let path = world.write("list.checkm", manifest(SINGLE_FILES, &["no url | | | | | a.txt | | | | |".into()]));
+    let request = DepositRequest { collection: Some(COLLECTION.into()), ..world.request(path) };
+    let batch = world.submit(&request).expect("is submitted").batch;
+    work_until_told(&world, batch, 1);
+    let report = all(&world, batch).pop().expect("a report");
+    assert_eq!((report.items, report.failed), (1, 1));
+    let rows =
+        world.home.registry.read(|tx| reports::rows(tx, report.id, RowFilter::default(), None, 9)).expect("rows");
+    assert_eq!((rows[0].row, rows[0].name.as_str()), (None, "list.checkm"), "it is no row of itself");
+    assert!(rows[0].code.is_some(), "{rows:?}");
+}
+
+fn those_who_run_the_installation_hear_of_a_failed_deposit_that_nobody_else_hears_of(engine: Engine) {
+    let Some(world) = World::in_database(engine, &format!("{ONE_ATTEMPT}{MAIL}")) else { return };
+    let path = world.write("a.txt", "alpha");
+    let request = DepositRequest { update: true, ..world.request(path) };
+    let batch = world.deposit(&request)[0].batch.expect("a batch");
+    assert_eq!(all(&world, batch).pop().expect("a report").completed_at, None);
+    let waiting = world.home.registry.read(|tx| Ok::<_, RegistryError>(tasks::counts(tx)?)).expect("counts");
+    assert!(waiting.iter().all(|topic| topic.topic != reports::TOPIC), "{waiting:?}");
+    for _ in 0..2 {
+        background::run(&console(&world), "outbox", &Shutdown::new()).expect("runs");
+        assert_eq!(keys(&messages(&world, outbox::MAIL)), [format!("batch {batch} report 1 admins")]);
+    }
+    assert!(all(&world, batch).pop().expect("a report").completed_at.is_some());
+}
+
+#[test]
+fn mails_and_callbacks_reach_their_receivers() {
+    let Some(mut server) = MailServer::start(&json!({})) else { return };
+    let hook = WebDouble::start();
+    hook.put("/hook", b"thanks");
+    let world = World::with(&format!("{ONE_ATTEMPT}{}{}", server.settings(""), callbacks(&hook.authority())));
+    add_collection(&world, Some(&hook.url("/hook")));
+    serve_each(&world, &NAMES);
+    let batch = submit(&world, &NAMES);
+    work_until_told(&world, batch, 1);
+    let delivered = deliver(&world.home, &Shutdown::new()).expect("runs");
+    assert_eq!((delivered.delivered, delivered.failed, delivered.undeliverable), (7, 0, 0));
+    let subject = |taken: &Value| {
+        let data = taken["data"].as_str().expect("a text").replace("\r\n ", " ");
+        data.lines().find(|line| line.starts_with("Subject: ")).expect("a subject").to_owned()
+    };
+    let (queued, done) = (server.next(), server.next());
+    assert!(subject(&queued).ends_with(&format!("batch {batch} is queued")), "{queued}");
+    assert!(subject(&done).ends_with(&format!("batch {batch} is done")), "{done}");
+    assert!(done["data"].as_str().expect("a text").contains(&format!("batch-{batch}-report-1.csv")), "{done}");
+    let events: Vec<String> = hook
+        .requests()
+        .iter()
+        .map(|request| request.header("strongroom-event").expect("an event").to_owned())
+        .collect();
+    assert_eq!(events.len(), 5, "{events:?}");
+    assert_eq!(events.iter().filter(|event| *event == "batch.completed").count(), 1, "{events:?}");
+    assert!(server.rest().is_empty());
+}
+
+#[test]
+fn a_table_that_is_too_large_for_a_mail_is_named_instead() {
+    let world = World::with(&format!("{ONE_ATTEMPT}{MAIL}max_attachment = \"300 B\"\n"));
+    add_collection(&world, None);
+    serve_each(&world, &NAMES);
+    let batch = submit(&world, &NAMES);
+    work_until_told(&world, batch, 1);
+    let mail = payload(messages(&world, outbox::MAIL).last().expect("a mail"));
+    assert_eq!(mail["attachment"], Value::Null);
+    let text = mail["text"].as_str().expect("a text");
+    assert!(text.contains(&format!("strongroom batches report {batch} --number 1 --format csv")), "{text}");
+}
+
+#[test]
+fn a_message_that_cannot_be_delivered_is_told_to_those_who_run_the_installation() {
+    let hook = WebDouble::start();
+    let world = World::with(&format!("{ONE_ATTEMPT}{MAIL}{}", callbacks(&hook.authority())));
+    add_collection(&world, Some(&hook.url("/gone")));
+    serve_each(&world, &NAMES);
+    let batch = submit(&world, &NAMES);
+    work_until_told(&world, batch, 1);
+    let undeliverable = deliver(&world.home, &Shutdown::new()).expect("runs").undeliverable;
+    assert_eq!(undeliverable, 5, "the receiver does not know the path");
+    let mails = messages(&world, outbox::MAIL);
+    let warnings: Vec<&Message> =
+        mails.iter().filter(|mail| mail.key.starts_with("undeliverable callbacks ")).collect();
+    let [warning] = warnings.as_slice() else { panic!("one mail about all of them: {:?}", keys(&mails)) };
+    let mail = payload(warning);
+    assert_eq!(mail["to"], json!(["admin@example.edu"]));
+    assert!(mail["text"].as_str().expect("a text").contains("404"), "{mail}");
+}
+
+#[test]
+fn a_report_is_written_in_every_form_whatever_names_it_has() {
+    let world = World::with(ONE_ATTEMPT);
+    add_collection(&world, None);
+    serve_each(&world, &NAMES[..2]);
+    let batch = submit(&world, &NAMES);
+    world.work(batch);
+    let call = console(&world);
+    let written = |form| {
+        let mut out = Vec::new();
+        app::write(&call, (batch, 1), form, &mut out).expect("is written");
+        String::from_utf8(out).expect("UTF-8")
+    };
+    // The report may be written by a task, whose topic no one worked on.
+    work_until_told(&world, batch, 1);
+    let json = written(ReportForm::Json);
+    let lines: Vec<Value> = json.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!((lines.len(), &lines[0]["kind"], &lines[0]["unresolved"]), (5, &json!("final"), &json!(2)));
+    let names: Vec<&str> = lines[1..].iter().map(|line| line["name"].as_str().expect("a name")).collect();
+    assert_eq!(names, NAMES);
+    assert_eq!(
+        (&lines[1]["row"], &lines[1]["state"], &lines[1]["version"]),
+        (&json!(1), &json!("succeeded"), &json!(1))
+    );
+    let csv = written(ReportForm::Csv);
+    assert!(
+        csv.starts_with("row,name,state,object,version,ark,local_ids,stage,code,message,changed,unresolved,item\r\n")
+    );
+    let html = written(ReportForm::Html);
+    assert!(html.starts_with("<!DOCTYPE html>") && html.ends_with("</html>\n"), "{html}");
+    assert!(!html.contains("<b>") && !html.contains('\u{202e}') && !html.contains("http-equiv=\"refresh\""), "{html}");
+    assert_eq!(html.matches("<h2>").count(), 2, "what is unresolved, then everything");
+    assert_eq!(html.matches("<tr class=").count(), 2 + 4);
+    // An update that a person asks for says what that person did.
+    let cancelled = failed(&world, batch);
+    world.ask(cancelled.id, Request::Delete);
+    let update = app::make(&call, batch).expect("is made");
+    assert_eq!((update.number, update.kind, update.changed, update.unresolved), (2, ReportKind::Update, 1, 1));
+    let rows: Vec<ReportRowView> =
+        app::rows(&call, (batch, 2), RowFilter { changed: true, unresolved: false }, None).expect("rows").items;
+    assert_eq!(rows.iter().map(|row| (row.item, row.state)).collect::<Vec<_>>(), [(cancelled.id, ItemStatus::Deleted)]);
+    let refused = app::make(&call, batch).expect_err("nothing changed").to_string();
+    assert!(refused.contains("nothing of it has changed"), "{refused}");
+}
+
+#[test]
+fn addresses_and_urls_that_cannot_be_used_are_refused() {
+    let world = World::of(fixture::home_with(MAIL), WebDouble::start());
+    let call = console(&world);
+    let refused =
+        |rules: collections::Rules| collections::add(&call, INSTITUTION, COLLECTION, rules).expect_err("is refused");
+    let address = refused(collections::Rules { notify_to: Some(vec!["no address".into()]), ..Default::default() });
+    assert!(address.to_string().contains("no address"), "{address}");
+    let url = "https://elsewhere.example.org/".to_owned();
+    let url = refused(collections::Rules { callback_url: Some(url), ..Default::default() });
+    assert!(url.to_string().contains("elsewhere.example.org"), "{url}");
+}

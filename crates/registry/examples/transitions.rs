@@ -1,0 +1,168 @@
+//! How many stages a second eight workers end on this machine, each end durable and followed by the next stage at once. Run it with
+//! `cargo run --release -p strongroom-registry --example transitions -- [--database URL] [ITEMS]`. With a URL of a PostgreSQL server
+//! the record lies there, in a schema that is dropped at the end; else in a file. Beside it is what the same eight threads reach with
+//! transactions that change one row.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use strongroom_database::testing::Scratch;
+use strongroom_database::{Location, PostgresSettings};
+use strongroom_queue::{LeaseRequest, WorkerId};
+use strongroom_registry::batches::NewBatch;
+use strongroom_registry::items::{self, NewItem};
+use strongroom_registry::work::{self, Assignment, Next, Room, StageEnd};
+use strongroom_registry::{
+    Action, BatchId, InstitutionId, Position, Registry, RegistryError, Stage, Subject, Transaction, Workflows, batches,
+    tenants,
+};
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+const WORKERS: u32 = 8;
+const STAGES: [&str; 10] = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+const LEASE: Duration = Duration::from_mins(10);
+
+/// Stages that do nothing and follow each other at once.
+struct Stages;
+
+impl Workflows for Stages {
+    fn stages(&self, _: Action) -> Vec<Stage> {
+        STAGES.into_iter().map(Stage::named).collect()
+    }
+
+    fn position(&self, _: Subject<'_>, stage: Stage) -> Position {
+        Position { stage, topic: format!("measured.{stage}"), wait_key: None, is_inline: true }
+    }
+
+    fn restart(&self, _: &mut dyn Transaction, _: &items::Item, wanted: Stage) -> Result<Stage, RegistryError> {
+        Ok(wanted)
+    }
+}
+
+fn main() -> Result<(), Failure> {
+    let (mut count, mut server) = (2_000, None);
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        if argument == "--database" {
+            server = Some(arguments.next().ok_or("--database takes a URL")?);
+        } else {
+            count = argument.parse()?;
+        }
+    }
+    let folder = tempfile::tempdir()?;
+    let scratch = server.as_deref().map(Scratch::on);
+    let location = match &scratch {
+        Some(scratch) => Location::Postgres {
+            url: scratch.url(),
+            settings: PostgresSettings { connections: 16, ..PostgresSettings::default() },
+        },
+        None => Location::Sqlite(folder.path().join("registry.db")),
+    };
+    let registry = Registry::within(strongroom_database::open(&location, strongroom_registry::schema)?);
+    let institution = InstitutionId::new();
+    registry.write(move |tx| tenants::add_institution(tx, institution, "example.edu", "An institution"))?;
+    let bare = bare(&registry, institution)?;
+    make(&registry, institution, count)?;
+    let (ended, began) = (AtomicU64::new(0), Instant::now());
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(|| work_off(&registry, &ended))).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().map_err(|_| "a worker panicked")?)
+    })?;
+    let (ended, seconds) = (ended.into_inner(), began.elapsed().as_secs_f64());
+    println!(
+        "{ended} stages of {count} items in {seconds:.1} s: {:.0} a second; bare transactions: {bare:.0} a second",
+        ended as f64 / seconds
+    );
+    Ok(())
+}
+
+/// Transactions a second of the same threads, each of which changes one row.
+fn bare(registry: &Registry, institution: InstitutionId) -> Result<f64, Failure> {
+    const EACH: u32 = 1_000;
+    let began = Instant::now();
+    let change = || -> Result<(), Failure> {
+        for number in 0..EACH {
+            let name = number.to_string();
+            registry.write(move |tx| tenants::set_institution(tx, institution, &name, (true, None)))?;
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..WORKERS).map(|_| scope.spawn(change)).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a thread panicked")?)
+    })?;
+    Ok(f64::from(EACH * WORKERS) / began.elapsed().as_secs_f64())
+}
+
+/// Makes the items, all of one batch.
+fn make(registry: &Registry, institution: InstitutionId, count: u64) -> Result<(), Failure> {
+    let batch = BatchId::new();
+    registry.write(move |tx| {
+        let new = NewBatch {
+            id: batch,
+            institution,
+            collection: None,
+            kind: "bag",
+            submitted_by: "somebody",
+            note: None,
+            row_count: Some(count),
+        };
+        batches::create(tx, &new)
+    })?;
+    registry.write(move |tx| {
+        let mut new = (0..count).map(|number| NewItem {
+            batch: Some(batch),
+            name: number.to_string(),
+            ..NewItem::new(Action::named("measured"), institution, format!("example.edu/{number}"))
+        });
+        items::create_all(tx, &Stages, &mut new)
+    })?;
+    Ok(())
+}
+
+/// Takes items from their first stage to their last until none is left.
+fn work_off(registry: &Registry, ended: &AtomicU64) -> Result<(), Failure> {
+    let holder = WorkerId::this_process();
+    loop {
+        let request = LeaseRequest {
+            topics: vec!["measured.one".into()],
+            keys: None,
+            limit: 1,
+            holder: holder.clone(),
+            duration: LEASE,
+        };
+        let leased = registry.write_by_rows(move |tx| work::lease(tx, &Stages, &request, &|_| 3))?;
+        let Some(mut assignment) = leased.assignments.into_iter().next() else { return Ok(()) };
+        for next in 1..=STAGES.len() {
+            let next = STAGES.get(next).copied().map(Stage::named);
+            let Some(following) = end(registry, &assignment, &holder, next)? else { break };
+            assignment = following;
+        }
+        ended.fetch_add(STAGES.len() as u64, Ordering::Relaxed);
+    }
+}
+
+/// Ends a stage; what the worker has then.
+fn end(
+    registry: &Registry,
+    assignment: &Assignment,
+    holder: &WorkerId,
+    next: Option<Stage>,
+) -> Result<Option<Assignment>, Failure> {
+    let claim = assignment.claimed.as_ref().ok_or("no item was claimed")?.0.clone();
+    let (holder, note) = (holder.to_string(), "nothing was done".to_owned());
+    let end = match next {
+        Some(next) => StageEnd::Next { next, note },
+        None => StageEnd::Succeeded { note },
+    };
+    let room = next.map(|next| Room { topic: format!("measured.{next}"), max_total: None, duration: LEASE });
+    let ended = registry.write_by_rows(move |tx| {
+        let next = Next { writes: None, room: room.as_ref(), known_schema: None };
+        work::end_stage(tx, &Stages, (&claim, &holder), &end, next)
+    })?;
+    match (next, ended.goes_on) {
+        (Some(_), None) => Err("the item went by the queue".into()),
+        (_, following) => Ok(following),
+    }
+}

@@ -1,0 +1,32 @@
+-- The rules of a collection, version by version: what is changed makes a new version, and a batch keeps the one it began with.
+-- `accepted`: the types of submission that it takes, separated by spaces; none: all. `shoulder`: what the names of its new ARKs
+-- begin with; none: as the settings say.
+CREATE TABLE collection_rules (
+    collection_id   BLOB NOT NULL REFERENCES collections (id),
+    version         INTEGER NOT NULL CHECK (version > 0),
+    set_at          INTEGER NOT NULL,
+    set_by          TEXT,
+    profile         TEXT,
+    profile_version INTEGER,
+    placement       TEXT,
+    public_access   TEXT NOT NULL DEFAULT 'none' CHECK (public_access IN ('none', 'metadata', 'files')),
+    embargo_until   INTEGER,
+    priority        INTEGER CHECK (priority BETWEEN 0 AND 99),
+    accepted        TEXT,
+    most_bytes      INTEGER,
+    most_rows       INTEGER,
+    shoulder        TEXT,
+    PRIMARY KEY (collection_id, version)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX collection_rules_by_profile ON collection_rules (profile) WHERE profile IS NOT NULL;
+INSERT INTO collection_rules (collection_id, version, set_at, profile, profile_version, placement, public_access, embargo_until)
+    SELECT id, 1, updated_at, profile, profile_version, placement, public_access, embargo_until FROM collections;
+ALTER TABLE collections ADD COLUMN rules_version INTEGER NOT NULL DEFAULT 1;
+DROP INDEX collections_by_profile;
+ALTER TABLE collections DROP COLUMN profile;
+ALTER TABLE collections DROP COLUMN profile_version;
+ALTER TABLE collections DROP COLUMN placement;
+ALTER TABLE collections DROP COLUMN public_access;
+ALTER TABLE collections DROP COLUMN embargo_until;
+ALTER TABLE batches ADD COLUMN rules_version INTEGER;
+UPDATE batches SET rules_version = 1 WHERE collection_id IS NOT NULL;

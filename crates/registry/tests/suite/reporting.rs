@@ -1,0 +1,321 @@
+//! Reports of batches: one for each time a batch ends, true of that moment, whoever writes it and whenever.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use strongroom_queue::{LeaseRequest, TaskState, tasks};
+use strongroom_registry::batches::NewBatch;
+use strongroom_registry::items::{ItemProblem, NewItem, Request};
+use strongroom_registry::notifications::{self, Notifications};
+use strongroom_registry::reports::{self, EndedItem, Report, ReportRow, RowFilter, Subject as About};
+use strongroom_registry::work::StageEnd;
+use strongroom_registry::{
+    BatchId, BatchState, ItemId, ItemStatus, MailKind, RegistryError, ReportId, ReportKind, Scope, Stage, Time,
+    batches, retention,
+};
+
+use super::world::*;
+
+/// More items than one statement lists.
+const LONG: usize = 1_005;
+
+fn receive() -> Stage {
+    Stage::named("receive")
+}
+
+fn all(world: &World<'_>, batch: BatchId) -> Vec<Report> {
+    world.read(|tx| reports::list(tx, Scope::System, batch, 0, 99))
+}
+
+fn rows(world: &World<'_>, report: ReportId, filter: RowFilter) -> Vec<ReportRow> {
+    world.read(|tx| reports::rows(tx, report, filter, None, 9_999))
+}
+
+fn every(world: &World<'_>, report: ReportId) -> Vec<ReportRow> {
+    rows(world, report, RowFilter::default())
+}
+
+fn ask(world: &World<'_>, batch: BatchId, request: Request) -> Vec<String> {
+    world.write(move |tx| batches::request(tx, &Table, Scope::System, batch, request, "a person")).topics
+}
+
+fn make(world: &World<'_>, batch: BatchId) -> Result<ReportId, RegistryError> {
+    world.registry.write(move |tx| {
+        let batch = batches::get(tx, Scope::System, batch)?.expect("is there");
+        Ok(reports::make(tx, &batch, "a person")?.0)
+    })
+}
+
+/// The tasks that wait to finish and tell something.
+fn waiting(world: &World<'_>) -> Vec<About> {
+    let list = world.read(|tx| Ok(tasks::list(tx, reports::TOPIC, TaskState::Ready, None, 100)?));
+    list.tasks.iter().map(|task| task.key.parse().expect("names a subject")).collect()
+}
+
+fn end_next(world: &World<'_>, end: &StageEnd) -> ItemId {
+    let (claim, item) = world.claim(receive());
+    world.finish(&claim, end);
+    item.id
+}
+
+fn invalid() -> StageEnd {
+    let problem = |code: &str, severity: &str| ItemProblem {
+        severity: severity.to_owned(),
+        code: code.to_owned(),
+        file: None,
+        path: None,
+        line: None,
+        message: "it is not as it should be".to_owned(),
+    };
+    StageEnd::Invalid {
+        note: "the bag is not valid".to_owned(),
+        problems: vec![problem("tag.unknown", "warning"), problem("manifest.digest_mismatch", "error")],
+    }
+}
+
+pub(crate) fn a_batch_that_ends_has_one_report_that_says_what_came_of_each_item(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (batch, ids) = world.batch(3);
+    let done = end_next(&world, &succeeded());
+    assert_eq!(all(&world, batch), []);
+    let failed = end_next(&world, &invalid());
+    let cancelled = *ids.iter().find(|id| **id != done && **id != failed).expect("a third");
+    let at = world.now();
+    world.ask(cancelled, Request::Cancel).expect("is cancelled");
+    let reports = all(&world, batch);
+    let [report] = reports.as_slice() else { panic!("one report: {reports:#?}") };
+    assert_eq!((report.number, report.kind, report.batch_state), (1, ReportKind::Final, BatchState::Failed));
+    assert_eq!((report.items, report.succeeded, report.failed, report.cancelled), (3, 1, 1, 1));
+    assert_eq!((report.held, report.at_work, report.deleted, report.unresolved(), report.changed), (0, 0, 0, 2, 3));
+    assert!(report.made_at >= at && report.made_by.is_none() && report.is_filled);
+    let rows = every(&world, report.id);
+    assert_eq!(rows.iter().map(|row| row.row).collect::<Vec<_>>(), [Some(1), Some(2), Some(3)]);
+    assert_eq!(rows.iter().map(|row| row.item).collect::<Vec<_>>(), ids);
+    let of = |id: ItemId| rows.iter().find(|row| row.item == id).expect("a row");
+    assert_eq!((of(done).state, of(done).is_unresolved()), (ItemStatus::Succeeded, false));
+    assert_eq!(
+        (of(cancelled).state, of(cancelled).message.as_deref()),
+        (ItemStatus::Cancelled, Some("cancelled by a person"))
+    );
+    let row = of(failed);
+    assert_eq!((row.state, row.code.as_deref()), (ItemStatus::Failed, Some("manifest.digest_mismatch")));
+    assert_eq!((row.message.as_deref(), row.stage), (Some("the bag is not valid"), receive()));
+    assert!(row.object_identifier.starts_with("example.edu/bag-") && row.name.starts_with("bag-") && row.is_changed);
+    assert_eq!(waiting(&world), []);
+    let untold = world.read(|tx| reports::untold(tx, None, 9));
+    assert_eq!(untold, [report.id], "those who run the installation may hear of what failed");
+}
+
+pub(crate) fn an_update_says_what_changed_and_what_is_unresolved(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (batch, ids) = world.batch(4);
+    end_next(&world, &succeeded());
+    let failed = [end_next(&world, &fatal()), end_next(&world, &fatal()), end_next(&world, &fatal())];
+    world.ask(failed[0], Request::Requeue(None)).expect("begins again");
+    assert_eq!(all(&world, batch).len(), 1);
+    // A provisional report is no report: what it says is still news.
+    make(&world, batch).expect("is made");
+    end_next(&world, &succeeded());
+    world.ask(failed[1], Request::Delete).expect("is put away");
+    let reports = all(&world, batch);
+    assert_eq!(
+        reports.iter().map(|report| report.kind).collect::<Vec<_>>(),
+        [ReportKind::Final, ReportKind::Provisional, ReportKind::Update]
+    );
+    let update = &reports[2];
+    assert_eq!((update.succeeded, update.failed, update.changed, update.unresolved()), (2, 2, 1, 2));
+    let changed = rows(&world, update.id, RowFilter { changed: true, unresolved: false });
+    assert_eq!(
+        changed.iter().map(|row| (row.item, row.state)).collect::<Vec<_>>(),
+        [(failed[0], ItemStatus::Succeeded)]
+    );
+    let unresolved = rows(&world, update.id, RowFilter { changed: false, unresolved: true });
+    assert_eq!(unresolved.iter().map(|row| row.item).collect::<Vec<_>>(), failed[1..]);
+    assert_eq!(every(&world, update.id).len(), 3, "what succeeded before is not repeated");
+    for row in every(&world, update.id) {
+        let place = ids.iter().position(|id| *id == row.item).expect("is of the batch") as u64 + 1;
+        assert_eq!(row.row, Some(place), "a row keeps its number");
+    }
+    // What a person did since then is in the next one.
+    let asked = make(&world, batch).expect("is made");
+    let rows = every(&world, asked);
+    let told: Vec<_> = rows.iter().map(|row| (row.item, row.state, row.is_changed)).collect();
+    assert_eq!(told, [(failed[1], ItemStatus::Deleted, true), (failed[2], ItemStatus::Failed, false)]);
+    let report = world.read(|tx| reports::get(tx, asked));
+    assert_eq!((report.number, report.kind, report.made_by.as_deref()), (4, ReportKind::Update, Some("a person")));
+    assert_eq!((report.deleted, report.unresolved()), (1, 1));
+}
+
+pub(crate) fn an_update_in_which_nothing_changed_says_so(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (batch, ids) = world.batch(1);
+    end_next(&world, &fatal());
+    let refused = make(&world, batch).expect_err("nothing changed");
+    assert!(matches!(&refused, RegistryError::State { .. }) && refused.to_string().contains("nothing"), "{refused}");
+    assert_eq!(all(&world, batch).len(), 1);
+    world.ask(ids[0], Request::Requeue(None)).expect("begins again");
+    end_next(&world, &fatal());
+    let reports = all(&world, batch);
+    let update = reports.last().expect("an update");
+    assert_eq!((reports.len(), update.kind, update.changed, update.unresolved()), (2, ReportKind::Update, 0, 1));
+    assert_eq!(every(&world, update.id).len(), 1, "what is unresolved is in each");
+}
+
+pub(crate) fn a_report_of_an_open_batch_is_provisional_and_takes_the_place_of_the_one_before(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (batch, ids) = world.batch(3);
+    end_next(&world, &succeeded());
+    let first = make(&world, batch).expect("is made");
+    assert_eq!(every(&world, first).len(), 3);
+    let (claim, item) = world.claim(receive());
+    world.finish(&claim, &StageEnd::Held { note: "look".into() });
+    let second = make(&world, batch).expect("is made");
+    let reports = all(&world, batch);
+    let [report] = reports.as_slice() else { panic!("one report: {reports:#?}") };
+    assert_eq!((report.id, report.number, report.kind), (second, 2, ReportKind::Provisional));
+    assert_eq!((report.succeeded, report.held, report.at_work, report.unresolved()), (1, 1, 1, 2));
+    let held = every(&world, second).into_iter().find(|row| row.item == item.id).expect("a row");
+    assert_eq!((held.state, held.is_unresolved()), (ItemStatus::Held, true));
+    assert_eq!(every(&world, first), []);
+    assert!(world.read(|tx| reports::last(tx, batch)).is_none());
+    for id in ids {
+        if !world.find(id).status.is_ended() {
+            world.ask(id, Request::Cancel).expect("is cancelled");
+        }
+    }
+    let last = world.read(|tx| reports::last(tx, batch)).expect("the batch has ended");
+    assert_eq!((last.number, last.kind), (3, ReportKind::Final));
+}
+
+pub(crate) fn a_long_report_says_what_was_true_when_the_batch_ended_whatever_happens_before_it_is_written(
+    subject: &dyn Subject,
+) {
+    let world = World::new(subject);
+    let (batch, ids) = world.batch(150);
+    assert_eq!(ask(&world, batch, Request::Cancel), [reports::TOPIC, "ingest.sweep"]);
+    let report = all(&world, batch).pop().expect("a report");
+    assert_eq!((report.is_filled, report.completed_at, report.cancelled), (false, None, 150));
+    assert_eq!(every(&world, report.id).len(), 0);
+    world.ask(ids[7], Request::Requeue(None)).expect("begins again");
+    world.ask(ids[9], Request::Delete).expect("is put away");
+    let told = every(&world, report.id);
+    assert_eq!(told.len(), 150);
+    assert!(told.iter().all(|row| row.state == ItemStatus::Cancelled));
+    let id = report.id;
+    assert!(world.write(move |tx| reports::fill(tx, id, 1)));
+    assert_eq!(every(&world, report.id), told, "a report does not change");
+    end_next(&world, &succeeded());
+    let update = all(&world, batch).pop().expect("an update");
+    let id = update.id;
+    assert!(world.write(move |tx| reports::fill(tx, id, 99)));
+    let changed = rows(&world, update.id, RowFilter { changed: true, unresolved: false });
+    let expected = [(ids[7], ItemStatus::Succeeded, Some(8)), (ids[9], ItemStatus::Deleted, Some(10))];
+    assert_eq!(changed.iter().map(|row| (row.item, row.state, row.row)).collect::<Vec<_>>(), expected);
+    assert_eq!(every(&world, update.id).len(), 150);
+}
+
+pub(crate) fn a_long_report_is_written_in_pages_by_any_number_of_workers(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (id, institution, count) = (BatchId::new(), world.ours, LONG);
+    let items: Vec<NewItem> =
+        (0..count).map(|number| NewItem { batch: Some(id), ..world.new_item(&format!("bag-{number}")) }).collect();
+    let ids: Vec<ItemId> = items.iter().map(|item| item.id).collect();
+    world.write(move |tx| {
+        batches::create(tx, &new_batch(id, institution, Some(count as u64)))?;
+        strongroom_registry::items::create_all(tx, &Table, &mut items.iter().cloned())
+    });
+    ask(&world, id, Request::Cancel);
+    let report = all(&world, id).pop().expect("a report").id;
+    assert!(!world.write(move |tx| reports::fill(tx, report, 1)), "there is a second page");
+    assert!(world.write(move |tx| reports::fill(tx, report, 1)));
+    assert!(world.write(move |tx| reports::fill(tx, report, 1)), "another worker finds nothing to do");
+    let rows = every(&world, report);
+    assert_eq!(rows.iter().map(|row| row.item).collect::<Vec<_>>(), ids);
+    assert!(rows.iter().zip(1..).all(|(row, number)| row.row == Some(number)));
+}
+
+pub(crate) fn a_batch_that_is_held_or_deleted_has_no_report(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (batch, ids) = world.batch(2);
+    end_next(&world, &succeeded());
+    ask(&world, batch, Request::Hold);
+    let batch_now = world.read(|tx| batches::get(tx, Scope::System, batch)).expect("is there");
+    assert_eq!((batch_now.state, all(&world, batch)), (BatchState::Held, vec![]));
+    ask(&world, batch, Request::Delete);
+    assert!(ids.iter().all(|id| world.find(*id).status == ItemStatus::Deleted));
+    assert_eq!(all(&world, batch), []);
+    assert!(matches!(make(&world, batch).expect_err("it was deleted"), RegistryError::State { .. }));
+}
+
+pub(crate) fn what_is_told_is_enqueued_where_a_collection_has_it_told_and_only_there(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let quiet = |world: &World<'_>| {
+        let (id, institution, collection) = (BatchId::new(), world.ours, world.collection);
+        world.write(move |tx| {
+            batches::create(tx, &NewBatch { collection: Some(collection), ..new_batch(id, institution, Some(1)) })
+        });
+        let item = world.make(&NewItem { batch: Some(id), ..world.new_item(&format!("bag-{id}")) });
+        (id, item)
+    };
+    let (silent, _) = quiet(&world);
+    end_next(&world, &succeeded());
+    assert_eq!(waiting(&world), []);
+    let report = all(&world, silent).pop().expect("a report");
+    assert!(report.is_filled && report.completed_at.is_some(), "nothing is left to be done");
+    assert_eq!(every(&world, report.id).len(), 1);
+    let collection = world.collection;
+    let listeners = Notifications {
+        addresses: vec!["ann@example.edu".into()],
+        suppressed: vec![MailKind::Queued],
+        callback_url: Some("https://hooks.example.edu/".into()),
+    };
+    let set = listeners.clone();
+    world.write(move |tx| notifications::set(tx, collection, &set));
+    let (told, item) = quiet(&world);
+    assert_eq!(world.read(|tx| notifications::of_batch(tx, told)), listeners);
+    assert_eq!(listeners.recipients(MailKind::Queued), [""; 0]);
+    assert_eq!(listeners.recipients(MailKind::Done), ["ann@example.edu"]);
+    assert_eq!(waiting(&world), [About::Queued(told)]);
+    end_next(&world, &invalid());
+    let report = all(&world, told).pop().expect("a report");
+    let ended_at = world.find(item).updated_at;
+    let mut all_waiting = waiting(&world);
+    all_waiting.sort_by_key(ToString::to_string);
+    assert_eq!(all_waiting, [About::Item(item, ended_at), About::Queued(told), About::Report(report.id)]);
+    let key = About::Item(item, ended_at).to_string();
+    let request = LeaseRequest {
+        topics: vec![reports::TOPIC.to_owned()],
+        keys: Some(Arc::new(HashSet::from([key]))),
+        limit: 9,
+        holder: holder(1),
+        duration: LEASE,
+    };
+    let leased = world.write(move |tx| Ok(tasks::lease(tx, &request)?));
+    let [task] = leased.as_slice() else { panic!("one task: {leased:?}") };
+    let ended: EndedItem = serde_json::from_slice(&task.payload).expect("how it ended");
+    assert_eq!((ended.status, ended.message.as_deref()), (ItemStatus::Failed, Some("the bag is not valid")));
+    world.write(move |tx| notifications::set(tx, collection, &Notifications::default()));
+    assert!(world.read(|tx| notifications::get(tx, collection)).is_empty());
+}
+
+pub(crate) fn messages_of_a_report_are_recorded_once(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (batch, _) = world.batch(1);
+    end_next(&world, &fatal());
+    let report = all(&world, batch).pop().expect("a report").id;
+    assert!(world.write(move |tx| reports::complete(tx, report)));
+    assert!(!world.write(move |tx| reports::complete(tx, report)), "another worker was first");
+}
+
+pub(crate) fn reports_end_with_their_batch(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (batch, _) = world.batch(2);
+    end_next(&world, &succeeded());
+    end_next(&world, &succeeded());
+    let report = all(&world, batch).pop().expect("a report").id;
+    let later = Time(world.now().0 + 1_000_000);
+    let (dropped, _) = world.write(move |tx| retention::drop_items(tx, later, None));
+    assert_eq!(dropped, 2);
+    assert_eq!((all(&world, batch), every(&world, report)), (vec![], vec![]));
+    assert!(world.read(|tx| batches::get(tx, Scope::System, batch)).is_none());
+}
