@@ -14,6 +14,7 @@ pub mod event;
 pub mod export;
 pub mod findings;
 pub mod fixity;
+mod held;
 mod hold;
 mod home;
 pub mod identification;

@@ -12,9 +12,9 @@ use strongroom_registry::{
     UploadState, backfill, fixity, health, holds, interim, objects::Object, outbox,
 };
 
-use crate::app::views::HoldView;
 use crate::background::TaskStatus;
 use crate::findings::NamedFinding;
+use crate::held::HoldView;
 use crate::ingest::kept_in;
 use crate::settings::Settings;
 use crate::survey::{Condition, Survey};

@@ -9,7 +9,6 @@ mod fields;
 mod files;
 mod fixity;
 mod formats;
-mod holds;
 mod installation;
 mod items;
 mod journal;
@@ -26,6 +25,7 @@ mod tenants;
 mod versions;
 mod workers;
 
+pub use crate::held::HoldView;
 pub use background::{BackgroundRunView, BackgroundTaskView};
 pub use batches::BatchView;
 pub use deposits::{DepositView, SubmittedView};
@@ -34,7 +34,6 @@ pub use fields::View;
 pub use files::{CopyView, DigestsView, FileView};
 pub use fixity::{CoverageView, FindingView, RepairView};
 pub use formats::SignaturesView;
-pub use holds::HoldView;
 pub use installation::{InstallationView, UnusableStoreView};
 pub use items::{
     BytesView, FailureGroupView, HistoryLineView, ItemView, ObstacleView, RequeuedView, RestoredView, StandingView,
