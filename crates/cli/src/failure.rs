@@ -9,13 +9,14 @@ use std::process::ExitCode;
 use strongroom_bagit::{BagError, LeftOver, Problem, WriteError};
 use strongroom_checkm::CheckmError;
 use strongroom_database::DatabaseError;
+use strongroom_engine::app::views::HoldView;
 use strongroom_engine::settings::SettingsError;
 use strongroom_engine::signatures::SignaturesError;
 use strongroom_engine::{EngineError, without_system_codes};
 use strongroom_ocfl::OcflError;
 use strongroom_queue::QueueError;
+use strongroom_registry::RegistryError;
 use strongroom_registry::holds::Hold;
-use strongroom_registry::{HoldKind, RegistryError};
 use strongroom_storage::StorageError;
 
 use crate::output::{printable, printable_lines, without_told};
@@ -340,13 +341,7 @@ fn of_registry(error: &RegistryError) -> (Exit, Option<String>) {
 
 /// Which commands lift holds.
 fn how_to_lift(holds: &[Hold]) -> String {
-    let command = |hold: &Hold| match (hold.on.kind(), &hold.collection_identifier) {
-        (HoldKind::Collection, Some(name)) => {
-            format!("strongroom collection release {name} --institution {}", hold.institution_identifier)
-        }
-        (HoldKind::Batch, _) => format!("strongroom batches release {}", hold.subject()),
-        _ => format!("strongroom items release {}", hold.subject()),
-    };
+    let command = |hold: &Hold| HoldView::from(hold.clone()).lifted_by();
     holds.iter().map(command).collect::<Vec<_>>().join("; ")
 }
 

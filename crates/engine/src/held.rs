@@ -19,6 +19,19 @@ pub struct HoldView {
     pub reason: Option<String>,
 }
 
+impl HoldView {
+    /// The command that lifts it.
+    pub fn lifted_by(&self) -> String {
+        match (self.kind, self.on.split_once('/')) {
+            (HoldKind::Collection, Some((institution, name))) => {
+                format!("strongroom collection release {name} --institution {institution}")
+            }
+            (HoldKind::Batch, _) => format!("strongroom batches release {}", self.on),
+            _ => format!("strongroom items release {}", self.on),
+        }
+    }
+}
+
 impl From<Hold> for HoldView {
     fn from(hold: Hold) -> Self {
         Self {

@@ -322,8 +322,16 @@ fn told(call: &OpContext, item: &ItemView, context: &Context) -> Result<Ended, F
         context.output.say(format!("  {more} more: strongroom items show {} --json", item.item))?;
     }
     if ended == Ended::Otherwise {
-        let act = if item.status == ItemStatus::Held { "release" } else { "history" };
-        context.output.say(format!("  next: strongroom items {act} {}", item.item))?;
+        if item.status == ItemStatus::Held {
+            for hold in items::show(call, item.item)?.holds {
+                let reason = hold.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+                let held = format!("  held with the {} {} by {}{reason}", hold.kind, hold.on, hold.by);
+                context.output.say(printable(&held))?;
+                context.output.say(format!("  next: {}", hold.lifted_by()))?;
+            }
+        } else {
+            context.output.say(format!("  next: strongroom items history {}", item.item))?;
+        }
         if may_be_put_right(item) {
             context.output.say(format!("  when that is put right: strongroom items requeue {}", item.item))?;
         }

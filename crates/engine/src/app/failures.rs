@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use strongroom_registry::failures::{self, Failure};
 use strongroom_registry::items::{self, Asker, Request};
-use strongroom_registry::{BatchId, ItemId, RegistryError, Scope, Stage};
+use strongroom_registry::{BatchId, ItemId, RegistryError, Scope, Stage, counted};
 use url::Url;
 
 use super::authorization::{ITEMS_LIST, ITEMS_STEER};
@@ -88,7 +88,7 @@ pub fn groups(context: &OpContext, filter: &Filter) -> Result<Vec<FailureGroupVi
 /// cannot be requeued are left as they are and counted.
 ///
 /// # Errors
-/// The filter means no failure: [`EngineError::Refused`].
+/// Nothing is requeued: [`EngineError::Refused`].
 pub fn requeue(context: &OpContext, filter: &Filter, stage: Option<Stage>) -> Result<RequeuedView, EngineError> {
     let authorized = context.authorize(&ITEMS_STEER)?;
     let scope = authorized.scope_of(filter.institution.as_deref())?;
@@ -102,11 +102,21 @@ pub fn requeue(context: &OpContext, filter: &Filter, stage: Option<Stage>) -> Re
             None => break,
         }
     }
-    if total == RequeuedView::default() {
-        return Err(EngineError::Refused("no work item failed so".to_owned())
-            .next("\"strongroom items failures\" shows what failed"));
+    if total.requeued == 0 {
+        return Err(nothing_requeued(total.left));
     }
     Ok(total)
+}
+
+/// Why nothing was requeued.
+fn nothing_requeued(left: u64) -> EngineError {
+    if left == 0 {
+        return EngineError::Refused("no failed work item is meant".to_owned())
+            .next("\"strongroom items failures\" shows what failed");
+    }
+    let items = counted(left, "work item", "work items");
+    EngineError::Refused(format!("none of {items} can be requeued: they failed by their packages and would fail again"))
+        .next("correct the packages and deposit them again; \"strongroom items show ITEM\" lists the problems")
 }
 
 /// What came of a page of failures.

@@ -24,6 +24,7 @@ use super::manifest;
 use super::metadata::as_json;
 use super::naming::{self, Identifiers, name_of_id, name_of_package};
 use super::rules;
+use super::stages::package::problem;
 use super::workflow::INGEST;
 use crate::crash_point;
 use crate::workflow::{Outcome, Passes, Stage, StageContext, StageError, WaitsFor, Workflow};
@@ -123,6 +124,9 @@ fn expand(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         return as_one_object(context, options, digest);
     }
     let (warnings, rows) = manifest::check(&mut list, kind.profile())?;
+    if rows == 0 {
+        return Err(without_rows());
+    }
     let collection = context.registry().read(|tx| tenants::collection_of(tx, context.item))?;
     let refuse = |text: String| Err(StageError::fatal(text));
     if let Some(text) = collection.as_ref().and_then(|of| rules::refused_type(of, kind)) {
@@ -158,6 +162,13 @@ fn expand(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     }
     end_list(context, batch);
     Ok(Outcome::done(format!("{} to be ingested", counted(progress.made, "object is", "objects are"))))
+}
+
+/// A list of nothing, such as one that was cut short where it was made, keeps nothing, which is no success.
+fn without_rows() -> StageError {
+    let note = "the manifest has no rows, so nothing would be kept; next: correct the manifest and deposit it again"
+        .to_owned();
+    StageError::Invalid { problems: vec![problem("error", "rows.none", None, note.clone())], note }
 }
 
 /// What the rows of the list are, where the depositor left that to the list.
@@ -324,6 +335,9 @@ fn make(
     let domain = context.item.institution_identifier.clone();
     let (list, size) = (context.item.id, context.item.size);
     let topics = context.write(move |tx, claim| {
+        if work::is_asked_to_stop(tx, claim)? {
+            return Ok(None);
+        }
         interim::set_fact(tx, claim, PROGRESS, &progress)?;
         work::set_source(tx, claim, &etag, size, None)?;
         let of = Institution { id: institution, domain: &domain };
@@ -359,8 +373,9 @@ fn make(
             let object = object_of(tx, of, row.1, row.0)?;
             making.add(tx, &item_of(*row, object)?)?;
         }
-        making.finish(tx)
+        making.finish(tx).map(Some)
     })?;
+    let topics = topics.ok_or_else(StageError::asked_to_stop)?;
     context.registry().wakeups().notify(topics.iter().map(String::as_str));
     crash_point("batch.expand.page");
     Ok(())

@@ -417,7 +417,7 @@ impl From<io::Error> for Trouble {
 /// A version that is being committed goes only forward: what is wrong with its package is tried again.
 fn only_for_now(error: StageError) -> StageError {
     match error {
-        StageError::Fatal { note, .. } => StageError::Transient(note),
+        StageError::Fatal { note, .. } | StageError::Invalid { note, .. } => StageError::Transient(note),
         other => other,
     }
 }

@@ -21,11 +21,12 @@ pub(crate) fn refused_type(collection: &Collection, kind: DepositKind) -> Option
     (!is_taken).then(|| {
         format!(
             "the collection {} of {} takes submissions of the types {}, and this is a {}; next: deposit it in another collection, \
-             or add the type with \"strongroom collection set {0} --institution {1} --accept\"",
+             or accept it, too: strongroom collection set {0} --institution {1} --accept {} --accept {3}",
             collection.identifier,
             collection.institution_identifier,
             accepted.join(", "),
-            kind.as_str()
+            kind.as_str(),
+            accepted.join(" --accept ")
         )
     })
 }
@@ -35,7 +36,8 @@ pub(crate) fn too_large(collection: &Collection, bytes: u64) -> Option<String> {
     let most = collection.rules.most_bytes.filter(|most| bytes > *most)?;
     Some(format!(
         "the package has {bytes} bytes, and the collection {} of {} takes {most} at most; next: deposit it in parts, or raise the \
-         limit with \"strongroom collection set {0} --institution {1} --max-size\" and deposit again",
+         limit (strongroom collection set {0} --institution {1} --max-size SIZE) and have the batch take it (strongroom batches requeue \
+         BATCH --new-rules)",
         collection.identifier, collection.institution_identifier
     ))
 }
@@ -45,7 +47,8 @@ pub(crate) fn too_many_rows(collection: &Collection, rows: u64) -> Option<String
     let most = collection.rules.most_rows.filter(|most| rows > *most)?;
     Some(format!(
         "the manifest has {rows} rows, and the collection {} of {} takes {most} at most; next: deposit it as several manifests, or \
-         raise the limit with \"strongroom collection set {0} --institution {1} --max-rows\" and deposit again",
+         raise the limit (strongroom collection set {0} --institution {1} --max-rows N) and have the batch take it (strongroom batches \
+         requeue BATCH --new-rules)",
         collection.identifier, collection.institution_identifier
     ))
 }

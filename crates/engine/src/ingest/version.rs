@@ -8,7 +8,7 @@ use crate::workflow::{StageContext, StageError};
 /// What an error means for a version that only goes forward: what fails other stages for good is tried again.
 pub(super) fn going_forward(error: EngineError) -> StageError {
     match StageError::from(error) {
-        StageError::Fatal { note, .. } => StageError::Transient(note),
+        StageError::Fatal { note, .. } | StageError::Invalid { note, .. } => StageError::Transient(note),
         other => other,
     }
 }

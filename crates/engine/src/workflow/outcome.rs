@@ -95,6 +95,11 @@ pub enum StageError {
 }
 
 impl StageError {
+    /// A person asked the item to stop, which is carried out when its stage ends.
+    pub(crate) fn asked_to_stop() -> Self {
+        Self::Transient("a person asked it to stop".to_owned())
+    }
+
     /// A fatal error without problems of its own.
     pub fn fatal(note: impl Into<String>) -> Self {
         Self::Fatal { note: note.into(), problems: Vec::new() }

@@ -306,14 +306,7 @@ pub(crate) fn on_item_inactive(
         }
         topics.extend(wake_younger(tx, item)?);
         if sweep {
-            discarding::discard_of_item(tx, item.id)?;
-            let task = NewTask {
-                fair_key: item.institution.to_string(),
-                max_attempts: 10,
-                ..NewTask::new(SWEEP_TOPIC, item.id.to_string(), "")
-            };
-            tasks::enqueue(tx, &[task])?;
-            topics.push(SWEEP_TOPIC.to_owned());
+            topics.extend(sweep_later(tx, item)?);
         }
     }
     // What it does not use of its space is free to others; what it keeps, keeps none waiting behind the one that is first.
@@ -334,6 +327,18 @@ pub(crate) fn on_item_inactive(
         }
     }
     Ok(topics)
+}
+
+/// Discards what an item that has ended prepared, and enqueues the task that removes it. The topics that have new work.
+pub(super) fn sweep_later(tx: &mut dyn Transaction, item: &Item) -> Result<Vec<String>, RegistryError> {
+    discarding::discard_of_item(tx, item.id)?;
+    let task = NewTask {
+        fair_key: item.institution.to_string(),
+        max_attempts: 10,
+        ..NewTask::new(SWEEP_TOPIC, item.id.to_string(), "")
+    };
+    tasks::enqueue(tx, &[task])?;
+    Ok(vec![SWEEP_TOPIC.to_owned()])
 }
 
 pub(super) fn attempts_in_words(number: impl Into<u64>) -> String {

@@ -49,6 +49,15 @@ pub fn set_source(
     Ok(())
 }
 
+/// Whether a person asked that the item stops. The item is locked for the rest of the transaction, so that whoever asks later finds what
+/// this transaction has written.
+pub fn is_asked_to_stop(tx: &mut dyn Transaction, claim: &Claim) -> Result<bool, RegistryError> {
+    check_fence(tx, claim)?;
+    items::lock(tx, claim.item)?;
+    let item = items::get(tx, crate::Scope::System, claim.item)?;
+    Ok(item.is_some_and(|item| item.cancel_requested.is_some()))
+}
+
 /// Adjusts an item's priority from its next task on.
 pub fn set_priority(tx: &mut dyn Transaction, claim: &Claim, priority: i64) -> Result<(), RegistryError> {
     check_fence(tx, claim)?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use strongroom_database::{Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
+use super::endings::sweep_later;
 use super::interim::{self, StagingPlace, place_row};
 use crate::items::{self, NewLine};
 use crate::objects::optional_count;
@@ -271,7 +272,7 @@ pub fn reclaim_failed(
     }
     interim::discard_staging(tx, id)?;
     items::add_history(tx, id, NewLine { note: Some(note), ..NewLine::new(item.stage, item.status) })?;
-    work::on_item_inactive(tx, &item, item.status, true).map(Some)
+    sweep_later(tx, &item).map(Some)
 }
 
 /// The item that has most of staging beside one, or of what the institution of that has there.

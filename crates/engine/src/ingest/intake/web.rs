@@ -174,6 +174,11 @@ pub(crate) fn failure(error: DownloadError) -> StageError {
             "{error}; ingest.url_hosts in the settings allows hosts, ingest.private_url_hosts or ingest.allow_private_addresses those of private networks"
         )),
         other if other.is_transient() => StageError::Transient(chain(&other)),
+        other @ DownloadError::Digest { .. } => {
+            let problem = problem("error", "package.digest_mismatch", None, chain(&other));
+            let note = format!("the package has another digest than was stated{}", problem.in_note());
+            StageError::Invalid { note, problems: vec![problem] }
+        }
         other => not_fetched(chain(&other)),
     }
 }

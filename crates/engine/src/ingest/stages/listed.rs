@@ -58,7 +58,9 @@ pub(super) fn stage_listed(
                     staged.bytes += size;
                     Ok(())
                 }
-                Err(StageError::Fatal { note, problems }) if staged.failures.len() < MOST_FAILURES => {
+                Err(StageError::Fatal { note, problems } | StageError::Invalid { note, problems })
+                    if staged.failures.len() < MOST_FAILURES =>
+                {
                     let message = problems.into_iter().next().map_or(note, |problem| problem.message);
                     staged.failures.push((download.row, message));
                     Ok(())

@@ -60,7 +60,9 @@ fn make(
     let (to, requested_by) = (options.to.clone(), options.requested_by.clone());
     let (collection, priority) = (context.item.collection, context.item.priority);
     let topics = context.write(move |tx, claim| {
-        work::check_fence(tx, claim)?;
+        if work::is_asked_to_stop(tx, claim)? {
+            return Ok(None);
+        }
         let mut topics = Vec::new();
         for entry in &page {
             let Some(object) = objects::get(tx, scope, entry.object)? else {
@@ -77,8 +79,9 @@ fn make(
             restorations::drop_entry(tx, batch, entry.object)?;
         }
         topics.dedup();
-        Ok(topics)
+        Ok(Some(topics))
     })?;
+    let topics = topics.ok_or_else(StageError::asked_to_stop)?;
     context.registry().wakeups().notify(topics.iter().map(String::as_str));
     Ok(())
 }

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use strongroom_engine::background::{self, TASKS};
 use strongroom_engine::ingest::{DepositRequest, PackageSource};
 use strongroom_engine::runtime::Shutdown;
+use strongroom_engine::workflow::Workflows;
 use strongroom_queue::tasks;
 use strongroom_registry::items::{self, Item, ItemFilter, Request};
 use strongroom_registry::tenants::{self, CollectionRules};
-use strongroom_registry::{BatchId, CollectionId, ItemStatus, RegistryError, Scope, holds};
+use strongroom_registry::{BatchId, CollectionId, ItemStatus, RegistryError, Scope, Transaction, batches, holds};
 use strongroom_web_double::Behaviour;
 
 use super::world::{ONE_ATTEMPT, SINGLE_FILES, World, manifest};
@@ -199,12 +200,12 @@ fn a_submission_is_accepted_while_topics_are_paused_and_worked_on_when_they_are_
 }
 
 #[test]
-fn a_list_without_rows_makes_nothing_and_says_so() {
+fn a_list_without_rows_makes_nothing_and_is_no_success() {
     let world = World::new();
     let items = world.deposit(&world.request(world.write("list.checkm", manifest(SINGLE_FILES, &[]))));
     let [item] = items.as_slice() else { panic!("one item: {items:?}") };
-    assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
-    assert!(item.note.as_deref().is_some_and(|note| note.contains("0 objects")), "{:?}", item.note);
+    assert_eq!(item.status, ItemStatus::Failed, "{:?}", item.note);
+    assert!(item.note.as_deref().is_some_and(|note| note.contains("no rows")), "{:?}", item.note);
     assert!(world.codes(item.id).contains(&"rows.none".to_owned()), "{:?}", world.problems(item.id));
 }
 
@@ -393,4 +394,35 @@ fn what_a_kill_left_between_a_hold_and_its_items_is_settled_by_the_background_ta
     assert_eq!(settle(), ItemStatus::Pending);
     pause(&world, "ingest.receive", false);
     assert!(world.work(batch).iter().all(|item| item.status == ItemStatus::Succeeded));
+}
+
+#[test]
+fn a_batch_that_is_cancelled_while_its_rows_are_made_has_no_open_row() {
+    const MANY: usize = 8_000;
+    let world = World::new();
+    let path = world.write("list.checkm", list(&world, 0..MANY));
+    let batch = world.submit(&world.request(path)).expect("is submitted").batch;
+    pause(&world, "ingest.receive", true);
+    let (registry, workflows) = (&world.home.registry, Workflows::standard());
+    let cancel = || {
+        let filter = ItemFilter { batch: Some(batch), ..ItemFilter::default() };
+        let rows = || registry.read(|tx| items::list(tx, Scope::System, &filter, None, 2)).expect("items").len();
+        while rows() < 2 {
+            std::thread::yield_now();
+        }
+        let workflows = workflows.clone();
+        let asks = move |tx: &mut dyn Transaction| {
+            batches::request(tx, &workflows, Scope::System, batch, Request::Cancel, "a person")
+        };
+        registry.write(asks).expect("is cancelled");
+    };
+    std::thread::scope(|scope| {
+        let asking = scope.spawn(cancel);
+        world.work_until(&|| made(&world, batch).0.status.is_ended());
+        asking.join().expect("asks");
+    });
+    let (list, rows) = made(&world, batch);
+    assert!(rows.iter().all(|row| row.status == ItemStatus::Cancelled), "{} of {} rows", rows.len(), MANY);
+    // Unless it was read to its end before.
+    assert_eq!(list.status == ItemStatus::Cancelled, rows.len() < MANY, "{:?}", list.note);
 }
