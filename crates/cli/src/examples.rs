@@ -38,7 +38,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "batches report",
         &[
             "strongroom batches report 01a206d3-9f8e-746b-8e5d-6ed979e0815a",
-            "strongroom batches report 01a206d3-9f8e-746b-8e5d-6ed979e0815a --format html > report.html",
+            "strongroom batches report 01a206d3-9f8e-746b-8e5d-6ed979e0815a --format html",
             "strongroom batches report 01a206d3-9f8e-746b-8e5d-6ed979e0815a --update",
         ],
     ),
@@ -58,11 +58,14 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     ("items show", &["strongroom items show 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("items history", &["strongroom items history 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
-    ("items requeue", &["strongroom items requeue 01a206d3-9f8e-746b-8e5d-6ed979e0815a --stage validate"]),
     (
-        "items failures",
-        &["strongroom items failures", "strongroom items requeue --code package.not_fetched --host files.example.edu"],
+        "items requeue",
+        &[
+            "strongroom items requeue 01a206d3-9f8e-746b-8e5d-6ed979e0815a --stage validate",
+            "strongroom items requeue --code package.not_fetched --host files.example.edu",
+        ],
     ),
+    ("items failures", &["strongroom items failures --institution example.edu"]),
     ("items hold", &["strongroom items hold 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("items release", &["strongroom items release 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("items move", &["strongroom items move 01a206d3-9f8e-746b-8e5d-6ed979e0815a --priority 1"]),
@@ -149,8 +152,9 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "collection set",
         &[
             "strongroom collection set theses --institution example.edu --name Theses",
-            "strongroom collection set theses --institution example.edu --accept bag --max-size '500 GiB' --priority 20",
-            "strongroom collection set theses --institution example.edu --notify-to ann@example.edu --suppress queued",
+            "strongroom collection set theses --institution example.edu --accept bag",
+            "strongroom collection set theses --institution example.edu --priority 20",
+            "strongroom collection set maps --institution example.edu --notify-to a@b.edu",
         ],
     ),
     ("collection hold", &["strongroom collection hold theses --institution example.edu --reason rights"]),
