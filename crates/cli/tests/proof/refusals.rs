@@ -164,11 +164,10 @@ fn a_full_disk_fails_a_deposit_clearly_and_room_lets_it_go_on() {
         };
         // Staging knows how large its disk is, and reads nothing that can never fit.
         let is_refused = store == "staging" && matches!(room, Room::Disk(_));
-        let (words, retries) = match is_refused {
-            true => (vec!["bytes are more than all of staging".to_owned(), "next: ".to_owned()], 0),
-            false => {
-                (vec!["failed after 3 attempts".into(), format!("store {full}: could not write"), cause.into()], 2)
-            }
+        let (words, retries) = if is_refused {
+            (vec!["bytes are more than all of staging".to_owned(), "next: ".to_owned()], 0)
+        } else {
+            (vec!["failed after 3 attempts".to_owned(), format!("store {full}: could not write"), cause.to_owned()], 2)
         };
         for words in words {
             assert!(note.contains(&words), "{words:?} is not in {note:?}");
