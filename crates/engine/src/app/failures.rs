@@ -125,7 +125,7 @@ struct Page {
     topics: Vec<String>,
     requeued: u64,
     left: u64,
-    /// The last that was looked at; none where there are no more.
+    /// The last one of the page; none where there are no more.
     last: Option<ItemId>,
 }
 

@@ -27,14 +27,12 @@ pub(crate) fn assign(
         return Ok(Some(kept));
     }
     let settings = &context.home.settings.identifiers;
-    let collection = context.registry().read(|tx| tenants::collection_of(tx, context.item))?;
-    let shoulder = collection.and_then(|collection| collection.rules.shoulder);
-    // A shoulder that was taken out of the settings since then is not used.
-    let shoulder = shoulder.as_deref().filter(|shoulder| settings.has_shoulder(shoulder));
-    let chosen = match (named, settings.minter(shoulder)) {
-        (Some(named), _) => named.to_owned(),
-        (None, Some(minter)) => choose(context, &minter)?,
-        (None, None) => return Ok(None),
+    let chosen = match named {
+        Some(named) => named.to_owned(),
+        None => match minter(context)? {
+            Some(minter) => choose(context, &minter)?,
+            None => return Ok(None),
+        },
     };
     crash_point("ingest.resolve.chosen");
     if settings.is_ours(&chosen)
@@ -44,6 +42,18 @@ pub(crate) fn assign(
         crash_point("ingest.resolve.registered");
     }
     Ok(Some(chosen))
+}
+
+/// The minter of new ARKs, with the shoulder of the item's collection; none where none are made.
+fn minter(context: &StageContext<'_>) -> Result<Option<Minter>, StageError> {
+    let settings = &context.home.settings.identifiers;
+    if settings.minter(None).is_none() {
+        return Ok(None);
+    }
+    let collection = context.registry().read(|tx| tenants::collection_of(tx, context.item))?;
+    let shoulder = collection.and_then(|collection| collection.rules.shoulder);
+    // A shoulder that was taken out of the settings since then is not used.
+    Ok(settings.minter(shoulder.as_deref().filter(|shoulder| settings.has_shoulder(shoulder))))
 }
 
 /// Records a new name for the object of the item; the one that an earlier attempt or deposit of the object recorded, where one did.

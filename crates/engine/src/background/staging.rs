@@ -25,7 +25,7 @@ fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     let reclaimed = match reclaimed {
         0 => String::new(),
         items => {
-            format!(", the space of {} that failed long ago given back", counted(items, "work item", "work items"))
+            format!(", the space of {} that failed long ago released", counted(items, "work item", "work items"))
         }
     };
     Ok(format!("{removed} leftovers removed from staging{reclaimed}"))

@@ -34,7 +34,7 @@ const SWEPT_AGAIN_FOR: i64 = 2 * 24 * 60 * 60 * 1_000_000;
 const VERSIONS_AT_ONCE: usize = 500;
 /// Work items looked up at once.
 const ITEMS_AT_ONCE: usize = 500;
-/// The line in the history of a deposit whose space was given back because it failed long ago.
+/// The line in the history of a deposit whose space was released because it failed long ago.
 const RECLAIMED: &str = "what it had in staging and of downloads is removed: it failed longer ago than staging.failed_retention; when it is \
                          requeued, its package is fetched again";
 
@@ -228,7 +228,7 @@ fn drop_some_rows(
     })?)
 }
 
-/// Gives back the space of deposits that failed longer ago than the settings say: marks what they have in staging as being removed, and
+/// Releases the space of deposits that failed longer ago than the settings say: marks what they have in staging as being removed, and
 /// enqueues the tasks that remove it. How many they are. Asked to stop, it leaves the rest.
 pub fn reclaim_failed(home: &Home, stop: &Shutdown) -> Result<u64, EngineError> {
     let retention = home.settings.staging.failed_retention;

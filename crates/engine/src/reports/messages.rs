@@ -35,7 +35,7 @@ pub(super) struct Composed {
     pub(super) item: Option<ItemId>,
 }
 
-/// A batch and who hears of it; none where nobody hears of batches of its kind: restorations have a receipt.
+/// A batch and its recipients; none where batches of its kind have none: restorations have a receipt.
 fn batch_and_listeners(home: &Home, id: BatchId) -> Result<Option<(Batch, Notifications)>, RegistryError> {
     home.registry.read(|tx| {
         let batch = batches::get(tx, Scope::System, id)?.filter(|batch| batch.kind != KIND_OF_BATCHES);

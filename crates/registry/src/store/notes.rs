@@ -58,13 +58,6 @@ pub fn is_asked_to_stop(tx: &mut dyn Transaction, claim: &Claim) -> Result<bool,
     Ok(item.is_some_and(|item| item.cancel_requested.is_some()))
 }
 
-/// Adjusts an item's priority from its next task on.
-pub fn set_priority(tx: &mut dyn Transaction, claim: &Claim, priority: i64) -> Result<(), RegistryError> {
-    check_fence(tx, claim)?;
-    tx.execute(Statement("items.set_priority"), &[claim.item.into(), priority.into()])?;
-    Ok(())
-}
-
 /// Notes which object the item is about, with facts for the stages that follow: names and values.
 pub fn note_object(
     tx: &mut dyn Transaction,

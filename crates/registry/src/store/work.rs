@@ -9,7 +9,7 @@ pub use super::endings::{SWEEP_TOPIC, finish};
 pub(crate) use super::endings::{carry_out, on_item_inactive, request_to_carry_out, set_committed};
 pub use super::notes::{
     is_asked_to_stop, note_findings, note_object, note_problems, set_note, set_object, set_object_identifier,
-    set_options, set_priority, set_source,
+    set_options, set_source,
 };
 pub use super::recovery::{OpenItems, open_items, reclaim, requeue_stranded, retry, wake_written_ahead};
 pub use super::waking::{wake_all, wake_younger};

@@ -19,7 +19,6 @@ const WRITES: &[(&str, Write)] = &[
     ("note_problems", |tx, claim, _| work::note_problems(tx, claim, &[])),
     ("set_note", |tx, claim, _| work::set_note(tx, claim, "late")),
     ("set_source", |tx, claim, _| work::set_source(tx, claim, "late", Some(1), Some("late"))),
-    ("set_priority", |tx, claim, _| work::set_priority(tx, claim, 1)),
     ("set_object", |tx, claim, _| work::set_object(tx, claim, ObjectId::new())),
     ("put_files", |tx, claim, _| interim::put_files(tx, claim, &[interim_file("late", b"late")])),
     ("set_formats of files", |tx, claim, _| {
@@ -211,12 +210,11 @@ pub(crate) fn a_claim_writes_to_its_own_item_and_no_other(subject: &dyn Subject)
         move |tx| {
             work::set_object(tx, &claim, object.id)?;
             work::set_note(tx, &claim, "noted")?;
-            work::set_source(tx, &claim, "etag", Some(1), Some("renamed"))?;
-            work::set_priority(tx, &claim, 1)
+            work::set_source(tx, &claim, "etag", Some(1), Some("renamed"))
         }
     });
     let own = world.find(first.item);
-    assert_eq!((own.note.as_deref(), own.etag.as_deref(), own.priority), (Some("noted"), Some("etag"), 1));
+    assert_eq!((own.note.as_deref(), own.etag.as_deref()), (Some("noted"), Some("etag")));
     assert_eq!((own.object, own.version), (Some(object.id), Some(1)));
     world.ask(first.item, Request::Hold).expect("is asked");
     assert_eq!(format!("{:?}", world.find(second.item)), before);
