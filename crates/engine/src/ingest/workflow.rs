@@ -8,6 +8,7 @@ use super::sweep;
 use crate::workflow::{Passes, Stage, StageContext, StageError, StageWork, WaitsFor, Workflow};
 
 pub(super) const RECEIVE: Name = Name::named("receive");
+pub(super) const ESTIMATE: Name = Name::named("estimate");
 pub(super) const PROVISION: Name = Name::named("provision");
 pub(super) const FETCH: Name = Name::named("fetch");
 pub(super) const VALIDATE: Name = Name::named("validate");
@@ -26,7 +27,7 @@ pub(crate) const WORKFLOW: Workflow = Workflow {
     group: "ingest",
     stages: &[
         stage(RECEIVE, stages::receive, WaitsFor::Turn),
-        stage(Name::named("estimate"), stages::estimate, WaitsFor::Time),
+        stage(ESTIMATE, stages::estimate, WaitsFor::Time),
         stage(PROVISION, stages::provision, WaitsFor::Staging),
         Stage { passes: Passes::Once, ..stage(FETCH, stages::fetch, WaitsFor::Time) },
         stage(VALIDATE, stages::validate, WaitsFor::Time),
@@ -82,6 +83,10 @@ fn restart(tx: &mut dyn Transaction, item: &Item, wanted: Name) -> Result<Name, 
     // object.
     if has_reached(wanted, COMPARE) && version.is_none() {
         return Ok(RESOLVE);
+    }
+    // What was too large may be another package by now.
+    if wanted == PROVISION && item.stage == PROVISION {
+        return Ok(RECEIVE);
     }
     // Nothing is staged without room reserved for it, and what a failed item returned of its space may be what others wait for.
     if wanted == FETCH && (interim::has_returned(tx, item.id)? || !interim::has_reservation(tx, item.id)?) {

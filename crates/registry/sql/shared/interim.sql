@@ -49,6 +49,8 @@ FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN reser
 WHERE w.id = ?1
 -- name: space.keep_staged
 UPDATE reservations SET bytes = ?2 WHERE item_id = ?1 AND bytes <> ?2
+-- name: space.shrink
+UPDATE reservations SET bytes = ?2 WHERE item_id = ?1 AND bytes > ?2
 -- name: space.staged
 SELECT CAST(coalesce(sum(size), 0) AS BIGINT) AS bytes FROM interim_files WHERE item_id = ?1
 -- name: space.reserved
