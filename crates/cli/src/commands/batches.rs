@@ -153,8 +153,16 @@ fn show(call: &OpContext, which: &Which, context: &Context) -> Outcome {
         return Ok(Exit::Done);
     }
     output.show(&batch)?;
-    let line = |name: &str, text: String| if text.is_empty() { Ok(()) } else { output.field(name, FACT, &text) };
-    output.say("")?;
+    let mut is_first = true;
+    let mut line = |name: &str, text: String| {
+        if text.is_empty() {
+            return Ok(());
+        }
+        if std::mem::take(&mut is_first) {
+            output.say("")?;
+        }
+        output.field(name, FACT, &text)
+    };
     line("Mails to", told.notify_to.join(", "))?;
     line("Not sent", told.suppress.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))?;
     let required = if told.callback_required { ", which has to confirm each deposit" } else { "" };
