@@ -107,6 +107,7 @@ fn make(registry: &Registry, institution: InstitutionId, count: u64) -> Result<(
             submitted_by: "somebody",
             note: None,
             row_count: Some(count),
+            notify_to: &[],
         };
         batches::create(tx, &new)
     })?;

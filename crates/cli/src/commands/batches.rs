@@ -1,9 +1,10 @@
 //! `batches`: one submission each, with its work items.
 
 use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
 use strongroom_engine::app::items::Ask;
 use strongroom_engine::app::reports::{self, ReportForm};
-use strongroom_engine::app::views::{BatchState, BatchView, ReportRowView, ReportView};
+use strongroom_engine::app::views::{BatchState, BatchView, ReportRowView, ReportView, ToldView};
 use strongroom_engine::app::{self, OpContext, batches};
 
 use super::items;
@@ -18,7 +19,7 @@ pub(crate) enum Batches {
     /// List batches, the newest first (with --json the oldest)
     #[command(after_help = "Example: strongroom batches list --state failed --limit 20")]
     List(Filter),
-    /// Show a batch
+    /// Show a batch, who hears of it, what was told, and what is still to be delivered
     Show(Which),
     /// Show the last report of a batch, or a provisional report while it is open; exit 1 unless all items succeeded
     Report {
@@ -110,8 +111,7 @@ pub(crate) fn run(command: Batches, context: &Context) -> Outcome {
         Batches::List(filter) => list(&filter, context),
         Batches::Show(which) => {
             let call = context.call()?;
-            context.output.show(&batches::show(&call, batches::named(&call, &which.batch)?)?)?;
-            Ok(Exit::Done)
+            show(&call, &which, context)
         }
         Batches::Report { which, number, update, format, options } => {
             let call = context.call()?;
@@ -134,6 +134,55 @@ pub(crate) fn run(command: Batches, context: &Context) -> Outcome {
         Batches::Cancel(which) => steer(&which, (Ask::Cancel, None), context),
         Batches::Delete(which) => steer(&which, (Ask::Delete, None), context),
     }
+}
+
+/// A batch, with what was told of it.
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    batch: BatchView,
+    told: ToldView,
+}
+
+fn show(call: &OpContext, which: &Which, context: &Context) -> Outcome {
+    let output = &context.output;
+    let id = batches::named(call, &which.batch)?;
+    let (batch, told) = (batches::show(call, id)?, batches::told(call, id)?);
+    if output.is_json() {
+        output.show(&Shown { batch, told })?;
+        return Ok(Exit::Done);
+    }
+    output.show(&batch)?;
+    let mut is_first = true;
+    let mut line = |name: &str, text: String| {
+        if text.is_empty() {
+            return Ok(());
+        }
+        if std::mem::take(&mut is_first) {
+            output.say("")?;
+        }
+        output.field(name, FACT, &text)
+    };
+    line("Mails to", told.notify_to.join(", "))?;
+    line("Not sent", told.suppress.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))?;
+    let required = if told.callback_required { ", which has to confirm each deposit" } else { "" };
+    line("Events to", told.callback_url.map(|url| format!("{url}{required}")).unwrap_or_default())?;
+    for number in &told.reports_not_told {
+        line("To be told", format!("report {number}: a worker of the topic batch.report composes its messages"))?;
+    }
+    for counts in &told.counts {
+        let parts = [(counts.delivered, "delivered"), (counts.waiting, "waiting"), (counts.needs_review, "for review")];
+        let parts: Vec<String> =
+            parts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
+        line(if counts.kind == "mail" { "Mails" } else { "Events" }, parts.join(", "))?;
+    }
+    if !told.messages.is_empty() {
+        output.say("")?;
+        let mut table = output.table(&["created_at", "kind", "state", "to", "subject", "reason"]).wrapping();
+        told.messages.iter().try_for_each(|message| table.row(message))?;
+        table.end("nothing")?;
+    }
+    Ok(Exit::Done)
 }
 
 fn list(filter: &Filter, context: &Context) -> Outcome {

@@ -56,6 +56,7 @@ fn collections_have_rules_that_exist() {
             "notify_to",
             "suppress",
             "callback_url",
+            "callback_required",
             "active",
             "created_at",
             "holds",

@@ -2,11 +2,13 @@
 
 use strongroom_registry::batches::{self, Batch, BatchFilter};
 use strongroom_registry::items::{self, Asker, ItemFilter};
-use strongroom_registry::{BatchId, BatchState, RegistryError, Scope, Stage, Time, Transaction, restorations};
+use strongroom_registry::{
+    BatchId, BatchState, RegistryError, Scope, Stage, Time, Transaction, notifications, outbox, reports, restorations,
+};
 
 use super::authorization::{BATCHES_LIST, BATCHES_SHOW, BATCHES_STEER, ITEMS_WORK};
 use super::items::{Ask, check_folder};
-use super::views::BatchView;
+use super::views::{BatchView, MessageCountsView, MessageView, ToldView};
 use super::{Listing, OpContext, PAGE, Page};
 use crate::EngineError;
 use crate::background::holds;
@@ -59,6 +61,29 @@ pub fn show(context: &OpContext, batch: BatchId) -> Result<BatchView, EngineErro
     })?)
 }
 
+/// Who hears of a batch, what was told, and what is to be.
+pub fn told(context: &OpContext, batch: BatchId) -> Result<ToldView, EngineError> {
+    let authorized = context.authorize(&BATCHES_SHOW)?;
+    Ok(authorized.read(|tx| {
+        find(tx, authorized.scope(), batch)?;
+        let told = notifications::of_batch(tx, batch)?;
+        let messages = outbox::of_batch(tx, batch, i64::MAX as u64, MESSAGES)?;
+        Ok::<_, RegistryError>(ToldView {
+            rules_version: batches::rules_version(tx, batch)?,
+            notify_to: told.addresses,
+            suppress: told.suppressed,
+            callback_url: told.callback_url.map(|url| strongroom_download::shown_url(&url)),
+            callback_required: told.is_callback_required,
+            reports_not_told: reports::untold_of_batch(tx, batch, MESSAGES)?,
+            counts: outbox::counts_of_batch(tx, batch)?.into_iter().map(MessageCountsView::from).collect(),
+            messages: messages.into_iter().map(MessageView::from).collect(),
+        })
+    })?)
+}
+
+/// The messages about a batch that are shown with it.
+const MESSAGES: usize = 50;
+
 /// How many objects a batch of restorations restores, also those that have no work items yet, and their bytes.
 pub fn restoration_amount(context: &OpContext, batch: BatchId) -> Result<(u64, u64), EngineError> {
     let authorized = context.authorize(&BATCHES_SHOW)?;
@@ -78,7 +103,8 @@ pub fn steer(context: &OpContext, batch: BatchId, ask: Ask, reason: Option<&str>
 }
 
 /// Requeues the failed items of a batch, for this stage or for the one that each stopped at, and has the batch go on with the rules that
-/// its collection has now instead of those that it began with.
+/// its collection has now instead of those that it began with, also where no item has failed: stages that begin later, and the mails and
+/// events of later ends, follow those rules.
 ///
 /// # Errors
 /// As [`steer`].
@@ -104,16 +130,14 @@ fn steer_with(
     registry.write_and_wake(move |tx| {
         let found = find(tx, scope, batch)?;
         check_folders(tx, scope, ask, batch)?;
-        if takes_new_rules {
-            batches::take_new_rules(tx, batch)?;
-        }
+        let has_new_rules = takes_new_rules && batches::take_new_rules(tx, batch)?;
         let by = Asker { who: &asker, reason: reason.as_deref() };
         let mut done = batches::request(tx, workflows.as_ref(), scope, batch, ask.into(), by)?;
         if let Ask::Requeue(_) = ask {
             done.topics.extend(follow_receipt(tx, workflows.as_ref(), batch)?);
         }
         let is_newly_deleted = ask == Ask::Delete && found.state != BatchState::Deleted;
-        if !done.has_changed && !is_newly_deleted {
+        if !(done.has_changed || is_newly_deleted || has_new_rules) {
             return Err(nothing_to_do(&found, ask, done.permanent));
         }
         entry.done(tx, &Target::of(found.institution, format!("batch {batch}")))?;

@@ -316,6 +316,9 @@ fn obstacle_of(item: &Item, held: Option<&Item>, is_paused: bool, are_all: bool)
         WaitReason::RefusedStore => {
             "do what the reason says; the item then continues by itself. \"strongroom store list\" shows the store"
         }
+        WaitReason::Confirmation => {
+            "nothing; it continues when the program has answered. Background tasks deliver the event: \"strongroom background run outbox\""
+        }
         _ => "nothing; it continues by itself",
     };
     let reason = item.note.clone().unwrap_or_default();

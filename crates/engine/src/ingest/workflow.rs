@@ -17,6 +17,7 @@ pub(super) const COMPARE: Name = Name::named("compare");
 pub(super) const WRITE: Name = Name::named("write");
 pub(super) const RECORD: Name = Name::named("record");
 pub(super) const NOTIFY: Name = Name::named("notify");
+pub(crate) const CONFIRM: Name = Name::named("confirm");
 
 /// A deposit.
 pub(crate) const INGEST: Action = Action::named("ingest");
@@ -40,6 +41,7 @@ pub(crate) const WORKFLOW: Workflow = Workflow {
         stage(RECORD, stages::record, WaitsFor::ObjectLease),
         stage(NOTIFY, stages::notify, WaitsFor::Time),
         stage(Name::named("cleanup"), stages::cleanup, WaitsFor::Time),
+        stage(CONFIRM, stages::confirm, WaitsFor::Confirmation),
     ],
     restart: Some(restart),
     restage: Some(restage),
@@ -65,6 +67,10 @@ pub(crate) fn is_taken_in(stage: Name) -> bool {
 }
 
 fn restart(tx: &mut dyn Transaction, item: &Item, wanted: Name) -> Result<Name, RegistryError> {
+    // What the earlier stages are for has been reached, also where no version was to be made.
+    if item.stage == CONFIRM {
+        return Ok(if has_reached(wanted, NOTIFY) { wanted } else { NOTIFY });
+    }
     let version = versions::of_item(tx, item.id)?.map(|version| version.state);
     match version {
         Some(VersionState::Committing) => return Ok(RECORD),

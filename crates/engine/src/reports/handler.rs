@@ -59,6 +59,12 @@ impl ReportHandler {
             }
         };
         Ok(TaskEnd::from(Outcome::Done).with(Box::new(move |tx, _| {
+            // Whoever heard that a batch has ended does not hear that it is queued.
+            if let Subject::Queued(batch) = subject
+                && reports::has_ended_once(tx, batch)?
+            {
+                return Ok(Vec::new());
+            }
             put(tx, report, &messages)?;
             Ok(Vec::new())
         })))
@@ -106,8 +112,8 @@ fn put(tx: &mut dyn Transaction, report: Option<ReportId>, messages: &[Composed]
         None => true,
     };
     if is_first && !messages.is_empty() {
-        for Composed { message, institution, item } in messages {
-            message.insert(tx, *institution, *item)?;
+        for Composed { message, about } in messages {
+            message.insert_about(tx, *about)?;
         }
         schedules::hasten(tx, background::outbox::NAME)?;
     }

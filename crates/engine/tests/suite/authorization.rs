@@ -149,6 +149,7 @@ const CASES: &[Case] = cases! {
     };
     "batches::show" "batches.show" |call, world| something(app::batches::show(call, world.batch));
     "batches::steer" "batches.steer" |call, world| something(app::batches::steer(call, world.batch, Ask::Hold, None));
+    "batches::told" "batches.show" |call, world| something(app::batches::told(call, world.batch));
     "batches::work" "items.work" |call, world| something(app::batches::work(call, world.batch, &stopped()));
     "collections::list" "collections.list" |call, _| app::collections::list(call, None, true).map(|found| some(&found));
     "collections::rules" "collections.show" |call, _| {
@@ -267,6 +268,7 @@ const CASES: &[Case] = cases! {
     };
     "objects::show" "objects.show" |call, _| something(app::objects::show(call, &letters()));
     "outbox::list" "outbox.list" |call, _| app::outbox::list(call, None).map(|page| some(&page.items));
+    "outbox::waiting" "outbox.list" |call, _| app::outbox::waiting(call, None).map(|page| some(&page.items));
     "outbox::send" "outbox.send" |call, _| something(app::outbox::send(call, FindingId::new().0));
     "outbox::remove" "outbox.remove" |call, _| something(app::outbox::remove(call, FindingId::new().0));
     "profiles::list" "profiles.list" |call, _| app::profiles::list(call).map(|found| some(&found));

@@ -1,3 +1,4 @@
+-- Whether all that an item lacks is the confirmation of a program: items.only_unconfirmed.
 -- The columns of an item as it is read from a row, whether a person holds the item, its batch or its collection, and the tables
 -- that the columns are of.
 -- list: items.columns
@@ -11,6 +12,8 @@ w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.ob
     {items.is_on_hold} AS is_on_hold, w.requeues, w.deleted_from
 -- list: items.is_on_hold
 EXISTS (SELECT 1 FROM holds h WHERE h.subject_id IN (w.id, w.batch_id, w.collection_id))
+-- list: items.only_unconfirmed
+(w.wait_key IS NOT NULL AND w.wait_key = 'confirmation')
 -- list: items.tables
 work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
 -- Whether a deposit that failed needs no review any more: a later one of the same object succeeded, that is no other part of it.
@@ -56,15 +59,15 @@ UPDATE work_items SET cancel_requested = ?2, requested_by = ?3 WHERE id = ?1
 SELECT w.id FROM work_items w
 WHERE w.institution_id = ?1 AND w.object_identifier = ?2 AND w.number < (SELECT m.number FROM work_items m WHERE m.id = ?3)
     AND w.status IN ('pending', 'started', 'held')
-    AND w.action = 'ingest'
+    AND w.action = 'ingest' AND NOT {items.only_unconfirmed}
     AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
         WHERE m.item_id = ?3 AND p.item_id = w.id)
 ORDER BY w.number DESC LIMIT 1
 -- name: items.open_up_to
-SELECT id FROM work_items
-WHERE institution_id = ?1 AND object_identifier = ?2 AND number <= (SELECT m.number FROM work_items m WHERE m.id = ?3)
-    AND status IN ('pending', 'started', 'held') AND action = 'ingest'
-ORDER BY number
+SELECT w.id FROM work_items w
+WHERE w.institution_id = ?1 AND w.object_identifier = ?2 AND w.number <= (SELECT m.number FROM work_items m WHERE m.id = ?3)
+    AND w.status IN ('pending', 'started', 'held') AND w.action = 'ingest' AND (w.id = ?3 OR NOT {items.only_unconfirmed})
+ORDER BY w.number
 -- name: items.next_waiting
 SELECT id FROM work_items WHERE wait_key = ?1 AND status IN ('pending', 'started')
     AND number > (SELECT m.number FROM work_items m WHERE m.id = ?2)
@@ -94,12 +97,17 @@ FROM work_items w WHERE w.id = ?1
 DELETE FROM item_problems WHERE item_id = ?1
 -- name: batches.insert
 INSERT INTO batches (id, institution_id, collection_id, type, state, submitted_by, note, created_at, updated_at, row_count,
-    rules_version)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, (SELECT rules_version FROM collections WHERE id = ?3))
+    rules_version, notify_to)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, (SELECT rules_version FROM collections WHERE id = ?3), ?10)
 ON CONFLICT (id) DO NOTHING
-RETURNING EXISTS (SELECT 1 FROM collection_notifications n WHERE n.collection_id = batches.collection_id) AS has_listeners
+RETURNING (notify_to IS NOT NULL OR EXISTS (SELECT 1 FROM collection_rules r
+    WHERE r.collection_id = batches.collection_id AND r.version = batches.rules_version AND r.notify_to IS NOT NULL))
+    AS has_addresses
+-- name: batches.rules_version
+SELECT rules_version FROM batches WHERE id = ?1
 -- name: batches.take_new_rules
-UPDATE batches SET rules_version = (SELECT c.rules_version FROM collections c WHERE c.id = batches.collection_id) WHERE id = ?1
+UPDATE batches SET rules_version = (SELECT c.rules_version FROM collections c WHERE c.id = batches.collection_id)
+WHERE id = ?1 AND rules_version <> (SELECT c.rules_version FROM collections c WHERE c.id = batches.collection_id)
 -- name: batches.lock
 UPDATE batches SET state = state WHERE id = ?1
 -- name: batches.set_state
@@ -110,10 +118,10 @@ SELECT EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status IN ('pend
     EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status IN ('failed', 'cancelled'))
     OR EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status = 'deleted' AND deleted_from <> 'succeeded')
         AS has_unsuccessful_items,
-    EXISTS (SELECT 1 FROM batches b JOIN collection_notifications n ON n.collection_id = b.collection_id
-        WHERE b.id = ?1) AS has_listeners,
-    EXISTS (SELECT 1 FROM batches b JOIN collection_notifications n ON n.collection_id = b.collection_id
-        WHERE b.id = ?1 AND n.callback_url IS NOT NULL) AS has_callback
+    EXISTS (SELECT 1 FROM batches b LEFT JOIN collection_rules r ON r.collection_id = b.collection_id AND r.version = b.rules_version
+        WHERE b.id = ?1 AND (b.notify_to IS NOT NULL OR r.notify_to IS NOT NULL OR r.callback_url IS NOT NULL)) AS has_listeners,
+    EXISTS (SELECT 1 FROM batches b JOIN collection_rules r ON r.collection_id = b.collection_id AND r.version = b.rules_version
+        WHERE b.id = ?1 AND r.callback_url IS NOT NULL) AS has_callback
 -- name: items.set_options
 UPDATE work_items SET options = ?3 WHERE id = ?1 AND fence = ?2
 -- name: items.set_object_identifier

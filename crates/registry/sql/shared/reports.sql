@@ -66,3 +66,5 @@ SELECT r.item_id, r.row_number, r.name, r.object_identifier, r.version, r.local_
 FROM report_rows r WHERE r.report_id = ?1 AND r.item_id > ?2
     AND (NOT ?3 OR r.is_changed) AND (NOT ?4 OR r.state NOT IN ('succeeded', 'deleted'))
 ORDER BY r.item_id LIMIT ?5
+-- name: reports.untold_of_batch
+SELECT number FROM reports WHERE batch_id = ?1 AND completed_at IS NULL ORDER BY number LIMIT ?2

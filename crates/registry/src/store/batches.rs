@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use crate::holds::{self, On};
 use crate::items::{self, Asker, Item, ItemFilter, Request};
+use crate::notifications;
 use crate::reports;
 use crate::{
     BatchId, BatchState, CollectionId, InstitutionId, ItemId, ItemStatus, Order, RegistryError, Scope, Workflows,
@@ -56,10 +57,12 @@ pub struct NewBatch<'a> {
     pub note: Option<&'a str>,
     /// How many items its rows become in the same transaction; none where an item makes them later, see [`list_made`].
     pub row_count: Option<u64>,
+    /// The addresses that its mails go to, instead of those of its collection; none: those of the collection.
+    pub notify_to: &'a [String],
 }
 
 /// Makes a batch: `processing` where its items are made in the same transaction, `pending` where the rows of a list become items later.
-/// A repeat makes nothing. Where its collection has it told, a task follows.
+/// A repeat makes nothing. Where mails about it have recipients, a task follows.
 pub fn create(tx: &mut dyn Transaction, new: &NewBatch<'_>) -> Result<(), RegistryError> {
     let now = tx.now()?;
     let state = if new.row_count.is_some() { BatchState::Processing } else { BatchState::Pending };
@@ -75,9 +78,10 @@ pub fn create(tx: &mut dyn Transaction, new: &NewBatch<'_>) -> Result<(), Regist
             new.note.into(),
             now.into(),
             new.row_count.into(),
+            notifications::as_json(new.notify_to).into(),
         ],
     )?;
-    if made.map_or(Ok(false), |row| row.bool("has_listeners"))? {
+    if made.map_or(Ok(false), |row| row.bool("has_addresses"))? {
         reports::enqueue(tx, reports::Subject::Queued(new.id), new.institution, Vec::new())?;
     }
     Ok(())
@@ -137,10 +141,15 @@ pub fn set_state(tx: &mut dyn Transaction, id: BatchId, state: BatchState) -> Re
     Ok(())
 }
 
-/// Has a batch go on with the rules that its collection has now.
-pub fn take_new_rules(tx: &mut dyn Transaction, id: BatchId) -> Result<(), RegistryError> {
-    tx.execute(Statement("batches.take_new_rules"), &[id.into()])?;
-    Ok(())
+/// Which version of the rules of its collection a batch has; none without a collection.
+pub fn rules_version(tx: &mut dyn Transaction, id: BatchId) -> Result<Option<u64>, RegistryError> {
+    let row = tx.query_one(Statement("batches.rules_version"), &[id.into()])?;
+    Ok(row.map(|row| row.optional_integer("rules_version")).transpose()?.flatten().map(i64::unsigned_abs))
+}
+
+/// Has a batch go on with the rules that its collection has now. Whether it had others.
+pub fn take_new_rules(tx: &mut dyn Transaction, id: BatchId) -> Result<bool, RegistryError> {
+    Ok(tx.execute(Statement("batches.take_new_rules"), &[id.into()])? > 0)
 }
 
 /// What a request for a batch did.

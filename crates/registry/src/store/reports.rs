@@ -222,6 +222,12 @@ pub fn untold(tx: &mut dyn Transaction, after: Option<ReportId>, limit: usize) -
     rows.iter().map(|row| Ok(ReportId(row.uuid("id")?))).collect()
 }
 
+/// The numbers of the reports of a batch whose messages are not in the outbox.
+pub fn untold_of_batch(tx: &mut dyn Transaction, batch: BatchId, limit: usize) -> Result<Vec<u64>, RegistryError> {
+    let rows = tx.query(Statement("reports.untold_of_batch"), &[batch.into(), limit.into()])?;
+    rows.iter().map(|row| Ok(row.count("number")?)).collect()
+}
+
 /// Makes a report that a person asks for, whole: a provisional one while the batch is open, in place of the provisional ones before it; else an
 /// update, or the final report where the batch has none. The topics that have new work.
 ///
@@ -348,6 +354,15 @@ pub fn complete(tx: &mut dyn Transaction, id: ReportId) -> Result<bool, Registry
 pub fn get(tx: &mut dyn Transaction, id: ReportId) -> Result<Report, RegistryError> {
     let row = tx.query_one(Statement("reports.get"), &[id.into()])?;
     row.as_ref().map(report_row).transpose()?.ok_or_else(|| not_found(id))
+}
+
+/// Whether a batch has a report that is not provisional, or was deleted. The batch is locked: it does not end before the transaction of the
+/// caller has, so that what is written with a no lies before all that its end brings.
+pub fn has_ended_once(tx: &mut dyn Transaction, batch: BatchId) -> Result<bool, RegistryError> {
+    tx.execute(Statement("batches.lock"), &[batch.into()])?;
+    let is_deleted =
+        super::batches::get(tx, Scope::System, batch)?.is_none_or(|batch| batch.state == BatchState::Deleted);
+    Ok(is_deleted || last(tx, batch)?.is_some())
 }
 
 /// The reports of a batch after the number `after`, in their order.

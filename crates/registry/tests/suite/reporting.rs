@@ -12,6 +12,7 @@ use strongroom_registry::work::StageEnd;
 use strongroom_registry::{
     BatchId, BatchState, ItemId, ItemStatus, MailKind, RegistryError, ReportId, ReportKind, Scope, Stage, Time,
     batches, retention,
+    tenants::{self, CollectionRules},
 };
 
 use super::world::*;
@@ -268,9 +269,13 @@ pub(crate) fn what_is_told_is_enqueued_where_a_collection_has_it_told_and_only_t
         addresses: vec!["ann@example.edu".into()],
         suppressed: vec![MailKind::Queued],
         callback_url: Some("https://hooks.example.edu/".into()),
+        is_callback_required: false,
     };
-    let set = listeners.clone();
-    world.write(move |tx| notifications::set(tx, collection, &set));
+    let told_by = |notifications: &Notifications| {
+        let rules = CollectionRules { notifications: notifications.clone(), ..CollectionRules::default() };
+        world.write(move |tx| tenants::set_collection(tx, collection, (&rules, "a person"), true));
+    };
+    told_by(&listeners);
     let (told, item) = quiet(&world);
     assert_eq!(world.read(|tx| notifications::of_batch(tx, told)), listeners);
     assert_eq!(listeners.recipients(MailKind::Queued), [""; 0]);
@@ -294,8 +299,10 @@ pub(crate) fn what_is_told_is_enqueued_where_a_collection_has_it_told_and_only_t
     let [task] = leased.as_slice() else { panic!("one task: {leased:?}") };
     let ended: EndedItem = serde_json::from_slice(&task.payload).expect("how it ended");
     assert_eq!((ended.status, ended.message.as_deref()), (ItemStatus::Failed, Some("the bag is not valid")));
-    world.write(move |tx| notifications::set(tx, collection, &Notifications::default()));
-    assert!(world.read(|tx| notifications::get(tx, collection)).is_empty());
+    told_by(&Notifications::default());
+    assert_eq!(world.read(|tx| notifications::of_batch(tx, told)), listeners, "it keeps those that it began with");
+    world.write(move |tx| batches::take_new_rules(tx, told).map(drop));
+    assert_eq!(world.read(|tx| notifications::of_batch(tx, told)), Notifications::default());
 }
 
 pub(crate) fn messages_of_a_report_are_recorded_once(subject: &dyn Subject) {

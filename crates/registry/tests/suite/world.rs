@@ -315,7 +315,8 @@ impl<'a> World<'a> {
 
 /// A batch of bags.
 pub(crate) fn new_batch(id: BatchId, institution: InstitutionId, row_count: Option<u64>) -> NewBatch<'static> {
-    NewBatch { id, institution, collection: None, kind: "bag", submitted_by: "someone", note: None, row_count }
+    let (kind, submitted_by) = ("bag", "someone");
+    NewBatch { id, institution, collection: None, kind, submitted_by, note: None, row_count, notify_to: &[] }
 }
 
 pub(crate) fn holder(worker: u32) -> WorkerId {

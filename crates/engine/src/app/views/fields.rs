@@ -4,8 +4,8 @@
 use super::{
     BackgroundTaskView, BatchView, CheckView, CollectionView, CoverageView, DifferenceView, EventView,
     FailureGroupView, FileView, FindingView, FoundView, HistoryLineView, InstitutionView, ItemView, JournalView,
-    ObjectView, ProfileView, ReportRowView, ReportView, RulesView, SettingView, StoreCheckView, StoreView, TaskView,
-    TopicView, UploadView, VersionView,
+    MessageView, ObjectView, ProfileView, ReportRowView, ReportView, RulesView, SettingView, StoreCheckView, StoreView,
+    TaskView, TopicView, UploadView, VersionView,
 };
 
 /// What lists show row by row.
@@ -65,15 +65,20 @@ views! {
         upload, institution, store, key, state, note, item, collection, stage, part, parts, size, etag, first_seen_at,
         changed_at, settles_at, remove_after, warned_at
     }
+    MessageView {
+        message, institution, kind, state, subject, to, refused, batch, item, created_at, delivered_at, undeliverable_at, attempts,
+        next_attempt_at, reason
+    }
     InstitutionView { institution, name, active, staging_quota, created_at }
     CollectionView {
         collection, institution, name, profile, profile_version, placement, held, public, embargo_until, priority,
-        accepted, max_size, max_rows, shoulder, rules_version, notify_to, suppress, callback_url, active, created_at, holds
+        accepted, max_size, max_rows, shoulder, rules_version, notify_to, suppress, callback_url, callback_required,
+        active, created_at, holds
     }
     FailureGroupView { code, host, stage, items, newest, note }
     RulesView {
         version, set_at, set_by, profile, profile_version, placement, public, embargo_until, priority, accepted, max_size,
-        max_rows, shoulder
+        max_rows, shoulder, notify_to, suppress, callback_url, callback_required
     }
     ProfileView {
         profile, version, state, origin, source, identifier, stated_version, description, sha256, sha512, added_by, added_at,

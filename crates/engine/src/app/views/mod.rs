@@ -40,7 +40,7 @@ pub use items::{
 };
 pub use journal::JournalView;
 pub use objects::{FoundView, ObjectView};
-pub use outbox::{MessageView, NotificationTestView};
+pub use outbox::{MessageCountsView, MessageState, MessageView, NotificationTestView, ToldView};
 pub use profiles::{AddedProfileView, ProfileDocumentView, ProfileOutcome, ProfileState, ProfileView};
 pub use queues::{AffectedTasksView, TaskView, TopicView};
 pub use receiving::UploadView;

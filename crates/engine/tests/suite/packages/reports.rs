@@ -1,12 +1,14 @@
 //! Reports of batches of deposits, and what is told of them: by mail, by callbacks, and in files.
 
+mod confirming;
 #[cfg(feature = "failpoints")]
 mod crash;
 
 use serde_json::{Value, json};
 use strongroom_engine::app::reports::{self as app, ReportForm, RowFilter};
+use strongroom_engine::app::views::MessageState;
 use strongroom_engine::app::views::ReportRowView;
-use strongroom_engine::app::{Caller, OpContext, background, collections};
+use strongroom_engine::app::{Caller, OpContext, background, batches, collections};
 use strongroom_engine::ingest::DepositRequest;
 use strongroom_engine::outbox::deliver;
 use strongroom_engine::runtime::Shutdown;
@@ -118,6 +120,112 @@ on_both_databases! {
     a_deposit_of_one_package_has_a_report_and_tells_nobody_unless_it_is_asked_to
     a_manifest_that_cannot_be_read_is_reported
     those_who_run_the_installation_hear_of_a_failed_deposit_that_nobody_else_hears_of
+    a_submission_may_name_addresses_of_its_own
+    a_batch_is_told_by_the_rules_that_it_began_with_until_it_takes_new_ones
+    a_batch_that_has_ended_is_not_told_to_be_queued
+    what_was_told_of_a_batch_and_what_waits_is_shown_with_it
+}
+
+fn to(world: &World, key: &str) -> Value {
+    let found = world.home.registry.read(|tx| outbox::by_key(tx, key)).expect("reads").expect("a message");
+    payload(&found)["to"].clone()
+}
+
+fn a_submission_may_name_addresses_of_its_own(engine: Engine) {
+    let Some(world) = World::in_database(engine, &format!("{ONE_ATTEMPT}{MAIL}")) else { return };
+    add_collection(&world, None);
+    let suppress = collections::Rules { suppress: Some(vec![MailKind::Queued]), ..Default::default() };
+    collections::set(&console(&world), INSTITUTION, COLLECTION, suppress).expect("is set");
+    let path = world.write("a.txt", "alpha");
+    for collection in [Some(COLLECTION), None] {
+        let request = DepositRequest {
+            collection: collection.map(str::to_owned),
+            notify_to: vec!["Ben <ben@example.edu>".into(), "cara@example.edu".into()],
+            ..world.request(path.clone())
+        };
+        let batch = world.submit(&request).expect("is submitted").batch;
+        work_until_told(&world, batch, 1);
+        let key = |rest: &str| format!("batch {batch} {rest}");
+        assert_eq!(to(&world, &key("report 1 done")), json!(["Ben <ben@example.edu>", "cara@example.edu"]));
+        // What the collection suppresses stays so.
+        let queued = world.home.registry.read(|tx| outbox::by_key(tx, &key("queued"))).expect("reads");
+        assert_eq!(queued.is_some(), collection.is_none());
+    }
+}
+
+fn a_batch_is_told_by_the_rules_that_it_began_with_until_it_takes_new_ones(engine: Engine) {
+    let Some(world) = World::in_database(engine, &format!("{ONE_ATTEMPT}{MAIL}")) else { return };
+    add_collection(&world, None);
+    let batch = submit(&world, &NAMES[..1]);
+    let corrected = collections::Rules { notify_to: Some(vec!["ben@example.edu".into()]), ..Default::default() };
+    let shown = collections::set(&console(&world), INSTITUTION, COLLECTION, corrected).expect("is set");
+    assert_eq!(shown.rules_version, 2);
+    let versions = collections::rules(&console(&world), (INSTITUTION, COLLECTION), None).expect("versions").items;
+    let told: Vec<&[String]> = versions.iter().map(|version| version.notify_to.as_slice()).collect();
+    assert_eq!(told, [["Ann <ann@example.edu>".to_owned()], ["ben@example.edu".to_owned()]]);
+    work_until_told(&world, batch, 1);
+    let key = |rest: &str| format!("batch {batch} {rest}");
+    assert_eq!(to(&world, &key("report 1 failed")), json!(["Ann <ann@example.edu>"]));
+    serve(&world, NAMES[0]);
+    batches::requeue_with_new_rules(&console(&world), batch, None).expect("is requeued");
+    assert_eq!(batches::told(&console(&world), batch).expect("is shown").notify_to, ["ben@example.edu"]);
+    work_until_told(&world, batch, 2);
+    assert_eq!(to(&world, &key("report 2 update")), json!(["ben@example.edu"]));
+    // Also a batch of which nothing failed takes them, once.
+    let again = collections::Rules { notify_to: Some(vec!["cara@example.edu".into()]), ..Default::default() };
+    collections::set(&console(&world), INSTITUTION, COLLECTION, again).expect("is set");
+    batches::requeue_with_new_rules(&console(&world), batch, None).expect("takes the rules");
+    assert_eq!(batches::told(&console(&world), batch).expect("is shown").notify_to, ["cara@example.edu"]);
+    let refused = batches::requeue_with_new_rules(&console(&world), batch, None).expect_err("it has them");
+    assert!(refused.to_string().contains("no item of it has failed"), "{refused}");
+}
+
+fn a_batch_that_has_ended_is_not_told_to_be_queued(engine: Engine) {
+    let Some(world) = World::in_database(engine, &format!("{ONE_ATTEMPT}{MAIL}")) else { return };
+    add_collection(&world, None);
+    let path = world.write("a.txt", "alpha");
+    let request = DepositRequest { collection: Some(COLLECTION.into()), ..world.request(path) };
+    let made = world.submit(&request).expect("is submitted");
+    // Nothing but the item is worked on: the server of reports starts later.
+    strongroom_engine::work_on(&world.home.home, &made.items, &Shutdown::new()).expect("works");
+    assert_eq!(messages(&world, outbox::MAIL), []);
+    work_until_told(&world, made.batch, 1);
+    assert_eq!(keys(&messages(&world, outbox::MAIL)), [format!("batch {} report 1 done", made.batch)]);
+}
+
+fn what_was_told_of_a_batch_and_what_waits_is_shown_with_it(engine: Engine) {
+    let hook = WebDouble::start();
+    let settings = format!("{ONE_ATTEMPT}{MAIL}{}", callbacks(&hook.authority()));
+    let Some(world) = World::in_database(engine, &settings) else { return };
+    add_collection(&world, Some(&hook.url("/hook")));
+    hook.put("/hook", b"thanks");
+    serve_each(&world, &NAMES[..2]);
+    let batch = submit(&world, &NAMES[..2]);
+    world.work(batch);
+    let call = console(&world);
+    work_until_told(&world, batch, 1);
+    let told = || batches::told(&call, batch).expect("is shown");
+    let counts = || -> Vec<(String, u64, u64, u64)> {
+        let counts = told().counts.into_iter();
+        counts.map(|one| (one.kind, one.delivered, one.waiting, one.needs_review)).collect()
+    };
+    let mails = || messages(&world, outbox::MAIL).len() as u64;
+    let before = mails();
+    assert_eq!(counts(), [("callback".into(), 0, 3, 0), ("mail".into(), 0, before, 0)]);
+    deliver(&world.home, &Shutdown::new()).expect("runs");
+    assert_eq!(counts(), [("callback".into(), 3, 0, 0), ("mail".into(), 0, before, 0)]);
+    // Of what was delivered about single items the numbers are enough; why the mails wait is said.
+    let shown = told();
+    assert_eq!((shown.rules_version, shown.reports_not_told), (Some(1), vec![]));
+    let waiting: Vec<_> = shown.messages.iter().filter(|one| one.state == MessageState::Waiting).collect();
+    assert_eq!((shown.messages.len() as u64, waiting.len() as u64), (before + 1, before));
+    assert_eq!(waiting[0].to, ["Ann <ann@example.edu>"]);
+    assert!(waiting[0].subject.as_deref().is_some_and(|subject| subject.contains("is done")), "{waiting:?}");
+    let reason = waiting.iter().find_map(|one| one.reason.clone()).expect("why it waits");
+    assert!(reason.contains("the mail server"), "{reason}");
+    let listed = strongroom_engine::app::outbox::waiting(&call, None).expect("lists").items;
+    assert_eq!(listed.iter().map(|one| one.batch).collect::<Vec<_>>(), vec![Some(batch); listed.len()]);
+    assert_eq!(listed.len() as u64, before);
 }
 
 fn every_end_of_a_batch_is_told_once(engine: Engine) {
