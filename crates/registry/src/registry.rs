@@ -86,7 +86,8 @@ macro_rules! schema_in {
                 34 "holds" "0035_holds"
                 35 "rules of collections" "0037_collection_rules"
                 36 "reports" "0038_reports"
-                37 "whom rules have told" "0039_told_by_rules"),
+                37 "whom rules have told" "0039_told_by_rules"
+                38 "items to review" "0040_items_to_review"),
         )
     };
 }

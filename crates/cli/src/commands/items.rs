@@ -9,7 +9,7 @@ use strongroom_engine::app::{self, OpContext, batches, failures, items};
 use super::values::{time, word};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{ListOptions, Table, TableOptions, printable};
+use crate::output::{ListOptions, Table, TableOptions, counted, printable};
 
 /// Show and control work items
 #[derive(Debug, Subcommand)]
@@ -166,10 +166,16 @@ pub(crate) fn run(command: Items, context: &Context) -> Outcome {
             let call = context.call()?;
             let columns = ["items", "code", "host", "stage", "newest", "note"];
             let mut table = context.output.table(&columns).with::<FailureGroupView>(options.table);
-            for group in options.of(failures::groups(&call, &which.read(&call)?.unwrap_or_default())?) {
+            let found = failures::groups(&call, &which.read(&call)?.unwrap_or_default())?;
+            for group in options.of(found.groups) {
                 table.row(&group)?;
             }
             table.end("nothing failed that waits for a person")?;
+            if found.others > 0 {
+                let others = counted(found.others, "failed work item", "failed work items");
+                eprintln!("and {others} in other groups, which are smaller");
+                eprintln!("  next: narrow what is counted with --batch, --code, --stage or --host");
+            }
             Ok(Exit::Done)
         }
         Items::Requeue { items: ids, stage, which } => {

@@ -29,6 +29,7 @@ impl Cast {
             self.world.heal(store)?;
         }
         self.world.web.release();
+        self.world.hook.mend();
         if let Some(ezid) = &self.world.ezid {
             ezid.clear_faults();
         }
@@ -48,6 +49,7 @@ impl Cast {
             bail!("the stores could not be compared with the record: {compared:?}");
         }
         self.world.run(["schedule", "--once"])?.succeeded()?;
+        self.deliver()?;
         self.world.log("settled");
         Ok(())
     }

@@ -13,6 +13,7 @@ use super::{Listing, OpContext, PAGE, Page};
 use crate::EngineError;
 use crate::background::holds;
 use crate::journal::Target;
+use crate::reports::behind_reports;
 use crate::restoration::follow_receipt;
 use crate::runtime::{Shutdown, Summary};
 use crate::work::work_on_batch;
@@ -127,7 +128,7 @@ fn steer_with(
     let (entry, registry) = (authorized.entry_named(ask.act()), &authorized.home().registry);
     let workflows = registry.workflows();
     let (asker, reason) = (who.clone(), reason.map(str::to_owned));
-    registry.write_and_wake(move |tx| {
+    let act = move |tx: &mut dyn Transaction| {
         let found = find(tx, scope, batch)?;
         check_folders(tx, scope, ask, batch)?;
         let has_new_rules = takes_new_rules && batches::take_new_rules(tx, batch)?;
@@ -142,7 +143,8 @@ fn steer_with(
         }
         entry.done(tx, &Target::of(found.institution, format!("batch {batch}")))?;
         Ok::<_, EngineError>(done.topics)
-    })?;
+    };
+    behind_reports(authorized.home(), || registry.write_and_wake(act.clone()))?;
     if matches!(ask, Ask::Hold | Ask::Release) {
         holds::settle(authorized.home(), Some(batch), &who, &|| false)?;
     }

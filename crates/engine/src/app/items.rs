@@ -12,6 +12,7 @@ use super::views::{BytesView, HistoryLineView, ItemView, ObstacleView, StandingV
 use super::{Authorized, Listing, OpContext, Page, find_institution};
 use crate::arks::{find_object, is_ark};
 use crate::journal::Target;
+use crate::reports::behind_reports;
 use crate::restoration::{follow_receipt, is_into_folder};
 use crate::runtime::{Shutdown, Summary};
 use crate::{EngineError, Home, work_on};
@@ -218,7 +219,7 @@ pub fn steer(
     let (scope, who) = (authorized.scope(), authorized.actor().name.clone());
     let (entry, registry) = (authorized.entry_named(ask.act()), &authorized.home().registry);
     let (asked, workflows, reason) = (wanted.to_vec(), registry.workflows(), reason.map(str::to_owned));
-    registry.write_and_wake(move |tx| {
+    let act = move |tx: &mut dyn Transaction| {
         let mut topics = Vec::new();
         for id in &asked {
             let item = items::find(tx, scope, *id)?;
@@ -237,7 +238,8 @@ pub fn steer(
             entry.done(tx, &Target::of(item.institution, format!("item {id} of {}", item.object_identifier)))?;
         }
         Ok::<_, EngineError>(topics)
-    })?;
+    };
+    behind_reports(authorized.home(), || registry.write_and_wake(act.clone()))?;
     views(&authorized, wanted)
 }
 

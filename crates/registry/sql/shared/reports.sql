@@ -48,7 +48,7 @@ UPDATE reports SET is_filled = TRUE WHERE id = ?1
 -- name: reports.complete
 UPDATE reports SET completed_at = ?2 WHERE id = ?1 AND completed_at IS NULL RETURNING number
 -- name: reports.untold
-SELECT id FROM reports WHERE completed_at IS NULL AND is_filled AND id > ?1 ORDER BY id LIMIT ?2
+SELECT id, is_filled FROM reports WHERE completed_at IS NULL AND id > ?1 ORDER BY id LIMIT ?2
 -- name: reports.unfilled
 SELECT id FROM reports WHERE batch_id = ?1 AND NOT is_filled ORDER BY number
 -- name: reports.get

@@ -5,10 +5,9 @@ use uuid::Uuid;
 
 use crate::holds::{self, On};
 use crate::items::{self, Asker, Item, ItemFilter, Request};
-use crate::notifications;
-use crate::reports;
 use crate::{
     BatchId, BatchState, CollectionId, InstitutionId, ItemId, ItemStatus, Order, RegistryError, Scope, Workflows,
+    notifications, reports,
 };
 
 /// A batch as it stands.
@@ -276,7 +275,9 @@ pub(crate) fn settle(tx: &mut dyn Transaction, id: BatchId) -> Result<Settled, R
     tx.execute(Statement("batches.lock"), &[id.into()])?;
     let Some(batch) = get(tx, Scope::System, id)? else { return Ok(Settled::default()) };
     if batch.state == BatchState::Deleted {
-        return Ok(Settled::default());
+        // It has no report; the ends of its items are told like those of others.
+        let has_callback = notifications::of_batch(tx, id)?.callback_url.is_some();
+        return Ok(Settled { topics: Vec::new(), has_callback });
     }
     let Some(row) = tx.query_one(Statement("batches.has_items"), &[id.into()])? else { return Ok(Settled::default()) };
     let (at_work, held) = (row.bool("has_items_at_work")?, row.bool("has_held_items")?);

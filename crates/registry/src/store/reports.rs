@@ -1,5 +1,5 @@
 //! Reports of batches: what a batch had come to at one moment, row by row. A report is made in the transaction that ends its batch, with the
-//! counts of that moment. The rows of a long one are written afterwards, page by page; before an item that has ended changes,
+//! counts of that moment. The rows of a long one are written afterwards, page by page; no item that has ended changes before
 //! the unfinished reports of its batch are finished, so that every row says what was true when the report was made. Reports do not
 //! change after that. Who hears of them is decided elsewhere, by tasks that are enqueued here.
 
@@ -215,11 +215,25 @@ pub(crate) fn make_at_end(
     Ok(needs_task)
 }
 
-/// Reports that are whole and whose messages are not in the outbox, after the report `after` in the order of their identifiers.
-pub fn untold(tx: &mut dyn Transaction, after: Option<ReportId>, limit: usize) -> Result<Vec<ReportId>, RegistryError> {
+/// A report whose messages are not in the outbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Untold {
+    /// Its identifier.
+    pub report: ReportId,
+    /// Whether all its rows are written.
+    pub is_filled: bool,
+}
+
+/// Reports whose messages are not in the outbox, after the report `after` in the order of their identifiers.
+pub fn untold(tx: &mut dyn Transaction, after: Option<ReportId>, limit: usize) -> Result<Vec<Untold>, RegistryError> {
     let after = after.unwrap_or(ReportId(Uuid::nil()));
     let rows = tx.query(Statement("reports.untold"), &[after.into(), limit.into()])?;
-    rows.iter().map(|row| Ok(ReportId(row.uuid("id")?))).collect()
+    rows.iter().map(|row| Ok(Untold { report: ReportId(row.uuid("id")?), is_filled: row.bool("is_filled")? })).collect()
+}
+
+/// Whether a task is to finish a report and to tell it: none is, once it was given up or deleted.
+pub fn has_task(tx: &mut dyn Transaction, id: ReportId) -> Result<bool, RegistryError> {
+    Ok(!tasks::of_key(tx, &Subject::Report(id).to_string())?.is_empty())
 }
 
 /// The numbers of the reports of a batch whose messages are not in the outbox.
@@ -232,7 +246,8 @@ pub fn untold_of_batch(tx: &mut dyn Transaction, batch: BatchId, limit: usize) -
 /// update, or the final report where the batch has none. The topics that have new work.
 ///
 /// # Errors
-/// Nothing has changed since the last report, or the batch was deleted: [`RegistryError::State`].
+/// Nothing has changed since the last report, or the batch was deleted: [`RegistryError::State`]. The report before it is not written:
+/// [`RegistryError::ReportUnwritten`].
 pub fn make(tx: &mut dyn Transaction, batch: &Batch, who: &str) -> Result<(ReportId, Vec<String>), RegistryError> {
     let refuse = |state: String| RegistryError::State {
         what: "batch",
@@ -337,9 +352,16 @@ fn insert_rows(tx: &mut dyn Transaction, id: ReportId, batch: BatchId, after: It
 }
 
 /// Finishes the reports of a batch that are not whole: an item of it is about to change.
+///
+/// # Errors
+/// One of them lacks more than a page: [`RegistryError::ReportUnwritten`]. It is written by [`fill`], page by page, in other transactions;
+/// then this one can be repeated.
 pub(crate) fn finish_unfilled(tx: &mut dyn Transaction, batch: BatchId) -> Result<(), RegistryError> {
     for row in tx.query(Statement("reports.unfilled"), &[batch.into()])? {
-        fill(tx, ReportId(row.uuid("id")?), usize::MAX)?;
+        let report = ReportId(row.uuid("id")?);
+        if !fill(tx, report, 1)? {
+            return Err(RegistryError::ReportUnwritten { report });
+        }
     }
     Ok(())
 }

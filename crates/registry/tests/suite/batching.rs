@@ -3,7 +3,7 @@
 use strongroom_registry::batches::{self, NewBatch};
 use strongroom_registry::items::{self, ItemFilter, NewItem, Request};
 use strongroom_registry::work::StageEnd;
-use strongroom_registry::{BatchId, BatchState, InstitutionId, ItemStatus, RegistryError, Scope, Stage};
+use strongroom_registry::{BatchId, BatchState, InstitutionId, ItemStatus, RegistryError, Scope, Stage, reports};
 
 use super::world::*;
 
@@ -48,7 +48,7 @@ pub(crate) fn the_state_of_a_batch_follows_from_its_items(subject: &dyn Subject)
     assert_eq!(state(&world, batch), BatchState::Completed);
 }
 
-pub(crate) fn a_batch_is_pending_until_every_row_has_an_item(subject: &dyn Subject) {
+pub(crate) fn i02_a_batch_ends_and_reports_only_when_every_row_has_an_item_and_none_is_open(subject: &dyn Subject) {
     let world = World::new(subject);
     let (batch, ours) = (BatchId::new(), world.ours);
     world.write(move |tx| batches::create(tx, &new_batch(batch, ours, None)));
@@ -71,6 +71,7 @@ pub(crate) fn a_batch_is_pending_until_every_row_has_an_item(subject: &dyn Subje
     };
     make_rows(1);
     let row_count = || world.read(|tx| batches::get(tx, Scope::System, batch)).expect("is there").row_count;
+    let reported = || world.read(|tx| reports::list(tx, Scope::System, batch, 0, 9)).len();
     assert_eq!((state(&world, batch), row_count()), (BatchState::Pending, None), "another list is open");
     ask(&world, batch, Request::Hold).expect("is held");
     assert_eq!(state(&world, batch), BatchState::Held);
@@ -81,10 +82,11 @@ pub(crate) fn a_batch_is_pending_until_every_row_has_an_item(subject: &dyn Subje
         if item.id == lists[1] {
             world.write(move |tx| batches::list_made(tx, batch, item.id));
         }
+        assert_eq!(reported(), 0, "something is open");
         world.finish(&claim, &succeeded());
     }
     assert_eq!(row_count(), Some(1));
-    assert_eq!(state(&world, batch), BatchState::Completed);
+    assert_eq!((state(&world, batch), reported()), (BatchState::Completed, 1));
     // A list that ends before it made its rows.
     let other = BatchId::new();
     world.write(move |tx| batches::create(tx, &new_batch(other, ours, None)));
@@ -140,7 +142,7 @@ const ALLOWED: &[(BatchState, BatchState)] = &[
     (BatchState::Completed, BatchState::Deleted),
 ];
 
-pub(crate) fn batches_take_the_transitions_of_the_table_and_no_other(subject: &dyn Subject) {
+pub(crate) fn i11_batches_take_the_transitions_of_the_table_and_no_other(subject: &dyn Subject) {
     for from in BatchState::ALL {
         for to in BatchState::ALL {
             assert_eq!(from.may_become(*to), ALLOWED.contains(&(*from, *to)), "{from} to {to}");

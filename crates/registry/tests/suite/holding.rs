@@ -79,7 +79,9 @@ pub(crate) fn holds_are_independent_and_a_release_names_what_still_holds(subject
     assert!(matches!(refused, RegistryError::State { .. }), "{refused}");
 }
 
-pub(crate) fn a_hold_of_any_kind_takes_effect_before_the_next_stage_also_where_that_is_inline(subject: &dyn Subject) {
+pub(crate) fn i09_a_hold_of_any_kind_takes_effect_before_the_next_stage_also_where_that_is_inline(
+    subject: &dyn Subject,
+) {
     let world = World::new(subject);
     let (item, all) = item_with_all(&world);
     for (on, stage, to) in

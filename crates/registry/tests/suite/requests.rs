@@ -7,7 +7,7 @@ use strongroom_registry::discarding::Authority;
 use strongroom_registry::items::{NewItem, Request};
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::work::{self, SWEEP_TOPIC, StageEnd};
-use strongroom_registry::{Action, ItemStatus, RegistryError, Stage, WaitReason};
+use strongroom_registry::{Action, ItemStatus, RegistryError, Stage, WaitReason, holds};
 use uuid::Uuid;
 
 use super::world::*;
@@ -115,17 +115,21 @@ pub(crate) fn a_cancelled_item_is_swept_however_its_stage_ended(subject: &dyn Su
     }
 }
 
-pub(crate) fn a_failed_item_that_is_deleted_is_swept_and_keeps_its_history(subject: &dyn Subject) {
+pub(crate) fn i12_row_and_history_of_a_deleted_item_stay_and_nothing_else_does(subject: &dyn Subject) {
     let world = World::new(subject);
     let (claim, item) = world.claimed_at(Stage::named("fetch"));
     let give_up = StageEnd::Transient { retry_at: world.now(), max_attempts: 1, note: "no".into() };
     world.finish(&claim, &give_up);
     assert!(world.topics(item.id).is_empty());
+    let (id, ours) = (item.id, world.ours);
+    assert!(world.write(move |tx| holds::place(tx, holds::On::Item(id), ours, "ann".into())));
     assert_eq!(world.ask(item.id, Request::Delete).expect("is put away"), [SWEEP_TOPIC]);
     assert_eq!(world.topics(item.id), [SWEEP_TOPIC]);
     assert_eq!(world.dead(Stage::named("fetch")), 0, "its dead task goes with it");
     assert_eq!(world.find(item.id).status, ItemStatus::Deleted);
     assert!(world.history(item.id).len() >= 5);
+    assert_eq!(world.read(|tx| holds::on(tx, holds::On::Item(id))), None);
+    assert_eq!(world.read(leases::live), 0);
 }
 
 pub(crate) fn a_committed_item_cannot_be_stopped(subject: &dyn Subject) {

@@ -29,7 +29,7 @@ const ALLOWED: &[(ItemStatus, ItemStatus)] = &[
     (Succeeded, Deleted),
 ];
 
-pub(crate) fn items_take_the_transitions_of_the_table_and_no_other(subject: &dyn Subject) {
+pub(crate) fn i11_items_take_the_transitions_of_the_table_and_no_other(subject: &dyn Subject) {
     for from in ItemStatus::ALL {
         for to in ItemStatus::ALL {
             assert_eq!(from.may_become(*to), ALLOWED.contains(&(*from, *to)), "{from} to {to}");

@@ -64,7 +64,7 @@ impl Workflows for Table {
         match action.as_str() {
             "ingest" => INGEST.to_vec(),
             "restore_object" => vec![Stage::named("restore")],
-            "restore_batch" => vec![Stage::named("expand")],
+            "restore_batch" | "expand_batch" => vec![Stage::named("expand")],
             _ => Vec::new(),
         }
     }

@@ -279,6 +279,15 @@ pub struct FailureGroupView {
     pub note: Option<String>,
 }
 
+/// Failures in groups.
+#[derive(Debug, Clone, Default)]
+pub struct FailureGroupsView {
+    /// The groups, the largest first.
+    pub groups: Vec<FailureGroupView>,
+    /// How many work items failed that are in none of these groups, because there are too many.
+    pub others: u64,
+}
+
 /// What came of requeueing failures.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RequeuedView {

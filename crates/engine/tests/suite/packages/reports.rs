@@ -8,15 +8,17 @@ use serde_json::{Value, json};
 use strongroom_engine::app::reports::{self as app, ReportForm, RowFilter};
 use strongroom_engine::app::views::MessageState;
 use strongroom_engine::app::views::ReportRowView;
-use strongroom_engine::app::{Caller, OpContext, background, batches, collections};
+use strongroom_engine::app::{self as application, Caller, OpContext, background, batches, collections};
 use strongroom_engine::ingest::DepositRequest;
 use strongroom_engine::outbox::deliver;
 use strongroom_engine::runtime::Shutdown;
-use strongroom_queue::tasks;
-use strongroom_registry::items::{Item, Request};
+use strongroom_engine::workflow::Workflows;
+use strongroom_queue::{LeaseRequest, Outcome, Settlement, WorkerId, tasks};
+use strongroom_registry::batches::NewBatch;
+use strongroom_registry::items::{self, Item, NewItem, Request};
 use strongroom_registry::outbox::{self, Message};
 use strongroom_registry::{
-    BatchId, InstitutionId, ItemStatus, MailKind, RegistryError, ReportKind, Scope, reports, tenants,
+    Action, BatchId, InstitutionId, ItemStatus, MailKind, RegistryError, ReportKind, Scope, reports, tenants,
 };
 use strongroom_web_double::WebDouble;
 
@@ -25,6 +27,8 @@ use crate::fixture::{self, Engine, INSTITUTION, on_both_databases};
 use crate::notifications::mail_server::MailServer;
 
 const COLLECTION: &str = "maps";
+/// More rows than two pages have.
+const ROWS: usize = 2_100;
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 /// Mails that no server takes: they stay in the outbox.
 const MAIL: &str = "[mail]\nhost = \"localhost\"\nport = 1\nfrom = \"s@example.edu\"\ntls = \"none\"\nadmins = [\"admin@example.edu\"]\n";
@@ -109,6 +113,65 @@ fn payload(message: &Message) -> Value {
     serde_json::from_str(&message.payload).expect("JSON")
 }
 
+/// A batch of so many items that were cancelled, with a report that no worker has written.
+fn ended(world: &World) -> BatchId {
+    let (batch, institution) = (BatchId::new(), institution(world));
+    let new: Vec<NewItem> = (0..ROWS)
+        .map(|number| NewItem {
+            batch: Some(batch),
+            name: format!("{number}.txt"),
+            note: "submitted".into(),
+            ..NewItem::new(Action::named("ingest"), institution, format!("{INSTITUTION}/{number}"))
+        })
+        .collect();
+    let workflows = Workflows::standard();
+    add_collection(world, None);
+    world
+        .home
+        .registry
+        .write(move |tx| {
+            let collection =
+                tenants::collection(tx, Scope::System, institution, COLLECTION)?.expect("the collection").id;
+            let row_count = Some(new.len() as u64);
+            let (collection, kind, submitted_by) = (Some(collection), "file", "someone");
+            let new_batch = NewBatch {
+                id: batch,
+                institution,
+                collection,
+                kind,
+                submitted_by,
+                note: None,
+                row_count,
+                notify_to: &[],
+            };
+            strongroom_registry::batches::create(tx, &new_batch)?;
+            items::create_all(tx, &workflows, &mut new.iter().cloned())?;
+            strongroom_registry::batches::request(tx, &workflows, Scope::System, batch, Request::Cancel, "a person")?;
+            Ok::<_, RegistryError>(())
+        })
+        .expect("is made");
+    batch
+}
+
+/// The tasks of reports that there are come to no good end, so often that they are given up.
+fn give_tasks_up(world: &World) {
+    let holder = WorkerId::new("test.invalid", 1, "0-0-1");
+    let duration = std::time::Duration::from_mins(1);
+    let request = LeaseRequest { topics: vec![reports::TOPIC.into()], keys: None, limit: 99, holder, duration };
+    let given_up = world.home.registry.write(move |tx| {
+        let leased = tasks::lease(tx, &request)?;
+        let dead = |lease| Settlement { lease, outcome: Outcome::Dead { reason: "out of order".into() } };
+        let all: Vec<Settlement> = leased.iter().map(|task| dead(task.lease)).collect();
+        Ok::<_, RegistryError>(tasks::settle(tx, &all)?.len())
+    });
+    assert_ne!(given_up.expect("is written"), 0);
+}
+
+fn rows_of(world: &World, report: &reports::Report) -> Vec<reports::ReportRow> {
+    let rows = world.home.registry.read(|tx| reports::rows(tx, report.id, RowFilter::default(), None, 9_999));
+    rows.expect("rows")
+}
+
 /// The item of the row that failed.
 fn failed(world: &World, batch: BatchId) -> Item {
     world.items(batch).into_iter().find(|item| item.status == ItemStatus::Failed).expect("a failed item")
@@ -124,6 +187,8 @@ on_both_databases! {
     a_batch_is_told_by_the_rules_that_it_began_with_until_it_takes_new_ones
     a_batch_that_has_ended_is_not_told_to_be_queued
     what_was_told_of_a_batch_and_what_waits_is_shown_with_it
+    a_long_report_whose_task_was_given_up_is_written_and_told
+    a_person_changes_items_behind_a_long_report
 }
 
 fn to(world: &World, key: &str) -> Value {
@@ -226,6 +291,42 @@ fn what_was_told_of_a_batch_and_what_waits_is_shown_with_it(engine: Engine) {
     let listed = strongroom_engine::app::outbox::waiting(&call, None).expect("lists").items;
     assert_eq!(listed.iter().map(|one| one.batch).collect::<Vec<_>>(), vec![Some(batch); listed.len()]);
     assert_eq!(listed.len() as u64, before);
+}
+
+fn a_long_report_whose_task_was_given_up_is_written_and_told(engine: Engine) {
+    let Some(world) = World::in_database(engine, &format!("{ONE_ATTEMPT}{MAIL}")) else { return };
+    let batch = ended(&world);
+    let run = || background::run(&console(&world), "outbox", &Shutdown::new()).expect("runs");
+    let report = || all(&world, batch).pop().expect("a report");
+    run();
+    assert!(!report().is_filled, "a task is to write it");
+    give_tasks_up(&world);
+    for _ in 0..2 {
+        run();
+        let report = report();
+        assert!(report.is_filled && report.completed_at.is_some());
+        assert_eq!(rows_of(&world, &report).len(), ROWS);
+        assert_eq!(keys(&messages(&world, outbox::MAIL)), [format!("batch {batch} report 1 failed")]);
+    }
+}
+
+/// A request writes no more than a page of a report in its own transaction.
+fn a_person_changes_items_behind_a_long_report(engine: Engine) {
+    let Some(world) = World::in_database(engine, &format!("{ONE_ATTEMPT}{MAIL}")) else { return };
+    let batch = ended(&world);
+    let id = world.items(batch)[7].id;
+    let ask = move |tx: &mut dyn strongroom_registry::Transaction| {
+        items::request(tx, &Workflows::standard(), Scope::System, id, Request::Requeue(None), "a person")
+    };
+    let refused = world.home.registry.write(ask).expect_err("two pages are missing");
+    assert!(matches!(refused, RegistryError::ReportUnwritten { .. }), "{refused}");
+    let console = console(&world);
+    let again = application::items::Ask::Requeue(None);
+    let requeued = application::items::steer(&console, &[id], again, None).expect("is requeued");
+    assert_eq!(requeued[0].status, ItemStatus::Pending);
+    let report = all(&world, batch).pop().expect("a report");
+    let rows = rows_of(&world, &report);
+    assert!(report.is_filled && rows.len() == ROWS && rows.iter().all(|row| row.state == ItemStatus::Cancelled));
 }
 
 fn every_end_of_a_batch_is_told_once(engine: Engine) {

@@ -8,11 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strongroom_engine::settings::Settings;
-use strongroom_engine::workflow::Workflows;
 use strongroom_engine::{Home, build_runtime};
-use strongroom_registry::Action;
-use strongroom_registry::batches::NewBatch;
-use strongroom_registry::items::{self, NewItem};
 
 use super::*;
 
@@ -20,8 +16,6 @@ const HOME: &str = "STRONGROOM_CRASH_HOME";
 /// The topics that the process works on; an empty text has it deliver messages.
 const TOPICS: &str = "STRONGROOM_CRASH_TOPICS";
 const SIGKILL: i32 = 9;
-/// More rows than one page has.
-const ROWS: usize = 2_100;
 
 #[test]
 #[ignore = "is run by the other test of this module, in a process of its own"]
@@ -90,46 +84,6 @@ fn an_item_whose_worker_or_deliverer_is_killed_is_confirmed_once() {
             .collect();
         assert_eq!(of_item.len(), 1, "{point}");
     }
-}
-
-/// A batch of so many items that were cancelled, with a report that no worker has written.
-fn ended(world: &World) -> BatchId {
-    let (batch, institution) = (BatchId::new(), institution(world));
-    let new: Vec<NewItem> = (0..ROWS)
-        .map(|number| NewItem {
-            batch: Some(batch),
-            name: format!("{number}.txt"),
-            note: "submitted".into(),
-            ..NewItem::new(Action::named("ingest"), institution, format!("{INSTITUTION}/{number}"))
-        })
-        .collect();
-    let workflows = Workflows::standard();
-    add_collection(world, None);
-    world
-        .home
-        .registry
-        .write(move |tx| {
-            let collection =
-                tenants::collection(tx, Scope::System, institution, COLLECTION)?.expect("the collection").id;
-            let row_count = Some(new.len() as u64);
-            let (collection, kind, submitted_by) = (Some(collection), "file", "someone");
-            let new_batch = NewBatch {
-                id: batch,
-                institution,
-                collection,
-                kind,
-                submitted_by,
-                note: None,
-                row_count,
-                notify_to: &[],
-            };
-            strongroom_registry::batches::create(tx, &new_batch)?;
-            items::create_all(tx, &workflows, &mut new.iter().cloned())?;
-            strongroom_registry::batches::request(tx, &workflows, Scope::System, batch, Request::Cancel, "a person")?;
-            Ok::<_, RegistryError>(())
-        })
-        .expect("is made");
-    batch
 }
 
 #[test]
