@@ -85,7 +85,8 @@ macro_rules! schema_in {
                 33 "notifications" "0034_notifications"
                 34 "holds" "0035_holds"
                 35 "rules of collections" "0037_collection_rules"
-                36 "reports" "0038_reports"),
+                36 "reports" "0038_reports"
+                37 "reasons of requests" "0041_reasons_of_requests"),
         )
     };
 }

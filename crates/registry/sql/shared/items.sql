@@ -3,7 +3,7 @@
 -- list: items.columns
 w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
     w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
-    w.cancel_requested, w.requested_by, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
+    w.cancel_requested, w.requested_by, w.request_reason, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
     i.identifier AS institution_identifier, c.identifier AS collection_identifier, w.is_verdict, w.staging_losses,
     w.wait_reason, w.wait_until, w.wait_key, w.topic,
     (w.is_committed OR EXISTS (SELECT 1 FROM versions v WHERE v.item_id = w.id
@@ -51,7 +51,7 @@ UPDATE work_items SET object_id = ?3 WHERE id = ?1 AND fence = ?2
 -- name: items.set_version
 UPDATE work_items SET version = ?3 WHERE id = ?1 AND fence = ?2
 -- name: items.ask_cancel
-UPDATE work_items SET cancel_requested = ?2, requested_by = ?3 WHERE id = ?1
+UPDATE work_items SET cancel_requested = ?2, requested_by = ?3, request_reason = ?4 WHERE id = ?1
 -- name: items.older_open
 SELECT w.id FROM work_items w
 WHERE w.institution_id = ?1 AND w.object_identifier = ?2 AND w.number < (SELECT m.number FROM work_items m WHERE m.id = ?3)
@@ -98,6 +98,17 @@ INSERT INTO batches (id, institution_id, collection_id, type, state, submitted_b
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, (SELECT rules_version FROM collections WHERE id = ?3))
 ON CONFLICT (id) DO NOTHING
 RETURNING EXISTS (SELECT 1 FROM collection_notifications n WHERE n.collection_id = batches.collection_id) AS has_listeners
+-- Items that make those of the rows of a list, and have not made the last one.
+-- name: batches.open_lists
+SELECT id FROM work_items WHERE batch_id = ?1 AND list_state = 'open' ORDER BY id
+-- name: batches.has_undeleted
+SELECT 1 AS found FROM work_items WHERE batch_id = ?1
+    AND status IN ('pending', 'started', 'held', 'failed', 'cancelled', 'succeeded') LIMIT 1
+-- name: batches.being_deleted
+SELECT b.id, h.placed_by FROM holds h JOIN batches b ON b.id = h.subject_id
+WHERE h.kind = 'batch' AND b.state = 'deleted' AND b.id > ?1 ORDER BY b.id LIMIT ?2
+-- name: batches.waits_in
+SELECT 1 AS found FROM work_items WHERE batch_id = ?1 AND status = 'pending' AND (?2 IS NULL OR topic = ?2) LIMIT 1
 -- name: batches.take_new_rules
 UPDATE batches SET rules_version = (SELECT c.rules_version FROM collections c WHERE c.id = batches.collection_id) WHERE id = ?1
 -- name: batches.lock

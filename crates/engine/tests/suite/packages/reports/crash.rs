@@ -10,7 +10,7 @@ use std::time::Duration;
 use strongroom_engine::settings::Settings;
 use strongroom_engine::workflow::Workflows;
 use strongroom_engine::{Home, build_runtime};
-use strongroom_registry::batches::NewBatch;
+use strongroom_registry::batches::{BatchAct, NewBatch};
 use strongroom_registry::items::{self, NewItem};
 use strongroom_registry::{Action, batches};
 
@@ -57,7 +57,13 @@ fn ended(world: &World) -> BatchId {
             let new_batch = NewBatch { id: batch, institution, collection, kind, submitted_by, note: None, row_count };
             batches::create(tx, &new_batch)?;
             items::create_all(tx, &workflows, &mut new.iter().cloned())?;
-            batches::request(tx, &workflows, Scope::System, batch, Request::Cancel, "a person")?;
+            let mut act = BatchAct { request: Request::Cancel, by: "a person".into(), after: None };
+            loop {
+                act.after = batches::request(tx, &workflows, Scope::System, batch, act)?.last;
+                if act.after.is_none() {
+                    break;
+                }
+            }
             Ok::<_, RegistryError>(())
         })
         .expect("is made");
