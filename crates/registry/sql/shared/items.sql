@@ -107,8 +107,10 @@ SELECT 1 AS found FROM work_items WHERE batch_id = ?1
 -- name: batches.being_deleted
 SELECT b.id, h.placed_by FROM holds h JOIN batches b ON b.id = h.subject_id
 WHERE h.kind = 'batch' AND b.state = 'deleted' AND b.id > ?1 ORDER BY b.id LIMIT ?2
+-- name: batches.waits
+SELECT 1 AS found FROM work_items WHERE batch_id = ?1 AND status = 'pending' LIMIT 1
 -- name: batches.waits_in
-SELECT 1 AS found FROM work_items WHERE batch_id = ?1 AND status = 'pending' AND (?2 IS NULL OR topic = ?2) LIMIT 1
+SELECT 1 AS found FROM work_items WHERE batch_id = ?1 AND status = 'pending' AND topic = ?2 LIMIT 1
 -- name: batches.take_new_rules
 UPDATE batches SET rules_version = (SELECT c.rules_version FROM collections c WHERE c.id = batches.collection_id) WHERE id = ?1
 -- name: batches.lock

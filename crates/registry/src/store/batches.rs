@@ -144,16 +144,13 @@ pub fn take_new_rules(tx: &mut dyn Transaction, id: BatchId) -> Result<(), Regis
 /// The topics that are paused and in which items of a batch wait. Where all topics are, those that come to be later as well, and an item
 /// waits, the answer is `all`.
 pub fn paused_topics(tx: &mut dyn Transaction, id: BatchId) -> Result<Vec<String>, RegistryError> {
-    let waits = |tx: &mut dyn Transaction, topic: Option<&str>| {
-        let values = [id.into(), topic.into()];
-        Ok::<_, RegistryError>(tx.query_one(Statement("batches.waits_in"), &values)?.is_some())
-    };
     if tasks::are_all_paused(tx)? {
-        return Ok(if waits(tx, None)? { vec!["all".to_owned()] } else { Vec::new() });
+        let waits = tx.query_one(Statement("batches.waits"), &[id.into()])?.is_some();
+        return Ok(if waits { vec!["all".to_owned()] } else { Vec::new() });
     }
     let mut paused = Vec::new();
     for topic in tasks::paused_topics(tx)? {
-        if waits(tx, Some(&topic))? {
+        if tx.query_one(Statement("batches.waits_in"), &[id.into(), (&topic).into()])?.is_some() {
             paused.push(topic);
         }
     }

@@ -3,7 +3,7 @@
 use strongroom_registry::batches::{self, NewBatch};
 use strongroom_registry::items::{self, ItemFilter, NewItem, Request};
 use strongroom_registry::work::StageEnd;
-use strongroom_registry::{BatchId, BatchState, InstitutionId, ItemStatus, RegistryError, Scope, Stage};
+use strongroom_registry::{BatchId, BatchState, InstitutionId, ItemStatus, RegistryError, Scope, Stage, interim};
 
 use super::world::*;
 
@@ -322,6 +322,39 @@ pub(crate) fn a_deleted_batch_stays_deleted(subject: &dyn Subject) {
     assert!(world.lease(1, Stage::named("receive"), 9).assignments.is_empty());
     ask(&world, batch, Request::Delete).expect("there is nothing left to do");
     assert_eq!(state(&world, batch), BatchState::Deleted);
+}
+
+pub(crate) fn the_paused_topics_are_named_in_which_items_of_a_batch_wait(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (batch, ids) = world.batch(2);
+    let paused = || world.read(|tx| batches::paused_topics(tx, batch));
+    let pause = |topic: &'static str| {
+        world.write(move |tx| Ok::<_, RegistryError>(strongroom_queue::tasks::set_paused(tx, topic, true)?));
+    };
+    assert!(paused().is_empty());
+    pause("ingest.fetch");
+    assert!(paused().is_empty(), "none waits there");
+    pause("ingest.receive");
+    assert_eq!(paused(), ["ingest.receive"]);
+    world.write(|tx| Ok::<_, RegistryError>(strongroom_queue::tasks::set_all_paused(tx, true)?));
+    assert_eq!(paused(), ["all"]);
+    for id in ids {
+        world.ask(id, Request::Cancel).expect("is cancelled");
+    }
+    assert!(paused().is_empty());
+}
+
+pub(crate) fn of_facts_the_beginnings_are_shown(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (claim, item) = world.claimed_at(Stage::named("fetch"));
+    world.write(move |tx| {
+        interim::set_fact(tx, &claim, "long", "caf\u{e9} and so on")?;
+        interim::set_fact(tx, &claim, "short", "1")
+    });
+    let shown = world.read(|tx| interim::shown_facts(tx, item.id, 9, 4));
+    let shown: Vec<_> = shown.iter().map(|fact| (fact.name.as_str(), fact.value.as_str(), fact.length)).collect();
+    assert_eq!(shown, [("long", "caf\u{e9}", 14), ("short", "1", 1)]);
+    assert_eq!(world.read(|tx| interim::shown_facts(tx, item.id, 1, 4)).len(), 1);
 }
 
 pub(crate) fn making_a_batch_twice_makes_one(subject: &dyn Subject) {

@@ -139,6 +139,8 @@ macro_rules! conformance_suite {
                 a_request_for_a_batch_changes_a_hundred_items_in_a_transaction_and_stops_lists_first
                 a_batch_that_is_deleted_begins_nothing_more_and_is_deleted_page_by_page
                 what_is_committed_is_completed_in_a_batch_that_is_deleted
+                the_paused_topics_are_named_in_which_items_of_a_batch_wait
+                of_facts_the_beginnings_are_shown
                 a_deleted_batch_stays_deleted
                 making_a_batch_twice_makes_one
                 counts_and_listings_of_a_batch_are_its_own
