@@ -67,7 +67,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "items show",
         &[
             "strongroom items show 01a206d3-9f8e-746b-8e5d-6ed979e0815a",
-            "strongroom items show 01a206d3-9f8e-746b-8e5d-6ed979e0815a --interim --limit 100",
+            "strongroom items show 01a206d3-9f8e-746b-8e5d-6ed979e0815a --interim",
         ],
     ),
     ("items history", &["strongroom items history 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
