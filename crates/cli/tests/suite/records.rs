@@ -537,7 +537,7 @@ fn an_item_in_a_paused_topic_says_so() {
         place.run(["batches", "show", batch, "--json"]).succeeds().object()["paused"],
         json!(["ingest.receive"])
     );
-    assert!(place.run(["items", "list"]).succeeds().stdout.contains("ingest.receive is paused"));
+    assert!(place.run(["items", "list", "--long"]).succeeds().stdout.contains("ingest.receive is paused"));
     place.run(["queue", "pause", "--all"]).succeeds();
     assert_eq!(place.run(["batches", "show", batch, "--json"]).succeeds().object()["paused"], json!(["all"]));
 }
