@@ -87,7 +87,8 @@ macro_rules! schema_in {
                 35 "rules of collections" "0037_collection_rules"
                 36 "reports" "0038_reports"
                 37 "whom rules have told" "0039_told_by_rules"
-                38 "items to review" "0040_items_to_review"),
+                38 "items to review" "0040_items_to_review"
+                39 "reasons of requests" "0041_reasons_of_requests"),
         )
     };
 }

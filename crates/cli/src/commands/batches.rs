@@ -7,6 +7,7 @@ use strongroom_engine::app::reports::{self, ReportForm};
 use strongroom_engine::app::views::{BatchState, BatchView, ReportRowView, ReportView, ToldView};
 use strongroom_engine::app::{self, OpContext, batches};
 
+use super::confirm::confirm_deletion;
 use super::items;
 use super::values::{time, word};
 use crate::context::Context;
@@ -66,8 +67,20 @@ pub(crate) enum Batches {
     },
     /// Cancel the open items of a batch
     Cancel(Which),
-    /// Delete a batch with its items: they are no longer listed; rows and history stay
-    Delete(Which),
+    /// End the items of a batch that wait or are worked on as failed; those that are held stay
+    Fail {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        why: items::FailedWhy,
+    },
+    /// Delete a batch with its items: they are no longer listed; rows and history stay, and objects are not touched
+    Delete {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        confirmed: items::Confirmed,
+    },
 }
 
 /// How a report is written.
@@ -132,7 +145,15 @@ pub(crate) fn run(command: Batches, context: &Context) -> Outcome {
         Batches::Release(which) => steer(&which, (Ask::Release, None), context),
         Batches::Hold { which, why } => steer(&which, (Ask::Hold, why.reason.as_deref()), context),
         Batches::Cancel(which) => steer(&which, (Ask::Cancel, None), context),
-        Batches::Delete(which) => steer(&which, (Ask::Delete, None), context),
+        Batches::Fail { which, why } => steer(&which, (Ask::Fail, why.reason.as_deref()), context),
+        Batches::Delete { which, confirmed } => {
+            let call = context.call()?;
+            let id = batches::named(&call, &which.batch)?;
+            let untold = batches::untold_by_deletion(&call, id)?;
+            let is_confirmed = confirm_deletion(&untold, confirmed.yes, context)?;
+            context.output.show(&batches::steer(&call, id, Ask::Delete { is_confirmed }, None)?)?;
+            Ok(Exit::Done)
+        }
     }
 }
 

@@ -3,9 +3,13 @@
 use clap::{Args, Subcommand};
 use strongroom_engine::EngineError;
 use strongroom_engine::app::items::{Ask, Filter as Wanted};
-use strongroom_engine::app::views::{FailureGroupView, HistoryLineView, ItemId, ItemProblem, ItemStatus, ItemView};
-use strongroom_engine::app::{self, OpContext, batches, failures, items};
+use strongroom_engine::app::views::{
+    FactView, FailureGroupView, HistoryLineView, InterimFileView, InterimView, ItemId, ItemProblem, ItemStatus,
+    ItemView,
+};
+use strongroom_engine::app::{self, OpContext, batches, failures, interim, items};
 
+use super::confirm::confirm_deletion;
 use super::values::{time, word};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
@@ -21,6 +25,14 @@ pub(crate) enum Items {
     Show {
         /// Its identifier, or a part of it that no other has
         item: String,
+        /// Show what it has in staging and of downloads, what its stages recorded, and its staged files
+        #[arg(long)]
+        interim: bool,
+        /// Show at most this many staged files; counts and sums are of all
+        #[arg(long, value_name = "N", requires = "interim", value_parser = clap::value_parser!(u64).range(0..))]
+        limit: Option<u64>,
+        #[command(flatten)]
+        table: TableOptions,
     },
     /// Show the history of a work item, line by line
     History {
@@ -76,11 +88,21 @@ pub(crate) enum Items {
         #[arg(required = true)]
         items: Vec<String>,
     },
-    /// Delete ended items: they are no longer listed; their row and history stay
+    /// End items as failed: they keep what they have in staging, and can be requeued
+    Fail {
+        /// Their identifiers, or parts of them that no others have
+        #[arg(required = true)]
+        items: Vec<String>,
+        #[command(flatten)]
+        why: FailedWhy,
+    },
+    /// Delete items that no worker has: they are no longer listed; their row and history stay
     Delete {
         /// Their identifiers, or parts of them that no others have
         #[arg(required = true)]
         items: Vec<String>,
+        #[command(flatten)]
+        confirmed: Confirmed,
     },
 }
 
@@ -126,6 +148,22 @@ pub(crate) struct Why {
     pub(super) reason: Option<String>,
 }
 
+/// Why something fails.
+#[derive(Debug, Args)]
+pub(crate) struct FailedWhy {
+    /// The reason, which the depositor hears
+    #[arg(long, value_name = "TEXT")]
+    pub(super) reason: Option<String>,
+}
+
+/// Whether a deletion is confirmed.
+#[derive(Debug, Args)]
+pub(crate) struct Confirmed {
+    /// Delete also what no report has told the depositor of; without it a terminal asks, and scripts are refused
+    #[arg(long)]
+    pub(super) yes: bool,
+}
+
 /// Which items a listing shows.
 #[derive(Debug, Args)]
 pub(crate) struct Filter {
@@ -160,7 +198,8 @@ pub(crate) struct Filter {
 pub(crate) fn run(command: Items, context: &Context) -> Outcome {
     match command {
         Items::List(filter) => list(&filter, context),
-        Items::Show { item } => show(&item, context),
+        Items::Show { item, interim: false, .. } => show(&item, context),
+        Items::Show { item, limit, table, .. } => show_interim(&item, limit, table, context),
         Items::History { item, options } => history(&item, &options, context),
         Items::Failures { which, options } => {
             let call = context.call()?;
@@ -194,7 +233,14 @@ pub(crate) fn run(command: Items, context: &Context) -> Outcome {
             tell(items::move_to(&call, &ids(&call, &wanted)?, priority)?, context)
         }
         Items::Cancel { items } => steer(&context.call()?, &items, (Ask::Cancel, None), context),
-        Items::Delete { items } => steer(&context.call()?, &items, (Ask::Delete, None), context),
+        Items::Fail { items, why } => steer(&context.call()?, &items, (Ask::Fail, why.reason.as_deref()), context),
+        Items::Delete { items: wanted, confirmed } => {
+            let call = context.call()?;
+            let found = ids(&call, &wanted)?;
+            let untold = items::untold_by_deletion(&call, &found)?;
+            let is_confirmed = confirm_deletion(&untold, confirmed.yes, context)?;
+            tell(items::steer(&call, &found, Ask::Delete { is_confirmed }, None)?, context)
+        }
     }
 }
 
@@ -210,9 +256,17 @@ fn list(filter: &Filter, context: &Context) -> Outcome {
     let listing = filter.options.newest_first(&context.output);
     let wanted = Wanted { institution, object, batch, status, stage, action, needs_review, since, listing };
     let mut table = table(context, filter.options.table);
-    app::first(listing.limit, |after| items::list(&call, &wanted, after), |item| table.row(&item))?;
+    app::first(listing.limit, |after| items::list(&call, &wanted, after), |item| row(&mut table, &item))?;
     table.end("there are no such work items")?;
     Ok(Exit::Done)
+}
+
+/// A work item in a table. People see of one whose topic is paused that it waits for that.
+fn row(table: &mut Table<'_>, item: &ItemView) -> Result<(), Failure> {
+    match &item.paused {
+        Some(topic) => table.row_with(item, &[("note", format!("the topic {topic} is paused"))]),
+        None => table.row(item),
+    }
 }
 
 /// A table of work items.
@@ -254,6 +308,42 @@ fn show(item: &str, context: &Context) -> Outcome {
         context.output.say("problems")?;
     }
     problems.iter().try_for_each(|line| context.output.say(printable(&format!("  {line}"))))?;
+    Ok(Exit::Done)
+}
+
+/// What is known of the staged work of an item; with `--json` it, and then each staged file.
+fn show_interim(item: &str, limit: Option<u64>, options: TableOptions, context: &Context) -> Outcome {
+    let (call, output) = (context.call()?, &context.output);
+    let item = items::named(&call, item)?;
+    let view = interim::show(&call, item)?;
+    if output.is_json() {
+        output.json(&view)?;
+    } else if !options.csv {
+        // One fact a line, behind the other fields.
+        output.show(&InterimView { facts: Vec::new(), ..view.clone() })?;
+        if !view.facts.is_empty() {
+            output.say("recorded")?;
+        }
+        for FactView { name, value, length } in &view.facts {
+            let rest = length.saturating_sub(value.chars().count() as u64);
+            let more = if rest > 0 { format!("… ({rest} characters more)") } else { String::new() };
+            output.say(printable(&format!("  {name}: {value}{more}")))?;
+        }
+    }
+    if limit == Some(0) || (view.files == 0 && !options.csv) {
+        return Ok(Exit::Done);
+    }
+    if !options.csv {
+        output.say("")?;
+    }
+    let columns = ["path", "size", "decision", "key"];
+    let in_full = ["path", "size", "digests", "modified", "puid", "mime", "decision", "key", "offset"];
+    let mut table = output.table(&columns).with::<InterimFileView>(options).in_full(&in_full);
+    app::first(limit, |after| interim::files(&call, item, after), |file| table.row(&file))?;
+    table.end("no file is staged")?;
+    if let Some(more) = limit.and_then(|limit| view.files.checked_sub(limit)).filter(|more| *more > 0 && !options.csv) {
+        output.say(format!("{more} more"))?;
+    }
     Ok(Exit::Done)
 }
 

@@ -145,7 +145,7 @@ impl Cast {
         for item in failed {
             let id = text(item, "item");
             self.world.log(format!("failed as it had to: {item}"));
-            self.world.run(["items", "delete", id])?.succeeded()?;
+            self.world.run(["items", "delete", "--yes", id])?.succeeded()?;
             self.failed_rightly.insert(id.to_owned());
         }
         Ok(())

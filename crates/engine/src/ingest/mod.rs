@@ -8,7 +8,7 @@ mod deposit;
 mod intake;
 mod inventory;
 mod kept_copies;
-mod kept_downloads;
+pub(crate) mod kept_downloads;
 mod kind;
 mod lease;
 mod manifest;

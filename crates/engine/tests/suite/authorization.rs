@@ -150,6 +150,9 @@ const CASES: &[Case] = cases! {
     "batches::show" "batches.show" |call, world| something(app::batches::show(call, world.batch));
     "batches::steer" "batches.steer" |call, world| something(app::batches::steer(call, world.batch, Ask::Hold, None));
     "batches::told" "batches.show" |call, world| something(app::batches::told(call, world.batch));
+    "batches::untold_by_deletion" "batches.show" |call, world| {
+        something(app::batches::untold_by_deletion(call, world.batch))
+    };
     "batches::work" "items.work" |call, world| something(app::batches::work(call, world.batch, &stopped()));
     "collections::list" "collections.list" |call, _| app::collections::list(call, None, true).map(|found| some(&found));
     "collections::rules" "collections.show" |call, _| {
@@ -243,6 +246,11 @@ const CASES: &[Case] = cases! {
     "items::standing" "items.show" |call, world| something(app::items::standing(call, &[world.item]));
     "items::obstacle" "items.show" |call, world| something(app::items::obstacle(call, world.item));
     "items::history" "items.history" |call, world| something(app::items::history(call, world.item));
+    "items::untold_by_deletion" "items.show" |call, world| {
+        something(app::items::untold_by_deletion(call, &[world.item]))
+    };
+    "interim::show" "items.show" |call, world| something(app::interim::show(call, world.item));
+    "interim::files" "items.show" |call, world| something(app::interim::files(call, world.item, None));
     "items::steer" "items.steer" |call, world| something(app::items::steer(call, &[world.item], Ask::Hold, None));
     "items::bytes_read" "items.work" |call, _| something(app::items::bytes_read(call));
     "items::work" "items.work" |call, _| something(app::items::work(call, &[], &Shutdown::new()));

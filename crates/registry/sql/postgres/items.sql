@@ -104,14 +104,14 @@ SELECT 1 AS found FROM work_items WHERE id = $1 FOR NO KEY UPDATE SKIP LOCKED
 SELECT 1 AS found FROM work_items WHERE id = $1 FOR NO KEY UPDATE
 -- name: items.move
 UPDATE work_items SET stage = $2, status = $3, note = $4, needs_review = $5, retry_count = $6,
-    holder = NULL, lease_until = NULL, updated_at = $7, cancel_requested = NULL, requested_by = NULL,
+    holder = NULL, lease_until = NULL, updated_at = $7, cancel_requested = NULL, requested_by = NULL, request_reason = NULL,
     wait_reason = $8, topic = $9, wait_key = $10, wait_until = $11,
     is_verdict = CASE WHEN $3 IN ('pending', 'started', 'held') THEN FALSE ELSE is_verdict END,
     deleted_from = CASE WHEN $3 = 'deleted' THEN status ELSE NULL END
 WHERE id = $1
 -- name: items.go_on
 UPDATE work_items SET stage = $3, topic = $4, wait_key = $5, note = $6, lease_until = $7, stage_started_at = $8,
-    updated_at = $8, needs_review = FALSE, retry_count = 0, cancel_requested = NULL, requested_by = NULL, is_verdict = FALSE
+    updated_at = $8, needs_review = FALSE, retry_count = 0, cancel_requested = NULL, requested_by = NULL, request_reason = NULL, is_verdict = FALSE
 WHERE id = $1 AND fence = $2
 -- name: items.set_verdict
 UPDATE work_items SET is_verdict = TRUE WHERE id = $1

@@ -4,7 +4,7 @@
 -- list: items.columns
 w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
     w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
-    w.cancel_requested, w.requested_by, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
+    w.cancel_requested, w.requested_by, w.request_reason, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
     i.identifier AS institution_identifier, c.identifier AS collection_identifier, w.is_verdict, w.staging_losses,
     w.wait_reason, w.wait_until, w.wait_key, w.topic,
     (w.is_committed OR EXISTS (SELECT 1 FROM versions v WHERE v.item_id = w.id
@@ -54,7 +54,7 @@ UPDATE work_items SET object_id = ?3 WHERE id = ?1 AND fence = ?2
 -- name: items.set_version
 UPDATE work_items SET version = ?3 WHERE id = ?1 AND fence = ?2
 -- name: items.ask_cancel
-UPDATE work_items SET cancel_requested = ?2, requested_by = ?3 WHERE id = ?1
+UPDATE work_items SET cancel_requested = ?2, requested_by = ?3, request_reason = ?4 WHERE id = ?1
 -- name: items.older_open
 SELECT w.id FROM work_items w
 WHERE w.institution_id = ?1 AND w.object_identifier = ?2 AND w.number < (SELECT m.number FROM work_items m WHERE m.id = ?3)
@@ -105,6 +105,19 @@ RETURNING (notify_to IS NOT NULL OR EXISTS (SELECT 1 FROM collection_rules r
     AS has_addresses
 -- name: batches.rules_version
 SELECT rules_version FROM batches WHERE id = ?1
+-- Items that make those of the rows of a list, and have not made the last one.
+-- name: batches.open_lists
+SELECT id FROM work_items WHERE batch_id = ?1 AND list_state = 'open' ORDER BY id
+-- name: batches.has_undeleted
+SELECT 1 AS found FROM work_items WHERE batch_id = ?1
+    AND status IN ('pending', 'started', 'held', 'failed', 'cancelled', 'succeeded') LIMIT 1
+-- name: batches.being_deleted
+SELECT b.id, h.placed_by FROM holds h JOIN batches b ON b.id = h.subject_id
+WHERE h.kind = 'batch' AND b.state = 'deleted' AND b.id > ?1 ORDER BY b.id LIMIT ?2
+-- name: batches.waits
+SELECT 1 AS found FROM work_items WHERE batch_id = ?1 AND status = 'pending' LIMIT 1
+-- name: batches.waits_in
+SELECT 1 AS found FROM work_items WHERE batch_id = ?1 AND status = 'pending' AND topic = ?2 LIMIT 1
 -- name: batches.take_new_rules
 UPDATE batches SET rules_version = (SELECT c.rules_version FROM collections c WHERE c.id = batches.collection_id)
 WHERE id = ?1 AND rules_version <> (SELECT c.rules_version FROM collections c WHERE c.id = batches.collection_id)

@@ -51,6 +51,11 @@ UPDATE reports SET completed_at = ?2 WHERE id = ?1 AND completed_at IS NULL RETU
 SELECT id, is_filled FROM reports WHERE completed_at IS NULL AND id > ?1 ORDER BY id LIMIT ?2
 -- name: reports.unfilled
 SELECT id FROM reports WHERE batch_id = ?1 AND NOT is_filled ORDER BY number
+-- name: reports.says
+SELECT 1 AS found FROM report_rows r
+WHERE r.item_id = ?2 AND r.state = ?3 AND coalesce(r.message, '') = ?4
+    AND r.report_id = (SELECT p.id FROM reports p JOIN report_rows m ON m.report_id = p.id AND m.item_id = ?2
+        WHERE p.batch_id = ?1 AND p.kind <> 'provisional' ORDER BY p.number DESC LIMIT 1)
 -- name: reports.get
 SELECT {reports.columns} FROM reports p JOIN batches b ON b.id = p.batch_id WHERE p.id = ?1
 -- name: reports.last

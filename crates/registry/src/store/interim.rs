@@ -302,6 +302,35 @@ pub fn facts(tx: &mut dyn Transaction, item: ItemId) -> Result<Facts, RegistryEr
     Ok(Facts(rows.iter().map(of_row).collect::<Result<_, RegistryError>>()?))
 }
 
+/// A fact of an item as people see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownFact {
+    /// Its name.
+    pub name: String,
+    /// The beginning of its value.
+    pub value: String,
+    /// How many characters the whole value has.
+    pub length: u64,
+}
+
+/// At most `limit` facts of an item, by their names, with at most `most` characters of each.
+pub fn shown_facts(
+    tx: &mut dyn Transaction,
+    item: ItemId,
+    limit: usize,
+    most: usize,
+) -> Result<Vec<ShownFact>, RegistryError> {
+    let rows = tx.query(Statement("interim.shown_facts"), &[item.into(), limit.into(), most.into()])?;
+    let of_row = |row: &Row| {
+        Ok(ShownFact {
+            name: row.text("name")?.to_owned(),
+            value: row.text("value")?.to_owned(),
+            length: row.count("length")?,
+        })
+    };
+    rows.iter().map(of_row).collect()
+}
+
 /// Sets facts of an item, for a caller that has checked the fence.
 pub(crate) fn put_facts(
     tx: &mut dyn Transaction,

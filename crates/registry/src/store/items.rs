@@ -504,6 +504,7 @@ pub(crate) fn item_row(row: &Row) -> Result<Item, RegistryError> {
         retry_count: row.count("retry_count")?,
         cancel_requested: row.optional_text("cancel_requested")?.map(str::parse).transpose()?,
         requested_by: row.optional_text("requested_by")?.map(str::to_owned),
+        request_reason: row.optional_text("request_reason")?.map(str::to_owned),
         fence: row.integer("fence")?,
         holder: row.optional_text("holder")?.map(str::to_owned),
         lease_until: row.optional_time("lease_until")?,

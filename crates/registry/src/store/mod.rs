@@ -3,6 +3,7 @@
 
 mod advance;
 pub mod backfill;
+mod batch_requests;
 pub mod batches;
 pub mod checks;
 mod claims;

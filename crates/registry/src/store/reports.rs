@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::objects::optional_count;
 use crate::batches::Batch;
-use crate::items;
+use crate::items::{self, Item};
 use crate::{
     BatchId, BatchState, InstitutionId, ItemId, ItemStatus, RegistryError, ReportId, ReportKind, Scope, Stage,
 };
@@ -357,13 +357,26 @@ fn insert_rows(tx: &mut dyn Transaction, id: ReportId, batch: BatchId, after: It
 /// One of them lacks more than a page: [`RegistryError::ReportUnwritten`]. It is written by [`fill`], page by page, in other transactions;
 /// then this one can be repeated.
 pub(crate) fn finish_unfilled(tx: &mut dyn Transaction, batch: BatchId) -> Result<(), RegistryError> {
-    for row in tx.query(Statement("reports.unfilled"), &[batch.into()])? {
-        let report = ReportId(row.uuid("id")?);
+    for report in unfilled(tx, batch)? {
         if !fill(tx, report, 1)? {
             return Err(RegistryError::ReportUnwritten { report });
         }
     }
     Ok(())
+}
+
+/// The reports of a batch that are not whole.
+fn unfilled(tx: &mut dyn Transaction, batch: BatchId) -> Result<Vec<ReportId>, RegistryError> {
+    let rows = tx.query(Statement("reports.unfilled"), &[batch.into()])?;
+    rows.iter().map(|row| Ok(ReportId(row.uuid("id")?))).collect()
+}
+
+/// Whether the last report that lists an item says what the item says now; provisional reports do not count.
+pub fn says(tx: &mut dyn Transaction, item: &Item) -> Result<bool, RegistryError> {
+    let Some(batch) = item.batch else { return Ok(false) };
+    let values =
+        [batch.into(), item.id.into(), item.status.as_str().into(), item.note.clone().unwrap_or_default().into()];
+    Ok(tx.query_one(Statement("reports.says"), &values)?.is_some())
 }
 
 /// Records that the messages of a report are in the outbox. Whether they were not there before.

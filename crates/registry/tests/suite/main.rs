@@ -113,6 +113,8 @@ macro_rules! conformance_suite {
                 a_release_withdraws_a_hold_that_was_only_asked_for
                 a_cancelled_item_is_swept_however_its_stage_ended
                 i12_row_and_history_of_a_deleted_item_stay_and_nothing_else_does
+                a_failed_item_that_is_deleted_is_swept_and_keeps_its_history
+                a_person_fails_an_item_that_keeps_what_it_has_and_can_be_requeued
                 a_committed_item_cannot_be_stopped
                 a_request_that_came_before_the_commit_does_not_stop_it
                 requeueing_begins_where_the_workflow_says_and_no_later
@@ -144,6 +146,12 @@ macro_rules! conformance_suite {
                 the_state_of_a_batch_follows_from_its_items
                 a_batch_is_held_and_released_as_one
                 a_batch_is_cancelled_but_for_what_is_committed
+                the_items_of_a_batch_that_wait_or_are_worked_on_fail_and_those_that_are_held_stay
+                a_request_for_a_batch_changes_a_hundred_items_in_a_transaction_and_stops_lists_first
+                a_batch_that_is_deleted_begins_nothing_more_and_is_deleted_page_by_page
+                what_is_committed_is_completed_in_a_batch_that_is_deleted
+                the_paused_topics_are_named_in_which_items_of_a_batch_wait
+                of_facts_the_beginnings_are_shown
                 a_deleted_batch_stays_deleted
                 making_a_batch_twice_makes_one
                 counts_and_listings_of_a_batch_are_its_own
@@ -233,6 +241,7 @@ macro_rules! conformance_suite {
             searching {
                 objects_are_found_by_words_of_their_description
                 files_are_found_by_a_path_in_another_normalization_form
+                objects_are_found_by_a_name_in_another_normalization_form_where_there_is_one
                 files_are_found_by_path_and_by_any_digest
             }
             space {

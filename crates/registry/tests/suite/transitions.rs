@@ -38,7 +38,7 @@ pub(crate) fn i11_items_take_the_transitions_of_the_table_and_no_other(subject: 
     let world = World::new(subject);
     let (claim, item) = world.claimed_at(Stage::named("cleanup"));
     world.finish(&claim, &succeeded());
-    for request in [Request::Hold, Request::Release, Request::Cancel, Request::Requeue(None)] {
+    for request in [Request::Hold, Request::Release, Request::Cancel, Request::Fail, Request::Requeue(None)] {
         let refused = world.ask(item.id, request).expect_err("an ended item does not go on");
         assert!(matches!(refused, RegistryError::State { .. }), "{request:?}: {refused}");
     }

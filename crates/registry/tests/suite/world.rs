@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use strongroom_digest::{Algorithm, MultiHasher};
 use strongroom_queue::{LeaseRequest, TaskRecord, WorkerId, tasks};
-use strongroom_registry::batches::{self, NewBatch};
+use strongroom_registry::batches::{self, BatchAct, BatchRequest, NewBatch};
 use strongroom_registry::copies::{self, NewCopy};
 use strongroom_registry::interim::InterimFile;
 use strongroom_registry::items::{self, HistoryLine, Item, NewItem, Request};
@@ -223,6 +223,37 @@ impl<'a> World<'a> {
 
     pub(crate) fn ask(&self, id: ItemId, request: Request) -> Result<Vec<String>, RegistryError> {
         self.registry.write(move |tx| items::request(tx, &Table, Scope::System, id, request, "a person"))
+    }
+
+    /// Asks something of a batch, page after page.
+    pub(crate) fn ask_batch(&self, id: BatchId, request: Request) -> Result<BatchRequest, RegistryError> {
+        let (mut all, mut after) = (BatchRequest::default(), None);
+        loop {
+            let done = self.ask_page(id, request, after)?;
+            all.items += done.items;
+            all.permanent += done.permanent;
+            all.has_changed |= done.has_changed;
+            all.topics.extend(done.topics);
+            after = done.last;
+            if after.is_none() {
+                all.topics.sort();
+                all.topics.dedup();
+                return Ok(all);
+            }
+        }
+    }
+
+    /// Asks something of one page of the items of a batch.
+    pub(crate) fn ask_page(
+        &self,
+        id: BatchId,
+        request: Request,
+        after: Option<ItemId>,
+    ) -> Result<BatchRequest, RegistryError> {
+        self.registry.write(move |tx| {
+            let act = BatchAct { request, by: "a person".into(), after };
+            batches::request(tx, &Table, Scope::System, id, act)
+        })
     }
 
     pub(crate) fn find(&self, id: ItemId) -> Item {

@@ -3,8 +3,8 @@
 
 use super::{
     BackgroundTaskView, BatchView, CheckView, CollectionView, CoverageView, DifferenceView, EventView,
-    FailureGroupView, FileView, FindingView, FoundView, HistoryLineView, InstitutionView, ItemView, JournalView,
-    MessageView, ObjectView, ProfileView, ReportRowView, ReportView, RulesView, SettingView, StoreCheckView, StoreView,
+    FailureGroupView, FileView, FindingView, FoundView, HistoryLineView, InstitutionView, InterimFileView, ItemView,
+    JournalView, MessageView, ObjectView, ProfileView, ReportRowView, ReportView, RulesView, SettingView, StoreCheckView, StoreView,
     TaskView, TopicView, UploadView, VersionView,
 };
 
@@ -47,16 +47,17 @@ views! {
     VersionView { version, state, message, user, item, part, parts, inventory_sha512, files, bytes, created_at, published_at }
     ItemView {
         item, batch, action, institution, collection, object, name, part, parts, file, stage, status, priority, attempts,
-        retry_count, requeues, needs_review, requested, requested_by, holder, lease_until, waits_for, waits_until, note, problems,
+        retry_count, requeues, needs_review, requested, requested_by, holder, lease_until, waits_for, waits_until, paused, note, problems,
         created_at, updated_at, size, restored, actor, holds
     }
+    InterimFileView { path, size, digests, modified, key, offset, puid, mime, decision }
     HistoryLineView { number, time, stage, status, note, holder, fence, actor }
     BatchView {
         batch, institution, collection, kind, state, items, succeeded, failed, cancelled, open, held, deleted, submitted_by,
-        note, rows, holds, created_at, updated_at
+        note, rows, holds, paused, created_at, updated_at
     }
     ReportView {
-        batch, number, kind, made_at, made_by, state, institution, collection, submitted, submitted_by, submitted_at, note, items,
+        batch, number, kind, made_at, made_by, state, deleted_at, institution, collection, submitted, submitted_by, submitted_at, note, items,
         succeeded, failed, cancelled, deleted, held, open, changed, unresolved, complete
     }
     ReportRowView { row, name, state, object, version, ark, local_ids, stage, code, message, changed, unresolved, item }

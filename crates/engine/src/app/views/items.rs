@@ -63,6 +63,8 @@ pub struct ItemView {
     pub waits_for: Option<WaitReason>,
     /// Until when, unless something wakes it.
     pub waits_until: Option<String>,
+    /// The topic that it waits in, where that is paused.
+    pub paused: Option<String>,
     /// The last thing that happened, in words.
     pub note: Option<String>,
     /// What was found in its package.
@@ -190,8 +192,11 @@ impl ItemView {
         let attempts = spent.max(u32::try_from(item.retry_count).unwrap_or(u32::MAX));
         let part = parts::of_item(tx, item.id)?;
         let actor = journal::actor_of_item(tx, item.id)?;
-        let holds = holds::of_item(tx, &item)?;
-        let (requested, requested_by) = match holds.first() {
+        let held = holds::of_item(tx, &item)?;
+        let is_paused = item.status == ItemStatus::Pending && tasks::is_paused(tx, &item.topic)?;
+        let paused = is_paused.then(|| item.topic.clone());
+        let note = holds::note_now(&item, &held).or_else(|| item.note.clone());
+        let (requested, requested_by) = match held.first() {
             Some(hold)
                 if item.status == ItemStatus::Started && item.cancel_requested.is_none() && !item.is_committed =>
             {
@@ -223,14 +228,15 @@ impl ItemView {
             lease_until: item.lease_until.map(|time| time.to_string()),
             waits_for: item.wait_reason,
             waits_until: item.wait_until.map(|time| time.to_string()),
-            note: item.note,
+            note,
+            paused,
             problems,
             created_at: item.created_at.to_string(),
             updated_at: item.updated_at.to_string(),
             size: item.size,
             restored: restored.into_iter().map(RestoredView::from).collect(),
             actor: actor.map(|actor| actor.name),
-            holds: holds.into_iter().map(HoldView::from).collect(),
+            holds: held.into_iter().map(HoldView::from).collect(),
         })
     }
 }

@@ -10,6 +10,7 @@ mod files;
 mod fixity;
 mod formats;
 mod installation;
+mod interim;
 mod items;
 mod journal;
 mod objects;
@@ -35,6 +36,7 @@ pub use files::{CopyView, DigestsView, FileView};
 pub use fixity::{CoverageView, FindingView, RepairView};
 pub use formats::SignaturesView;
 pub use installation::{InstallationView, UnusableStoreView};
+pub use interim::{FactView, InterimFileView, InterimView};
 pub use items::{
     BytesView, FailureGroupView, FailureGroupsView, HistoryLineView, ItemView, ObstacleView, RequeuedView,
     RestoredView, StandingView,
