@@ -49,8 +49,8 @@ macro_rules! schema_in {
             statements_in!($dialect, $placeholders;
                 "backfill" "fixity" "health" "holds" "identification" "interim" "items" "journal" "notifications" "object_ids" "objects" "outbox" "parts" "profiles" "rebuild"
                 "receiving" "reports" "restorations" "restored" "retention" "schema" "search" "stores" "tenants";
-                "backfill" "fixity" "identification" "interim" "items" "journal" "named" "objects" "outbox" "rebuild" "receiving"
-                "reports" "stores" "tenants"),
+                "backfill" "fixity" "identification" "interim" "items" "journal" "listing" "named" "objects" "outbox" "rebuild"
+                "receiving" "reports" "stores" "tenants"),
             migrations_in!($dialect:
                 2 "records" "0001_records"
                 3 "indexes" "0002_indexes"
@@ -85,7 +85,8 @@ macro_rules! schema_in {
                 33 "notifications" "0034_notifications"
                 34 "holds" "0035_holds"
                 35 "rules of collections" "0037_collection_rules"
-                36 "reports" "0038_reports"),
+                36 "reports" "0038_reports"
+                37 "lists of items" "0042_lists_of_items"),
         )
     };
 }

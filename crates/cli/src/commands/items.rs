@@ -1,10 +1,12 @@
 //! `items`: work items, shown and steered.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use strongroom_engine::EngineError;
 use strongroom_engine::app::items::{Ask, Filter as Wanted};
-use strongroom_engine::app::views::{FailureGroupView, HistoryLineView, ItemId, ItemProblem, ItemStatus, ItemView};
-use strongroom_engine::app::{self, OpContext, batches, failures, items};
+use strongroom_engine::app::views::{
+    FailureGroupView, HistoryLineView, ItemCountsView, ItemId, ItemProblem, ItemStatus, ItemView,
+};
+use strongroom_engine::app::{self, OpContext, batches, counts, failures, items};
 
 use super::values::{time, word};
 use crate::context::Context;
@@ -26,6 +28,17 @@ pub(crate) enum Items {
     History {
         /// Its identifier, or a part of it that no other has
         item: String,
+        #[command(flatten)]
+        options: ListOptions,
+    },
+    /// Count items by status, for each institution or collection
+    Count {
+        /// What is counted together
+        #[arg(long, value_enum, default_value_t = By::Collection)]
+        by: By,
+        /// Only those of this institution
+        #[arg(long, value_name = "DOMAIN")]
+        institution: Option<String>,
         #[command(flatten)]
         options: ListOptions,
     },
@@ -82,6 +95,15 @@ pub(crate) enum Items {
         #[arg(required = true)]
         items: Vec<String>,
     },
+}
+
+/// Which items are counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    /// Those of an institution
+    Institution,
+    /// Those of a collection
+    Collection,
 }
 
 /// Which failed items are meant.
@@ -162,6 +184,7 @@ pub(crate) fn run(command: Items, context: &Context) -> Outcome {
         Items::List(filter) => list(&filter, context),
         Items::Show { item } => show(&item, context),
         Items::History { item, options } => history(&item, &options, context),
+        Items::Count { by, institution, options } => count(by, institution.as_deref(), &options, context),
         Items::Failures { which, options } => {
             let call = context.call()?;
             let columns = ["items", "code", "host", "stage", "newest", "note"];
@@ -232,6 +255,25 @@ pub(super) fn table(context: &Context, options: TableOptions) -> Table<'_> {
         "updated_at",
         "note",
     ])
+}
+
+fn count(by: By, institution: Option<&str>, options: &ListOptions, context: &Context) -> Outcome {
+    let call = context.call()?;
+    let by = match by {
+        By::Institution => counts::By::Institution,
+        By::Collection => counts::By::Collection,
+    };
+    let columns = ["institution", "collection", "items", "pending", "started", "held", "failed", "succeeded"];
+    let is_wanted = |column: &&'static str| by == counts::By::Collection || *column != "collection";
+    let columns: Vec<&'static str> = columns.into_iter().filter(is_wanted).collect();
+    let rest = ["cancelled", "deleted"];
+    let in_full: Vec<&'static str> = columns.iter().chain(&rest).copied().collect();
+    let mut table =
+        context.output.table(&columns).with::<ItemCountsView>(options.table).if_room(&rest).in_full(&in_full);
+    let page = |after| counts::list(&call, by, institution, after);
+    app::arranged(options.oldest_first(), page, |counted| table.row(&counted))?;
+    table.end("there are no work items")?;
+    Ok(Exit::Done)
 }
 
 fn show(item: &str, context: &Context) -> Outcome {

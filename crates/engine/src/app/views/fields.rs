@@ -3,9 +3,9 @@
 
 use super::{
     BackgroundTaskView, BatchView, CheckView, CollectionView, CoverageView, DifferenceView, EventView,
-    FailureGroupView, FileView, FindingView, FoundView, HistoryLineView, InstitutionView, ItemView, JournalView,
-    ObjectView, ProfileView, ReportRowView, ReportView, RulesView, SettingView, StoreCheckView, StoreView, TaskView,
-    TopicView, UploadView, VersionView,
+    FailureGroupView, FileView, FindingView, FoundView, HistoryLineView, InstitutionView, ItemCountsView, ItemView,
+    JournalView, ObjectView, ProfileView, ReportRowView, ReportView, RulesView, SettingView, StoreCheckView, StoreView,
+    TaskView, TopicView, UploadView, VersionView,
 };
 
 /// What lists show row by row.
@@ -70,6 +70,7 @@ views! {
         collection, institution, name, profile, profile_version, placement, held, public, embargo_until, priority,
         accepted, max_size, max_rows, shoulder, rules_version, notify_to, suppress, callback_url, active, created_at, holds
     }
+    ItemCountsView { institution, collection, items, pending, started, held, failed, cancelled, succeeded, deleted }
     FailureGroupView { code, host, stage, items, newest, note }
     RulesView {
         version, set_at, set_by, profile, profile_version, placement, public, embargo_until, priority, accepted, max_size,

@@ -36,7 +36,8 @@ pub use fixity::{CoverageView, FindingView, RepairView};
 pub use formats::SignaturesView;
 pub use installation::{InstallationView, UnusableStoreView};
 pub use items::{
-    BytesView, FailureGroupView, HistoryLineView, ItemView, ObstacleView, RequeuedView, RestoredView, StandingView,
+    BytesView, FailureGroupView, HistoryLineView, ItemCountsView, ItemView, ObstacleView, RequeuedView, RestoredView,
+    StandingView,
 };
 pub use journal::JournalView;
 pub use objects::{FoundView, ObjectView};
