@@ -56,7 +56,7 @@ const COMMANDS: [&[&str]; 30] = [
     &["items", "failures", "--institution", OTHER],
     &["items", "count"],
     &["items", "count", "--by", "collection"],
-    &["items", "count", "--by", "batch", "--limit", "50"],
+    &["items", "count", "--by", "institution"],
     &["status"],
 ];
 
