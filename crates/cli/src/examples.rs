@@ -78,6 +78,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "strongroom items requeue --code package.not_fetched --host files.example.edu",
         ],
     ),
+    ("items count", &["strongroom items count", "strongroom items count --by institution --json"]),
     ("items failures", &["strongroom items failures --institution example.edu"]),
     ("items hold", &["strongroom items hold 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("items release", &["strongroom items release 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),

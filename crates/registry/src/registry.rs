@@ -49,8 +49,8 @@ macro_rules! schema_in {
             statements_in!($dialect, $placeholders;
                 "backfill" "fixity" "health" "holds" "identification" "interim" "items" "journal" "notifications" "object_ids" "objects" "outbox" "parts" "profiles" "rebuild"
                 "receiving" "reports" "restorations" "restored" "retention" "schema" "search" "stores" "tenants";
-                "backfill" "fixity" "identification" "interim" "items" "journal" "named" "objects" "outbox" "rebuild" "receiving"
-                "reports" "stores" "tenants"),
+                "backfill" "fixity" "identification" "interim" "items" "journal" "listing" "named" "objects" "outbox" "rebuild"
+                "receiving" "reports" "stores" "tenants"),
             migrations_in!($dialect:
                 2 "records" "0001_records"
                 3 "indexes" "0002_indexes"
@@ -88,7 +88,8 @@ macro_rules! schema_in {
                 36 "reports" "0038_reports"
                 37 "whom rules have told" "0039_told_by_rules"
                 38 "items to review" "0040_items_to_review"
-                39 "reasons of requests" "0041_reasons_of_requests"),
+                39 "reasons of requests" "0041_reasons_of_requests"
+                40 "lists of items" "0042_lists_of_items"),
         )
     };
 }

@@ -1,13 +1,13 @@
 //! `items`: work items, shown and steered.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use strongroom_engine::EngineError;
 use strongroom_engine::app::items::{Ask, Filter as Wanted};
 use strongroom_engine::app::views::{
-    FactView, FailureGroupView, HistoryLineView, InterimFileView, InterimView, ItemId, ItemProblem, ItemStatus,
-    ItemView,
+    FactView, FailureGroupView, HistoryLineView, InterimFileView, InterimView, ItemCountsView, ItemId, ItemProblem,
+    ItemStatus, ItemView,
 };
-use strongroom_engine::app::{self, OpContext, batches, failures, interim, items};
+use strongroom_engine::app::{self, OpContext, batches, counts, failures, interim, items};
 
 use super::confirm::confirm_deletion;
 use super::values::{time, word};
@@ -38,6 +38,17 @@ pub(crate) enum Items {
     History {
         /// Its identifier, or a part of it that no other has
         item: String,
+        #[command(flatten)]
+        options: ListOptions,
+    },
+    /// Count items by status, for each institution or collection
+    Count {
+        /// What is counted together
+        #[arg(long, value_enum, default_value_t = By::Collection)]
+        by: By,
+        /// Only those of this institution
+        #[arg(long, value_name = "DOMAIN")]
+        institution: Option<String>,
         #[command(flatten)]
         options: ListOptions,
     },
@@ -104,6 +115,15 @@ pub(crate) enum Items {
         #[command(flatten)]
         confirmed: Confirmed,
     },
+}
+
+/// Which items are counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    /// Those of an institution
+    Institution,
+    /// Those of a collection
+    Collection,
 }
 
 /// Which failed items are meant.
@@ -201,6 +221,7 @@ pub(crate) fn run(command: Items, context: &Context) -> Outcome {
         Items::Show { item, interim: false, .. } => show(&item, context),
         Items::Show { item, limit, table, .. } => show_interim(&item, limit, table, context),
         Items::History { item, options } => history(&item, &options, context),
+        Items::Count { by, institution, options } => count(by, institution.as_deref(), &options, context),
         Items::Failures { which, options } => {
             let call = context.call()?;
             let columns = ["items", "code", "host", "stage", "newest", "note"];
@@ -292,6 +313,25 @@ pub(super) fn table(context: &Context, options: TableOptions) -> Table<'_> {
         "updated_at",
         "note",
     ])
+}
+
+fn count(by: By, institution: Option<&str>, options: &ListOptions, context: &Context) -> Outcome {
+    let call = context.call()?;
+    let by = match by {
+        By::Institution => counts::By::Institution,
+        By::Collection => counts::By::Collection,
+    };
+    let columns = ["institution", "collection", "items", "pending", "started", "held", "failed", "succeeded"];
+    let is_wanted = |column: &&'static str| by == counts::By::Collection || *column != "collection";
+    let columns: Vec<&'static str> = columns.into_iter().filter(is_wanted).collect();
+    let rest = ["cancelled", "deleted"];
+    let in_full: Vec<&'static str> = columns.iter().chain(&rest).copied().collect();
+    let mut table =
+        context.output.table(&columns).with::<ItemCountsView>(options.table).if_room(&rest).in_full(&in_full);
+    let page = |after| counts::list(&call, by, institution, after);
+    app::arranged(options.oldest_first(), page, |counted| table.row(&counted))?;
+    table.end("there are no work items")?;
+    Ok(Exit::Done)
 }
 
 fn show(item: &str, context: &Context) -> Outcome {

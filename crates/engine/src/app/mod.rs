@@ -11,6 +11,7 @@ pub mod background;
 pub mod batches;
 pub mod collections;
 mod context;
+pub mod counts;
 pub mod deposits;
 pub mod events;
 pub mod failures;

@@ -228,6 +228,10 @@ const CASES: &[Case] = cases! {
         let name = Some("another name".to_owned());
         something(app::institutions::set(call, INSTITUTION, app::institutions::Changes { name, ..Default::default() }))
     };
+    "counts::list" "items.list" |call, _| {
+        let page = app::counts::list(call, app::counts::By::Collection, None, None)?;
+        Ok(some(&page.items.iter().filter(|counted| counted.institution == INSTITUTION).collect::<Vec<_>>()))
+    };
     "failures::groups" "items.list" |call, _| {
         app::failures::groups(call, &app::failures::Filter::default()).map(|_| Shown::Nothing)
     };

@@ -41,54 +41,6 @@ SELECT {items.columns},
 FROM {items.tables}
 WHERE w.id = $1
 FOR NO KEY UPDATE OF w
--- name: items.list
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id > $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND ($3::text IS NULL OR w.status = $3)
-    AND ($4::text IS NULL OR w.stage = $4) AND ($5::text IS NULL OR w.action = $5)
-    AND ($6::boolean IS NULL OR (w.needs_review = $6 AND NOT {items.made_good})) AND ($7::bigint IS NULL OR w.created_at >= $7) AND $8::uuid IS NULL
-    AND $9::text IS NULL
-    AND (w.status <> 'deleted' OR $3 = 'deleted')
-ORDER BY w.id LIMIT $10
--- name: items.list_of_batch
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id > $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND ($3::text IS NULL OR w.status = $3)
-    AND ($4::text IS NULL OR w.stage = $4) AND ($5::text IS NULL OR w.action = $5)
-    AND ($6::boolean IS NULL OR (w.needs_review = $6 AND NOT {items.made_good})) AND ($7::bigint IS NULL OR w.created_at >= $7) AND w.batch_id = $8 AND $9::text IS NULL
-    AND (w.status <> 'deleted' OR $3 = 'deleted')
-ORDER BY w.id LIMIT $10
--- name: items.list_of_object
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id > $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND ($3::text IS NULL OR w.status = $3)
-    AND ($4::text IS NULL OR w.stage = $4) AND ($5::text IS NULL OR w.action = $5)
-    AND ($6::boolean IS NULL OR (w.needs_review = $6 AND NOT {items.made_good})) AND ($7::bigint IS NULL OR w.created_at >= $7) AND ($8::uuid IS NULL OR w.batch_id = $8)
-    AND w.institution_id = $11 AND w.object_identifier = $9
-    AND (w.status <> 'deleted' OR $3 = 'deleted')
-ORDER BY w.id LIMIT $10
--- name: items.newest
-SELECT w.id FROM work_items w
-WHERE w.id < $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND ($3::text IS NULL OR w.status = $3) AND (w.status <> 'deleted' OR $3 = 'deleted')
-    AND ($4::text IS NULL OR w.stage = $4) AND ($5::text IS NULL OR w.action = $5)
-    AND ($6::boolean IS NULL OR (w.needs_review = $6 AND NOT {items.made_good}))
-    AND ($7::bigint IS NULL OR w.created_at >= $7)
-ORDER BY w.id DESC LIMIT $8
--- name: items.newest_of_status
-SELECT w.id FROM work_items w
-WHERE w.id < $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND w.status = $3
-    AND ($4::text IS NULL OR w.stage = $4) AND ($5::text IS NULL OR w.action = $5)
-    AND ($6::boolean IS NULL OR (w.needs_review = $6 AND NOT {items.made_good}))
-    AND ($7::bigint IS NULL OR w.created_at >= $7)
-ORDER BY w.id DESC LIMIT $8
--- name: items.newest_of_object
-SELECT w.id FROM work_items w
-WHERE w.id < $1 AND ($2::uuid IS NULL OR w.institution_id = $2) AND ($3::text IS NULL OR w.status = $3) AND (w.status <> 'deleted' OR $3 = 'deleted')
-    AND ($4::text IS NULL OR w.stage = $4) AND ($5::text IS NULL OR w.action = $5)
-    AND ($6::boolean IS NULL OR (w.needs_review = $6 AND NOT {items.made_good}))
-    AND ($7::bigint IS NULL OR w.created_at >= $7)
-    AND w.institution_id = $9 AND w.object_identifier = $10
-ORDER BY w.id DESC LIMIT $8
 -- name: items.may_write
 SELECT 1 AS found FROM work_items WHERE id = $1 AND fence = $2 AND status = 'started'
     AND coalesce((SELECT value FROM registry_facts WHERE name = 'stores.replacements'), '0') = $3
@@ -126,6 +78,13 @@ ORDER BY priority, number LIMIT 100
 -- name: items.count_by_status_of_batch
 SELECT status, count(*) AS items FROM work_items
 WHERE batch_id = $2 AND ($1::uuid IS NULL OR institution_id = $1) GROUP BY status
+-- Counted in the index; names are looked up for the groups.
+-- name: items.count_by_collection
+SELECT c.identifier AS collection, counted.status, counted.items
+FROM (SELECT collection_id, status, count(*) AS items FROM work_items WHERE institution_id = $1 GROUP BY collection_id, status)
+    AS counted
+LEFT JOIN collections c ON c.id = counted.collection_id
+ORDER BY c.identifier IS NOT NULL, c.identifier, counted.status
 -- name: items.history
 SELECT h.number, h.time, h.stage, h.status, h.note, h.holder, h.fence, h.actor FROM item_history h
 JOIN work_items w ON w.id = h.item_id

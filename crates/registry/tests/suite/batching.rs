@@ -1,9 +1,13 @@
 //! Batches: what their state follows from, and what is asked of all their items at once.
 
+use std::time::Duration;
+
 use strongroom_registry::batches::{self, NewBatch};
-use strongroom_registry::items::{self, ItemFilter, NewItem, Request};
+use strongroom_registry::items::{self, Item, ItemFilter, NewItem, Request};
 use strongroom_registry::work::StageEnd;
-use strongroom_registry::{BatchId, BatchState, InstitutionId, ItemStatus, RegistryError, Scope, Stage, interim, reports};
+use strongroom_registry::{
+    Action, BatchId, BatchState, InstitutionId, ItemId, ItemStatus, Order, RegistryError, Scope, Stage, interim, reports,
+};
 
 use super::world::*;
 
@@ -399,4 +403,105 @@ pub(crate) fn counts_and_listings_of_a_batch_are_its_own(subject: &dyn Subject) 
     assert_eq!(world.read(|tx| items::list(tx, Scope::System, &held, None, 9)).len(), 1);
     let all = world.read(|tx| items::list(tx, Scope::System, &ItemFilter::default(), None, 99));
     assert_eq!(all.len(), 7);
+}
+
+pub(crate) fn a_list_shows_the_items_that_its_filter_means_whichever_index_it_is_read_from(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (batch, in_batch) = world.batch(3);
+    world.make(&NewItem { collection: None, ..world.new_item("bag-1") });
+    world.make(&NewItem {
+        collection: None,
+        ..NewItem::new(Action::named("restore_object"), world.theirs, "example.org/maps")
+    });
+    world.make(&NewItem {
+        collection: None,
+        ..NewItem::new(Action::named("ingest"), world.theirs, "example.org/letters")
+    });
+    world.ask(in_batch[0], Request::Hold).expect("is held");
+    world.ask(in_batch[2], Request::Cancel).expect("is cancelled");
+    world.ask(in_batch[2], Request::Delete).expect("is deleted");
+    let (claim, failing) = world.claim(Stage::named("receive"));
+    world.finish(&claim, &fatal());
+    let everything = world.read(|tx| {
+        let mut found = items::list(tx, Scope::System, &ItemFilter::default(), None, 99)?;
+        found.extend(items::find(tx, Scope::System, in_batch[2]));
+        Ok(found)
+    });
+    assert_eq!(everything.len(), 6);
+    let middle = everything[3].created_at;
+    let scopes = [Scope::System, Scope::Institution(world.ours), Scope::Institution(world.theirs)];
+    let statuses =
+        [None, Some(ItemStatus::Pending), Some(ItemStatus::Held), Some(ItemStatus::Failed), Some(ItemStatus::Deleted)];
+    let mut filters = Vec::new();
+    for status in statuses {
+        for action in [None, Some(Action::named("restore_object"))] {
+            for needs_review in [None, Some(true)] {
+                for since in [None, Some(middle), Some(world.later(Duration::from_hours(1)))] {
+                    for object in [None, Some((world.ours, failing.object_identifier.clone()))] {
+                        for batch in [None, Some(batch)] {
+                            let object = object.clone();
+                            filters.push(ItemFilter {
+                                status,
+                                action,
+                                needs_review,
+                                since,
+                                object,
+                                batch,
+                                ..ItemFilter::default()
+                            });
+                        }
+                    }
+                }
+            }
+        }
+    }
+    for scope in scopes {
+        for filter in &filters {
+            let is_meant = |item: &Item| {
+                (scope == Scope::System || scope == Scope::Institution(item.institution))
+                    && filter.status.map_or(item.status != ItemStatus::Deleted, |status| status == item.status)
+                    && filter.action.is_none_or(|action| action == item.action)
+                    && filter.needs_review.is_none_or(|needed| needed == item.needs_review)
+                    && filter.since.is_none_or(|since| item.created_at >= since)
+                    && filter.batch.is_none_or(|batch| item.batch == Some(batch))
+                    && filter.object.as_ref().is_none_or(|(institution, identifier)| {
+                        *institution == item.institution && *identifier == item.object_identifier
+                    })
+            };
+            let mut expected: Vec<ItemId> =
+                everything.iter().filter(|item| is_meant(item)).map(|item| item.id).collect();
+            expected.sort_unstable();
+            for order in [Order::OldestFirst, Order::NewestFirst] {
+                // Those of a batch come oldest first.
+                if order == Order::NewestFirst && filter.batch.is_none() {
+                    expected.reverse();
+                }
+                let filter = ItemFilter { order, ..filter.clone() };
+                let (mut listed, mut after) = (Vec::new(), None);
+                loop {
+                    let page = world.read(|tx| items::list(tx, scope, &filter, after, 2));
+                    let Some(last) = page.last() else { break };
+                    after = Some(last.id);
+                    listed.extend(page.iter().map(|item| item.id));
+                }
+                assert_eq!(listed, expected, "{scope:?} {filter:?}");
+            }
+        }
+    }
+}
+
+pub(crate) fn items_are_counted_by_collection_and_status(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (_, ids) = world.batch(3);
+    world.ask(ids[0], Request::Hold).expect("is held");
+    world.make(&NewItem { collection: None, ..world.new_item("loose") });
+    world.make(&NewItem::new(Action::named("ingest"), world.theirs, "example.org/letters"));
+    let counted = |institution| {
+        let found = world.read(|tx| items::count_by_collection(tx, institution));
+        found.into_iter().map(|one| (one.collection, one.status, one.items)).collect::<Vec<_>>()
+    };
+    let maps = || Some("maps".to_owned());
+    let ours = [(None, ItemStatus::Pending, 1), (maps(), ItemStatus::Held, 1), (maps(), ItemStatus::Pending, 2)];
+    assert_eq!(counted(world.ours), ours);
+    assert_eq!(counted(world.theirs), [(None, ItemStatus::Pending, 1)]);
 }

@@ -155,6 +155,8 @@ macro_rules! conformance_suite {
                 a_deleted_batch_stays_deleted
                 making_a_batch_twice_makes_one
                 counts_and_listings_of_a_batch_are_its_own
+                a_list_shows_the_items_that_its_filter_means_whichever_index_it_is_read_from
+                items_are_counted_by_collection_and_status
             }
             reporting {
                 a_batch_that_ends_has_one_report_that_says_what_came_of_each_item

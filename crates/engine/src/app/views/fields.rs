@@ -3,8 +3,9 @@
 
 use super::{
     BackgroundTaskView, BatchView, CheckView, CollectionView, CoverageView, DifferenceView, EventView,
-    FailureGroupView, FileView, FindingView, FoundView, HistoryLineView, InstitutionView, InterimFileView, ItemView,
-    JournalView, MessageView, ObjectView, ProfileView, ReportRowView, ReportView, RulesView, SettingView, StoreCheckView, StoreView,
+    FailureGroupView, FileView, FindingView, FoundView, HistoryLineView, InstitutionView, InterimFileView,
+    ItemCountsView, ItemView, JournalView, MessageView, ObjectView, ProfileView, ReportRowView, ReportView, RulesView,
+    SettingView, StoreCheckView, StoreView,
     TaskView, TopicView, UploadView, VersionView,
 };
 
@@ -76,6 +77,7 @@ views! {
         accepted, max_size, max_rows, shoulder, rules_version, notify_to, suppress, callback_url, callback_required,
         active, created_at, holds
     }
+    ItemCountsView { institution, collection, items, pending, started, held, failed, cancelled, succeeded, deleted }
     FailureGroupView { code, host, stage, items, newest, note }
     RulesView {
         version, set_at, set_by, profile, profile_version, placement, public, embargo_until, priority, accepted, max_size,

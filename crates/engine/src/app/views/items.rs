@@ -294,6 +294,64 @@ pub struct FailureGroupsView {
     pub others: u64,
 }
 
+/// How many work items have each status, of an institution or of a collection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ItemCountsView {
+    /// The domain name of the institution.
+    pub institution: String,
+    /// The short name of the collection; none for items of no collection, and where those of an institution are counted together.
+    pub collection: Option<String>,
+    /// All of them.
+    pub items: u64,
+    /// Those that wait.
+    pub pending: u64,
+    /// Those that a worker works on.
+    pub started: u64,
+    /// Those that are held.
+    pub held: u64,
+    /// Those that failed.
+    pub failed: u64,
+    /// Those that were cancelled.
+    pub cancelled: u64,
+    /// Those that succeeded.
+    pub succeeded: u64,
+    /// Those that were deleted.
+    pub deleted: u64,
+}
+
+impl ItemCountsView {
+    /// One without items.
+    pub(crate) fn new(institution: String, collection: Option<String>) -> Self {
+        Self {
+            institution,
+            collection,
+            items: 0,
+            pending: 0,
+            started: 0,
+            held: 0,
+            failed: 0,
+            cancelled: 0,
+            succeeded: 0,
+            deleted: 0,
+        }
+    }
+
+    /// Adds so many items of a status.
+    pub(crate) fn add(&mut self, status: ItemStatus, items: u64) {
+        let of_status = match status {
+            ItemStatus::Pending => &mut self.pending,
+            ItemStatus::Started => &mut self.started,
+            ItemStatus::Held => &mut self.held,
+            ItemStatus::Failed => &mut self.failed,
+            ItemStatus::Cancelled => &mut self.cancelled,
+            ItemStatus::Succeeded => &mut self.succeeded,
+            ItemStatus::Deleted => &mut self.deleted,
+        };
+        *of_status += items;
+        self.items += items;
+    }
+}
+
 /// What came of requeueing failures.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RequeuedView {

@@ -38,8 +38,8 @@ pub use formats::SignaturesView;
 pub use installation::{InstallationView, UnusableStoreView};
 pub use interim::{FactView, InterimFileView, InterimView};
 pub use items::{
-    BytesView, FailureGroupView, FailureGroupsView, HistoryLineView, ItemView, ObstacleView, RequeuedView,
-    RestoredView, StandingView,
+    BytesView, FailureGroupView, FailureGroupsView, HistoryLineView, ItemCountsView, ItemView, ObstacleView,
+    RequeuedView, RestoredView, StandingView,
 };
 pub use journal::JournalView;
 pub use objects::{FoundView, ObjectView};
