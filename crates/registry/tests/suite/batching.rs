@@ -6,7 +6,8 @@ use strongroom_registry::batches::{self, NewBatch};
 use strongroom_registry::items::{self, Item, ItemFilter, NewItem, Request};
 use strongroom_registry::work::StageEnd;
 use strongroom_registry::{
-    Action, BatchId, BatchState, InstitutionId, ItemId, ItemStatus, Order, RegistryError, Scope, Stage, interim, reports,
+    Action, BatchId, BatchState, InstitutionId, ItemId, ItemStatus, Order, RegistryError, Scope, Stage, interim,
+    reports,
 };
 
 use super::world::*;

@@ -5,8 +5,7 @@ use super::{
     BackgroundTaskView, BatchView, CheckView, CollectionView, CoverageView, DifferenceView, EventView,
     FailureGroupView, FileView, FindingView, FoundView, HistoryLineView, InstitutionView, InterimFileView,
     ItemCountsView, ItemView, JournalView, MessageView, ObjectView, ProfileView, ReportRowView, ReportView, RulesView,
-    SettingView, StoreCheckView, StoreView,
-    TaskView, TopicView, UploadView, VersionView,
+    SettingView, StoreCheckView, StoreView, TaskView, TopicView, UploadView, VersionView,
 };
 
 /// What lists show row by row.

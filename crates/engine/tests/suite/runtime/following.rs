@@ -119,7 +119,13 @@ fn an_item_of_another_institution_that_waits_for_a_thread_is_begun_before_more_o
         until(|| are_at_estimate(&ids));
         house
             .registry
-            .write_and_wake(move |tx| Ok(vec![items::create(tx, &Workflows::standard(), &new_item(other, theirs))?]))
+            .write_and_wake(move |tx| {
+                Ok::<_, strongroom_registry::RegistryError>(vec![items::create(
+                    tx,
+                    &Workflows::standard(),
+                    &new_item(other, theirs),
+                )?])
+            })
             .expect("makes an item");
         ids.push(other);
         until(|| are_at_estimate(&ids));
