@@ -19,11 +19,12 @@ p.id, p.batch_id, b.institution_id, p.number, p.kind, p.batch_state, p.made_at, 
 -- name: reports.insert
 INSERT INTO reports (id, batch_id, number, kind, batch_state, made_at, made_by, items, succeeded, failed, cancelled, deleted,
     held, at_work, is_filled, numbered, completed_at)
+-- The transaction of another item that ended meanwhile may have begun later than this one: the report is not true of a moment before that.
 SELECT ?1, ?2, (SELECT coalesce(max(r.number), 0) + 1 FROM reports r WHERE r.batch_id = ?2),
     CASE WHEN ?3 THEN 'provisional'
         WHEN EXISTS (SELECT 1 FROM reports r WHERE r.batch_id = ?2 AND r.kind <> 'provisional') THEN 'update'
         ELSE 'final' END,
-    ?4, ?5, ?6, count(*),
+    ?4, CASE WHEN max(w.updated_at) > CAST(?5 AS BIGINT) THEN max(w.updated_at) ELSE CAST(?5 AS BIGINT) END, ?6, count(*),
     coalesce(sum(CASE WHEN w.status = 'succeeded' THEN 1 ELSE 0 END), 0),
     coalesce(sum(CASE WHEN w.status = 'failed' THEN 1 ELSE 0 END), 0),
     coalesce(sum(CASE WHEN w.status = 'cancelled' THEN 1 ELSE 0 END), 0),
