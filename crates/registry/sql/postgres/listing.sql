@@ -18,7 +18,7 @@ FROM {items.tables}
 WHERE w.id IN (SELECT w.id FROM work_items w
         WHERE w.id >= greatest($1, {items.begin_of_list}) AND w.id <> $1
         AND {items.asked_for}
-    ORDER BY w.id LIMIT $9)
+    ORDER BY w.id LIMIT $9::bigint)
 ORDER BY w.id
 -- name: listing.oldest_of_status
 SELECT {items.columns}
@@ -26,7 +26,7 @@ FROM {items.tables}
 WHERE w.id IN (SELECT w.id FROM work_items w
         WHERE w.status = $3 AND w.id >= greatest($1, {items.begin_of_list}) AND w.id <> $1
         AND {items.asked_for}
-    ORDER BY w.id LIMIT $9)
+    ORDER BY w.id LIMIT $9::bigint)
 ORDER BY w.id
 -- name: listing.oldest_of_institution
 SELECT {items.columns}
@@ -34,7 +34,7 @@ FROM {items.tables}
 WHERE w.id IN (SELECT w.id FROM work_items w
         WHERE w.institution_id = $2 AND w.id >= greatest($1, {items.begin_of_list}) AND w.id <> $1
         AND {items.asked_for}
-    ORDER BY w.id LIMIT $9)
+    ORDER BY w.id LIMIT $9::bigint)
 ORDER BY w.id
 -- name: listing.oldest_of_status_of_institution
 SELECT {items.columns}
@@ -42,7 +42,7 @@ FROM {items.tables}
 WHERE w.id IN (SELECT w.id FROM work_items w
         WHERE w.institution_id = $2 AND w.status = $3 AND w.id >= greatest($1, {items.begin_of_list}) AND w.id <> $1
         AND {items.asked_for}
-    ORDER BY w.id LIMIT $9)
+    ORDER BY w.id LIMIT $9::bigint)
 ORDER BY w.id
 -- name: listing.oldest_to_review
 SELECT {items.columns}
@@ -50,7 +50,7 @@ FROM {items.tables}
 WHERE w.id IN (SELECT w.id FROM work_items w
         WHERE w.needs_review AND w.id >= greatest($1, {items.begin_of_list}) AND w.id <> $1
         AND {items.asked_for}
-    ORDER BY w.id LIMIT $9)
+    ORDER BY w.id LIMIT $9::bigint)
 ORDER BY w.id
 -- name: listing.oldest_of_action
 SELECT {items.columns}
@@ -58,7 +58,7 @@ FROM {items.tables}
 WHERE w.id IN (SELECT w.id FROM work_items w
         WHERE w.action = $5 AND w.id >= greatest($1, {items.begin_of_list}) AND w.id <> $1
         AND {items.asked_for}
-    ORDER BY w.id LIMIT $9)
+    ORDER BY w.id LIMIT $9::bigint)
 ORDER BY w.id
 -- name: listing.oldest_of_batch
 SELECT {items.columns}
@@ -66,7 +66,7 @@ FROM {items.tables}
 WHERE w.id IN (SELECT w.id FROM work_items w
         WHERE w.batch_id = $8 AND w.id >= greatest($1, {items.begin_of_list}) AND w.id <> $1
         AND {items.asked_for}
-    ORDER BY w.id LIMIT $9)
+    ORDER BY w.id LIMIT $9::bigint)
 ORDER BY w.id
 -- name: listing.oldest_of_object
 SELECT {items.columns}
@@ -74,7 +74,7 @@ FROM {items.tables}
 WHERE w.id IN (SELECT w.id FROM work_items w
         WHERE w.institution_id = $10 AND w.object_identifier = $11 AND w.id >= greatest($1, {items.begin_of_list}) AND w.id <> $1
         AND {items.asked_for}
-    ORDER BY w.id LIMIT $9)
+    ORDER BY w.id LIMIT $9::bigint)
 ORDER BY w.id
 -- name: listing.newest
 SELECT {items.columns}
@@ -82,7 +82,7 @@ FROM {items.tables}
 WHERE w.id IN (SELECT w.id FROM work_items w
         WHERE w.id >= {items.begin_of_list} AND w.id < $1
         AND {items.asked_for}
-    ORDER BY w.id DESC LIMIT $9)
+    ORDER BY w.id DESC LIMIT $9::bigint)
 ORDER BY w.id DESC
 -- name: listing.newest_of_status
 SELECT {items.columns}
@@ -90,7 +90,7 @@ FROM {items.tables}
 WHERE w.id IN (SELECT w.id FROM work_items w
         WHERE w.status = $3 AND w.id >= {items.begin_of_list} AND w.id < $1
         AND {items.asked_for}
-    ORDER BY w.id DESC LIMIT $9)
+    ORDER BY w.id DESC LIMIT $9::bigint)
 ORDER BY w.id DESC
 -- name: listing.newest_of_institution
 SELECT {items.columns}
@@ -98,7 +98,7 @@ FROM {items.tables}
 WHERE w.id IN (SELECT w.id FROM work_items w
         WHERE w.institution_id = $2 AND w.id >= {items.begin_of_list} AND w.id < $1
         AND {items.asked_for}
-    ORDER BY w.id DESC LIMIT $9)
+    ORDER BY w.id DESC LIMIT $9::bigint)
 ORDER BY w.id DESC
 -- name: listing.newest_of_status_of_institution
 SELECT {items.columns}
@@ -106,7 +106,7 @@ FROM {items.tables}
 WHERE w.id IN (SELECT w.id FROM work_items w
         WHERE w.institution_id = $2 AND w.status = $3 AND w.id >= {items.begin_of_list} AND w.id < $1
         AND {items.asked_for}
-    ORDER BY w.id DESC LIMIT $9)
+    ORDER BY w.id DESC LIMIT $9::bigint)
 ORDER BY w.id DESC
 -- name: listing.newest_to_review
 SELECT {items.columns}
@@ -114,7 +114,7 @@ FROM {items.tables}
 WHERE w.id IN (SELECT w.id FROM work_items w
         WHERE w.needs_review AND w.id >= {items.begin_of_list} AND w.id < $1
         AND {items.asked_for}
-    ORDER BY w.id DESC LIMIT $9)
+    ORDER BY w.id DESC LIMIT $9::bigint)
 ORDER BY w.id DESC
 -- name: listing.newest_of_action
 SELECT {items.columns}
@@ -122,7 +122,7 @@ FROM {items.tables}
 WHERE w.id IN (SELECT w.id FROM work_items w
         WHERE w.action = $5 AND w.id >= {items.begin_of_list} AND w.id < $1
         AND {items.asked_for}
-    ORDER BY w.id DESC LIMIT $9)
+    ORDER BY w.id DESC LIMIT $9::bigint)
 ORDER BY w.id DESC
 -- name: listing.newest_of_object
 SELECT {items.columns}
@@ -130,5 +130,5 @@ FROM {items.tables}
 WHERE w.id IN (SELECT w.id FROM work_items w
         WHERE w.institution_id = $10 AND w.object_identifier = $11 AND w.id >= {items.begin_of_list} AND w.id < $1
         AND {items.asked_for}
-    ORDER BY w.id DESC LIMIT $9)
+    ORDER BY w.id DESC LIMIT $9::bigint)
 ORDER BY w.id DESC

@@ -80,6 +80,13 @@ UPDATE work_items SET is_committed = TRUE WHERE id = ?1
 SELECT status, count(*) AS items FROM work_items GROUP BY status
 -- name: items.count_by_status_of_institution
 SELECT status, count(*) AS items FROM work_items WHERE institution_id = ?1 GROUP BY status
+-- Counted in the index; names are looked up for the groups.
+-- name: items.count_by_collection
+SELECT c.identifier AS collection, counted.status, counted.items
+FROM (SELECT collection_id, status, count(*) AS items FROM work_items WHERE institution_id = ?1 GROUP BY collection_id, status)
+    AS counted
+LEFT JOIN collections c ON c.id = counted.collection_id
+ORDER BY c.identifier IS NOT NULL, c.identifier, counted.status
 -- name: items.history_insert
 INSERT INTO item_history (item_id, number, time, stage, status, note, holder, actor, fence)
 SELECT ?1, coalesce((SELECT max(number) FROM item_history WHERE item_id = ?1), 0) + 1, ?2, ?3, ?4, ?5, ?6, ?7, fence

@@ -59,13 +59,6 @@ ORDER BY priority, number LIMIT 100
 -- name: items.count_by_status_of_batch
 SELECT status, count(*) AS items FROM work_items
 WHERE batch_id = ?2 AND (?1 IS NULL OR institution_id = ?1) GROUP BY status
--- Counted in the index; names are looked up for the groups.
--- name: items.count_by_collection
-SELECT c.identifier AS collection, counted.status, counted.items
-FROM (SELECT collection_id, status, count(*) AS items FROM work_items WHERE institution_id = ?1 GROUP BY collection_id, status)
-    AS counted
-LEFT JOIN collections c ON c.id = counted.collection_id
-ORDER BY c.identifier IS NOT NULL, c.identifier, counted.status
 -- name: items.history
 SELECT h.number, h.time, h.stage, h.status, h.note, h.holder, h.fence, h.actor FROM item_history h
 JOIN work_items w ON w.id = h.item_id

@@ -296,24 +296,24 @@ pub fn list(
 fn statement_of(scope: Scope, filter: &ItemFilter, is_newest_first: bool) -> Statement {
     let is_of_institution = matches!(scope, Scope::Institution(_));
     let (oldest, newest) = if filter.object.is_some() {
-        ("listing.oldest_of_object", "listing.newest_of_object")
+        (Statement("listing.oldest_of_object"), Statement("listing.newest_of_object"))
     } else if filter.batch.is_some() {
         // The order of the others is not asked for.
-        ("listing.oldest_of_batch", "listing.oldest_of_batch")
+        (Statement("listing.oldest_of_batch"), Statement("listing.oldest_of_batch"))
     } else if filter.status.is_some() && is_of_institution {
-        ("listing.oldest_of_status_of_institution", "listing.newest_of_status_of_institution")
+        (Statement("listing.oldest_of_status_of_institution"), Statement("listing.newest_of_status_of_institution"))
     } else if filter.status.is_some() {
-        ("listing.oldest_of_status", "listing.newest_of_status")
+        (Statement("listing.oldest_of_status"), Statement("listing.newest_of_status"))
     } else if filter.needs_review == Some(true) {
-        ("listing.oldest_to_review", "listing.newest_to_review")
+        (Statement("listing.oldest_to_review"), Statement("listing.newest_to_review"))
     } else if filter.action.is_some() {
-        ("listing.oldest_of_action", "listing.newest_of_action")
+        (Statement("listing.oldest_of_action"), Statement("listing.newest_of_action"))
     } else if is_of_institution {
-        ("listing.oldest_of_institution", "listing.newest_of_institution")
+        (Statement("listing.oldest_of_institution"), Statement("listing.newest_of_institution"))
     } else {
-        ("listing.oldest", "listing.newest")
+        (Statement("listing.oldest"), Statement("listing.newest"))
     };
-    Statement(if is_newest_first { newest } else { oldest })
+    if is_newest_first { newest } else { oldest }
 }
 
 /// How many items of a collection have a status.
