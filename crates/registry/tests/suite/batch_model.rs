@@ -41,8 +41,8 @@ pub(crate) struct Item {
     pub(crate) status: ItemStatus,
     pub(crate) fence: i64,
     pub(crate) priority: i64,
-    /// Whether a worker that has it was asked to let it end.
-    pub(crate) is_asked: bool,
+    /// As what a worker that has it was asked to let it end.
+    pub(crate) asked: Option<ItemStatus>,
     /// Whether there is a hold on it.
     pub(crate) on_hold: bool,
     /// Attempts of its task that are spent.
@@ -131,7 +131,7 @@ impl Model {
         let before = self.items[item].status;
         assert!(before.may_become(status), "the model does what the table forbids: {before} to {status}");
         let known = &mut self.items[item];
-        (known.status, known.is_asked) = (status, false);
+        (known.status, known.asked) = (status, None);
         if status == Deleted {
             known.deleted_from = Some(before);
         }
@@ -151,7 +151,7 @@ impl Model {
 
     /// What it is to be instead of beginning a stage.
     fn wanted(&self, item: usize) -> Option<ItemStatus> {
-        if self.items[item].is_asked { Some(Cancelled) } else { self.is_held(item).then_some(Held) }
+        self.items[item].asked.or_else(|| self.is_held(item).then_some(Held))
     }
 
     /// A worker takes up its task: whether it gets the item.
@@ -227,9 +227,12 @@ impl Model {
                     self.go_on(item, stage);
                 }
             }
-            (Request::Cancel, Started) => self.items[item].is_asked = true,
+            (Request::Cancel, Started) => self.items[item].asked = Some(Cancelled),
+            (Request::Fail, Started) => self.items[item].asked = Some(Failed),
+            (Request::Fail, Pending) => self.become_(item, Failed),
             (Request::Cancel, Pending | Held) => self.become_(item, Cancelled),
             (Request::Delete, Pending | Held | Failed | Cancelled | Succeeded) => self.become_(item, Deleted),
+            (Request::Requeue(_), _) if self.batches[self.items[item].batch].is_deleted => return false,
             (Request::Requeue(wanted), Pending | Failed | Cancelled) if !is_permanent => {
                 let to = wanted.unwrap_or(stage);
                 let known = &self.items[item];
@@ -270,6 +273,8 @@ impl Model {
                     self.settle(with(self, Pending).into_iter());
                 }
             }
+            // What holds it is its deletion.
+            Request::Release if self.batches[batch].is_deleted => {}
             Request::Release => {
                 let was_on_hold = std::mem::take(&mut self.batches[batch].on_hold);
                 if !was_on_hold {
@@ -281,20 +286,27 @@ impl Model {
                 let open: Vec<usize> = items.iter().copied().filter(|item| self.items[*item].is_open()).collect();
                 open.into_iter().for_each(|item| assert!(self.ask(item, Request::Cancel)));
             }
+            Request::Fail => {
+                let open = items.iter().copied().filter(|item| matches!(self.items[*item].status, Pending | Started));
+                open.collect::<Vec<_>>().into_iter().for_each(|item| assert!(self.ask(item, Request::Fail)));
+            }
             Request::Delete => {
-                if !with(self, Started).is_empty() {
-                    return false;
+                self.batches[batch].is_deleted = true;
+                for &item in &items {
+                    match self.items[item].status {
+                        Deleted => {}
+                        Started if self.items[item].asked.is_some() => {}
+                        Started => assert!(self.ask(item, Request::Cancel)),
+                        _ => assert!(self.ask(item, Request::Delete)),
+                    }
                 }
-                (self.batches[batch].on_hold, self.batches[batch].is_deleted) = (false, true);
-                let left: Vec<usize> =
-                    items.iter().copied().filter(|item| self.items[*item].status != Deleted).collect();
-                left.into_iter().for_each(|item| assert!(self.ask(item, Request::Delete)));
+                // What a worker has is deleted later, and nothing begins until then.
+                self.batches[batch].on_hold = with(self, Deleted).len() < items.len();
             }
             Request::Requeue(stage) => {
                 for item in with(self, Failed) {
-                    if !self.items[item].is_permanent && !self.ask(item, Request::Requeue(stage)) {
-                        return false;
-                    }
+                    // Each that refuses stays as it is.
+                    self.ask(item, Request::Requeue(stage));
                 }
             }
         }

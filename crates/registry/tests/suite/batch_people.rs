@@ -9,20 +9,15 @@ use strongroom_registry::reports::{self, EndedItem, Subject as About};
 use strongroom_registry::work::SWEEP_TOPIC;
 use strongroom_registry::{ItemId, ItemStatus, RegistryError, ReportKind, Scope, Stage, batches, failures, retention};
 
+use super::batch_model::Item;
 use super::random_batches::Run;
 use super::world::*;
 
 impl Run<'_> {
     pub(crate) fn ask_batch(&mut self, batch: usize, request: Request) {
         let id = self.model.batches[batch].id;
-        let asked =
-            self.world.registry.write(move |tx| batches::request(tx, &Table, Scope::System, id, request, "a person"));
-        let before = self.model.clone();
-        let is_granted = self.model.ask_batch(batch, request);
-        assert_eq!(asked.is_ok(), is_granted, "{asked:?}");
-        if !is_granted {
-            self.model = before;
-        }
+        let asked = self.world.ask_batch(id, request);
+        assert_eq!(asked.is_ok(), self.model.ask_batch(batch, request), "{asked:?}");
     }
 
     pub(crate) fn hold_collection(&mut self, is_on: bool) {
@@ -46,6 +41,16 @@ impl Run<'_> {
             }
         }
         self.model.settle(0..self.model.items.len());
+        let being_deleted = self.world.read(|tx| batches::being_deleted(tx, None, 99));
+        let expected = self.model.batches.iter().filter(|known| known.is_deleted && known.on_hold && !known.is_gone);
+        assert_eq!(
+            being_deleted.iter().map(|(id, _)| *id).collect::<Vec<_>>(),
+            expected.map(|known| known.id).collect::<Vec<_>>()
+        );
+        for (id, _) in being_deleted {
+            let batch = self.model.batches.iter().position(|known| known.id == id).expect("one of ours");
+            self.ask_batch(batch, Request::Delete);
+        }
     }
 
     pub(crate) fn requeue_group(&mut self, batch: usize, stage: Stage) {
@@ -160,8 +165,9 @@ impl Run<'_> {
         }
         for batch in 0..self.model.batches.len() {
             let known = &self.model.batches[batch];
-            let needs_review = self.model.of(batch).any(|item| self.model.items[item].status == ItemStatus::Failed);
-            if known.state.is_open() || needs_review || known.is_gone {
+            let stays = |known: &Item| known.is_open() || known.status == ItemStatus::Failed;
+            let is_kept = self.model.of(batch).any(|item| stays(&self.model.items[item]));
+            if known.state.is_open() || is_kept || known.is_gone {
                 continue;
             }
             // One that nobody hears of but those who run the installation is told by a background task, which does not run here.

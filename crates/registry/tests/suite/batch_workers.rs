@@ -71,7 +71,7 @@ impl Run<'_> {
             status: ItemStatus::Pending,
             fence: 0,
             priority,
-            is_asked: false,
+            asked: None,
             on_hold: false,
             spent: 0,
             sleeps: false,

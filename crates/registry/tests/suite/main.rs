@@ -113,7 +113,6 @@ macro_rules! conformance_suite {
                 a_release_withdraws_a_hold_that_was_only_asked_for
                 a_cancelled_item_is_swept_however_its_stage_ended
                 i12_row_and_history_of_a_deleted_item_stay_and_nothing_else_does
-                a_failed_item_that_is_deleted_is_swept_and_keeps_its_history
                 a_person_fails_an_item_that_keeps_what_it_has_and_can_be_requeued
                 a_committed_item_cannot_be_stopped
                 a_request_that_came_before_the_commit_does_not_stop_it

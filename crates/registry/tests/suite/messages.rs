@@ -55,7 +55,7 @@ pub(crate) fn messages_about_a_batch_are_counted_and_those_of_delivered_items_ar
     let world = World::new(subject);
     let (batch, other, institution) = (BatchId::new(), BatchId::new(), world.ours);
     let item = world.make(&world.new_item("bag"));
-    let about = |batch, item| About { institution, item, batch: Some(batch) };
+    let about = move |batch, item| About { institution, item, batch: Some(batch) };
     world.write(move |tx| {
         for (key, kind, of) in [
             ("mail", outbox::MAIL, about(batch, None)),

@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use strongroom_queue::tasks;
 use strongroom_registry::items::Request;
-use strongroom_registry::notifications::{self, Notifications};
+use strongroom_registry::notifications::Notifications;
+use strongroom_registry::tenants::{self, CollectionRules};
 use strongroom_registry::work::{Claim, SWEEP_TOPIC};
 use strongroom_registry::{ItemId, ItemStatus, Stage};
 
@@ -96,6 +97,7 @@ fn act() -> impl Strategy<Value = Act> {
             2 => Just(Request::Hold),
             3 => Just(Request::Release),
             2 => Just(Request::Cancel),
+            1 => Just(Request::Fail),
             1 => Just(Request::Delete),
             3 => Just(Request::Requeue(None)),
             1 => (0..STAGES.len()).prop_map(|stage| Request::Requeue(Some(STAGES[stage]))),
@@ -249,8 +251,13 @@ pub(crate) fn i01_random_acts_leave_each_item_in_one_state_and_each_batch_in_tha
         let Some(subject) = make() else { return Ok(()) };
         let world = World::new(subject.as_ref());
         let collection = world.collection;
-        let listeners = Notifications { callback_url: Some("https://hooks.example.edu/".into()), ..Notifications::default() };
-        world.write(move |tx| notifications::set(tx, collection, &listeners));
+        let notifications =
+            Notifications { callback_url: Some("https://hooks.example.edu/".into()), ..Notifications::default() };
+        world.write(move |tx| {
+            let known = tenants::collection_by_id(tx, collection)?.expect("the collection");
+            let rules = CollectionRules { notifications: notifications.clone(), ..known.rules };
+            tenants::set_collection(tx, collection, (&rules, "a person"), true)
+        });
         let mut run = Run {
             world: &world,
             model: Model::default(),

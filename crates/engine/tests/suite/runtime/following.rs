@@ -112,9 +112,9 @@ fn an_item_of_another_institution_that_waits_for_a_thread_is_begun_before_more_o
     let are_at_estimate = |ids: &[ItemId]| {
         ids.iter().map(|id| house.find(*id)).all(|item| item.stage == ESTIMATE && item.status == ItemStatus::Started)
     };
+    let waited_for = [ids.as_slice(), &[other]].concat();
+    let all_done = || waited_for.iter().all(|id| house.has_ended(*id));
     std::thread::scope(|scope| {
-        let waited_for = [ids.as_slice(), &[other]].concat();
-        let all_done = || waited_for.iter().all(|id| house.has_ended(*id));
         let run = scope.spawn(|| runtime.run_until(&shutdown, &all_done));
         until(|| are_at_estimate(&ids));
         house
