@@ -91,6 +91,9 @@ ORDER BY c.identifier IS NOT NULL, c.identifier, counted.status
 INSERT INTO item_history (item_id, number, time, stage, status, note, holder, actor, fence)
 SELECT ?1, coalesce((SELECT max(number) FROM item_history WHERE item_id = ?1), 0) + 1, ?2, ?3, ?4, ?5, ?6, ?7, fence
 FROM work_items WHERE id = ?1
+-- What the stage before said when an item came to a stage.
+-- name: items.note_at
+SELECT note FROM item_history WHERE item_id = ?1 AND stage = ?2 ORDER BY number LIMIT 1
 -- name: items.history_go_on
 INSERT INTO item_history (item_id, number, time, stage, status, note, holder, fence)
 SELECT w.id, coalesce((SELECT max(number) FROM item_history WHERE item_id = ?1), 0) + 1, CAST(?2 AS BIGINT), ?3, 'pending',

@@ -252,7 +252,11 @@ pub(crate) fn i01_random_acts_leave_each_item_in_one_state_and_each_batch_in_tha
         let world = World::new(subject.as_ref());
         let collection = world.collection;
         let notifications =
-            Notifications { callback_url: Some("https://hooks.example.edu/".into()), ..Notifications::default() };
+            Notifications {
+                addresses: vec!["ann@example.edu".into()],
+                callback_url: Some("https://hooks.example.edu/".into()),
+                ..Notifications::default()
+            };
         world.write(move |tx| {
             let known = tenants::collection_by_id(tx, collection)?.expect("the collection");
             let rules = CollectionRules { notifications: notifications.clone(), ..known.rules };

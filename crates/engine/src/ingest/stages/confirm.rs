@@ -3,7 +3,7 @@
 //! what becomes of the message. Everything else that the item had to do is done: the object is kept whatever is answered.
 
 use serde::{Deserialize, Serialize};
-use strongroom_registry::items::Item;
+use strongroom_registry::items;
 use strongroom_registry::outbox::{self, About, Message};
 use strongroom_registry::{ItemId, RegistryError, WaitReason, notifications, schedules, work};
 
@@ -25,8 +25,6 @@ const NOT_CONFIRMED: &str = "callback.not_confirmed";
 struct Asked {
     /// How often the item had been requeued when the message was last put into the outbox to be attempted.
     requeues: u64,
-    /// What the stages before say of the item.
-    note: String,
 }
 
 /// The key of the message of an item.
@@ -36,27 +34,28 @@ pub(crate) fn key(item: ItemId) -> String {
 
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let item = context.item;
-    let (told, found) = context.registry().read(|tx| {
+    let (told, found, said) = context.registry().read(|tx| {
         let told = match item.batch {
             Some(batch) => notifications::of_batch(tx, batch)?,
             None => notifications::Notifications::default(),
         };
-        Ok::<_, RegistryError>((told, outbox::by_key(tx, &key(item.id))?))
+        let said = items::note_at(tx, item.id, item.stage)?;
+        Ok::<_, RegistryError>((told, outbox::by_key(tx, &key(item.id))?, said))
     })?;
     let asked = found.as_ref().and_then(|message| message.progress.as_deref());
     let asked: Option<Asked> = asked.and_then(|text| serde_json::from_str(text).ok());
-    let note = asked.as_ref().map_or_else(|| note_of(item), |asked| asked.note.clone());
+    let note = said.unwrap_or_else(|| "ingested".to_owned());
     // New rules may have it confirmed by nobody, or by another program.
     let Some(url) = told.required_url() else { return Ok(Outcome::done(note)) };
     match found {
-        None => ask(context, url, note, None)?,
+        None => ask(context, url, &note, None)?,
         Some(message) if message.delivered_at.is_some() => return Ok(Outcome::done(note)),
         Some(message) => {
             let is_same_url = sent(&message).is_some_and(|(before, _)| before == url);
             let is_new_request = asked.is_none_or(|asked| asked.requeues < item.requeues);
             let has_failed = message.undeliverable_at.is_some();
             if !is_same_url || has_failed && is_new_request {
-                ask(context, url, note, Some(message))?;
+                ask(context, url, &note, Some(message))?;
             } else if has_failed {
                 return Err(not_confirmed(item.id, &note, &message));
             }
@@ -70,15 +69,15 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
 }
 
 /// Puts the message into the outbox, or has it attempted again. What waits for its turn behind the item waits for nothing now.
-fn ask(context: &StageContext<'_>, url: &str, note: String, before: Option<Message>) -> Result<(), StageError> {
+fn ask(context: &StageContext<'_>, url: &str, note: &str, before: Option<Message>) -> Result<(), StageError> {
     let item = context.item.clone();
-    let callback = ingested(context.home, &item, url, &note)?;
+    let callback = ingested(context.home, &item, url, note)?;
     let known = before.as_ref().and_then(sent);
     let prepared = match known {
         Some((_, idempotency_key)) => callback.prepare_as(key(item.id), idempotency_key),
         None => callback.prepare(key(item.id)),
     };
-    let progress = serde_json::to_string(&Asked { requeues: item.requeues, note })?;
+    let progress = serde_json::to_string(&Asked { requeues: item.requeues })?;
     let topics = context.write(move |tx, claim| {
         work::check_fence(tx, claim)?;
         let about = About { institution: item.institution, item: Some(item.id), batch: item.batch };
@@ -95,16 +94,6 @@ fn ask(context: &StageContext<'_>, url: &str, note: String, before: Option<Messa
     context.registry().wakeups().notify(topics.iter().map(String::as_str));
     crash_point("ingest.confirm.asked");
     Ok(())
-}
-
-/// What the stages before said of an item, where its message does not say it.
-fn note_of(item: &Item) -> String {
-    let of_version = |version| format!("version {version} is published");
-    match (&item.note, item.requeues, item.version) {
-        (Some(note), 0, _) => note.clone(),
-        (_, _, Some(version)) => of_version(version),
-        (note, ..) => note.clone().unwrap_or_else(|| "ingested".to_owned()),
-    }
 }
 
 fn not_confirmed(item: ItemId, note: &str, message: &Message) -> StageError {
