@@ -6,6 +6,7 @@ mod hostile;
 mod http;
 mod json;
 mod lists;
+mod peers;
 mod records;
 mod verbs;
 
