@@ -107,3 +107,28 @@ pub(crate) fn lives(id: u32) -> bool {
     let text = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     text.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
+
+/// The variable by which the packages of Debian are found, unpacked into one folder.
+const DEBIAN: &str = "STRONGROOM_PEERS_DEBIAN";
+
+/// The folder with the packages of Debian; none, with a line that says so, where there is none.
+pub(crate) fn debian(what: &str) -> Option<PathBuf> {
+    let found = std::env::var_os(DEBIAN).map(PathBuf::from);
+    if found.is_none() {
+        println!("SKIPPED: {what}: no unpacked packages of Debian ({DEBIAN} is not set)");
+    }
+    found
+}
+
+/// The folders of libraries in it.
+pub(crate) fn libraries(root: &Path) -> String {
+    let folder = root.join("usr/lib").join(format!("{}-linux-gnu", std::env::consts::ARCH));
+    folder.display().to_string()
+}
+
+/// A tool whose program is in it.
+pub(crate) fn with_libraries(mut tool: Tool, root: &Path) -> Tool {
+    tool.environment.insert("LD_LIBRARY_PATH".to_owned(), libraries(root));
+    tool.program = root.join("usr/bin").join(&tool.program).display().to_string();
+    tool
+}
