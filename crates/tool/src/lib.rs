@@ -58,7 +58,10 @@
 //! - The tool runs as the user of the program. It can read and change what that user can, kill that user's processes, and ask
 //!   services of the system through Unix sockets, also to start programs that are not its own. A tool is a program that the operator
 //!   trusts and that may have faults; one that is itself hostile needs a user or a container of its own.
-//! - A tool that kills its supervisor is killed by the kernel, but processes that it started are not.
+//! - Where a tool kills or stops its supervisor, the kernel kills the tool, and the program finds the processes that it started by
+//!   the variable `TMPDIR` in their environment. One that has another environment stays, and all but the tool itself stay where the
+//!   program is killed as well.
+//! - A program in a format that the kernel does not know is read by `/bin/sh`, as execvp(3) does.
 //! - Processes and memory are looked at every 50 ms, or less often where the system has thousands of processes. Between two looks a tool
 //!   can use more; what the kernel refuses by itself is one and a half times the memory for a process, and 64 threads for each allowed
 //!   process. The latter does not apply to root.
@@ -76,6 +79,7 @@ mod process;
 pub mod ready;
 mod rules;
 mod run;
+mod strays;
 mod template;
 mod tool;
 

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::Permissions;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,7 @@ use crate::output::{Fields, Stream};
 use crate::printable;
 use crate::process::{Collected, Process};
 use crate::rules::{Answer, Outcome};
+use crate::strays;
 use crate::template::Template;
 use crate::tool::{Input, PreparedTool};
 
@@ -193,16 +194,18 @@ impl Runner {
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(&self.scratch);
         let folder = folder.map_err(|error| failed("cannot make its working folder", error))?;
-        let here = folder.path().as_os_str();
+        let here =
+            std::path::absolute(folder.path()).map_err(|error| failed("cannot find its working folder", error))?;
+        let here = here.into_os_string();
         let expand = |argument: &Template| {
-            argument.expand(|name| if name == "folder" { Some(here.to_owned()) } else { value(name) })
+            argument.expand(|name| if name == "folder" { Some(here.clone()) } else { value(name) })
         };
         let order = Order {
             launcher: (self.launcher.program.clone().into_os_string(), self.launcher.arguments.clone()),
             program: tool.tool.program.clone().into(),
             arguments: arguments.iter().map(expand).collect(),
-            environment: environment(tool, folder.path()),
-            folder: here.to_owned(),
+            environment: environment(tool, &here),
+            folder: here.clone(),
             stdin,
             network: tool.tool.network,
             limits: tool.tool.limits.clone(),
@@ -210,7 +213,11 @@ impl Runner {
         };
         let process = Process::start(&self.launcher, &order);
         let process = process.map_err(|error| failed("cannot start the launcher", error))?;
-        let collected = process.finish(name, check)?;
+        let collected = process.finish(name, check).inspect_err(|error| {
+            if matches!(error, ToolError::Launcher { .. }) {
+                strays::kill_all(&here);
+            }
+        })?;
         let Some(failure) = &collected.report.failure else { return Ok(collected) };
         let (tool, program, source) = (name.clone(), tool.tool.program.clone(), failure.error());
         Err(if failure.is_program {
@@ -221,9 +228,9 @@ impl Runner {
     }
 }
 
-fn environment(tool: &PreparedTool, folder: &Path) -> Vec<(OsString, OsString)> {
+fn environment(tool: &PreparedTool, folder: &OsStr) -> Vec<(OsString, OsString)> {
     let own = [("PATH", OsStr::new(PATH)), ("LANG", OsStr::new("C.UTF-8"))];
-    let own = own.into_iter().chain(["HOME", "TMPDIR"].map(|name| (name, folder.as_os_str())));
+    let own = own.into_iter().chain(["HOME", strays::VARIABLE].map(|name| (name, folder)));
     let set = tool.tool.environment.iter().map(|(name, value)| (name.as_str(), OsStr::new(value.as_str())));
     // The later of two is the one that counts.
     own.chain(set).map(|(name, value)| (name.into(), value.into())).collect()

@@ -9,7 +9,11 @@ use crate::error::ToolError;
 use crate::limits::Limits;
 use crate::output::{Output, Reader, pattern};
 use crate::rules::{Rule, Rules};
+use crate::strays;
 use crate::template::Template;
+
+/// Most seconds of a limit: a year.
+const MOST_SECONDS: u64 = 31_536_000;
 
 /// How a program is run, and how what it answers is understood. In TOML:
 ///
@@ -32,8 +36,8 @@ pub struct Tool {
     /// because a value such as `-x` would be an option. `{{` and `}}` are braces.
     #[serde(default)]
     pub arguments: Vec<String>,
-    /// Variables of the environment. The tool has none but these and `PATH`, `LANG=C.UTF-8`, `HOME` and `TMPDIR`; the last two are
-    /// the working folder.
+    /// Variables of the environment, except `TMPDIR`. The tool has none but these and `PATH`, `LANG=C.UTF-8`, `HOME` and `TMPDIR`; the
+    /// last two are the working folder.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
     /// What the tool reads from standard input.
@@ -133,6 +137,12 @@ impl Tool {
         let Limits { wall_seconds, cpu_seconds, memory_bytes, open_files, processes, .. } = self.limits;
         if [wall_seconds, cpu_seconds, memory_bytes, open_files, processes].contains(&0) {
             return Err("a limit is 0".to_owned());
+        }
+        if wall_seconds.max(cpu_seconds) > MOST_SECONDS {
+            return Err(format!("a limit on time is more than {MOST_SECONDS} s"));
+        }
+        if self.environment.contains_key(strays::VARIABLE) {
+            return Err(format!("its environment has {}, by which its processes are found", strays::VARIABLE));
         }
         let templates = |arguments: &[String]| -> Result<Vec<Template>, String> {
             arguments.iter().map(|text| Template::parse(text)).collect()

@@ -25,7 +25,7 @@ const CONFINE: &str = "confine";
 /// The command that calls [`launch`]: a hidden command of the program, or a program of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launcher {
-    /// The program.
+    /// The absolute path of the program.
     pub program: PathBuf,
     /// Its first arguments, which the argument for [`launch`] follows.
     pub arguments: Vec<OsString>,

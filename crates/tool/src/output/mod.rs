@@ -166,3 +166,92 @@ fn add(fields: &mut Fields, name: &str, value: &str) {
         values.push(value);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn reader(format: Format, field: &str) -> Reader {
+        let fields = [("f".to_owned(), field.to_owned())].into();
+        Reader::new(&Output { format, fields, ..Output::default() }).unwrap()
+    }
+
+    fn is_bounded(fields: &Fields) -> bool {
+        fields.values().all(|values| {
+            values.len() <= MOST_VALUES && values.iter().all(|value| value.chars().count() <= VALUE_CHARACTERS)
+        })
+    }
+
+    /// Pieces of documents, so that what is made of them often is nearly right.
+    fn pieces(pieces: &'static [&'static str]) -> impl Strategy<Value = String> {
+        prop::collection::vec(prop::sample::select(pieces), 0..40).prop_map(|chosen| chosen.concat())
+    }
+
+    const XML: [&str; 18] = [
+        "<a>",
+        "</a>",
+        "<b c='d'>",
+        "</b>",
+        "<a/>",
+        "<b c=\"",
+        "'",
+        "&amp;",
+        "&#0;",
+        "&#x41;",
+        "&e;",
+        "<![CDATA[",
+        "]]>",
+        "<!--",
+        "-->",
+        "<!DOCTYPE a [",
+        "<?xml version='1.0'?>",
+        "text é",
+    ];
+    const JSON: [&str; 12] = ["{", "}", "[", "]", "\"a\"", ":", ",", "1e999", "null", "true", "\"\\ud800\"", " "];
+
+    proptest! {
+        #[test]
+        fn any_output_is_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            for reader in [reader(Format::Xml, "*/*"), reader(Format::Json, "/*"), reader(Format::Json, "")] {
+                prop_assert!(reader.read(&bytes).is_ok_and(|fields| is_bounded(&fields)) || reader.read(&bytes).is_err());
+            }
+        }
+
+        #[test]
+        fn what_is_nearly_xml_is_read_or_refused(text in pieces(&XML)) {
+            for path in ["a", "a/b", "*/*/@c", "a/b[@c='d']/a"] {
+                prop_assert!(reader(Format::Xml, path).read(text.as_bytes()).is_ok_and(|fields| is_bounded(&fields))
+                    || reader(Format::Xml, path).read(text.as_bytes()).is_err());
+            }
+        }
+
+        #[test]
+        fn what_is_nearly_json_is_read_or_refused(text in pieces(&JSON)) {
+            for pointer in ["", "/a", "/*/*", "/0/a"] {
+                prop_assert!(reader(Format::Json, pointer).read(text.as_bytes()).is_ok_and(|fields| is_bounded(&fields))
+                    || reader(Format::Json, pointer).read(text.as_bytes()).is_err());
+            }
+        }
+
+        #[test]
+        fn any_path_is_understood_or_refused(path in "[a-z/@\\[\\]='*:é]{0,20}") {
+            let fields = [("f".to_owned(), path)].into();
+            let output = Output { format: Format::Xml, fields, ..Output::default() };
+            if let Ok(reader) = Reader::new(&output) {
+                let _ = reader.read(b"<a><b c='d'>e</b></a>");
+            }
+        }
+    }
+
+    #[test]
+    fn the_number_and_the_length_of_values_are_bounded() {
+        let text = format!("<r>{}<v>{}</v></r>", "<v>x</v>".repeat(99), "y".repeat(100_000) + "&amp;");
+        let fields = reader(Format::Xml, "r/v").read(text.as_bytes()).unwrap();
+        assert_eq!((fields["f"].len(), fields["f"][99].chars().count()), (MOST_VALUES, VALUE_CHARACTERS));
+        let text = format!("[{}1]", "1,".repeat(100_000));
+        let fields = reader(Format::Json, "/*").read(text.as_bytes()).unwrap();
+        assert_eq!(fields["f"].len(), MOST_VALUES);
+    }
+}

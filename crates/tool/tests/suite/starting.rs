@@ -90,6 +90,8 @@ fn configurations_that_are_not_valid_are_refused() {
         ("output = { fields = { a = \"/b\" } }", "fields"),
         ("output = { message = \"a\" }", "message"),
         ("environment = { \"a=b\" = \"c\" }", "variable"),
+        ("environment = { TMPDIR = \"/tmp\" }", "TMPDIR"),
+        ("limits = { wall_seconds = 1_000_000_000_000 }", "limit on time"),
         ("environment = { a = \"\\u0000\" }", "zero byte"),
     ] {
         let tool: Tool = toml::from_str(&format!("name = \"t\"\nprogram = \"p\"\n{more}")).unwrap();
