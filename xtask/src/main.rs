@@ -14,6 +14,7 @@ mod setup;
 mod signatures;
 mod tally;
 mod test;
+mod tools;
 
 use std::process::ExitCode;
 

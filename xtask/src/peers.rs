@@ -1,5 +1,6 @@
-//! Programs of other people that tests take as witnesses: aiosmtpd (a mail server), bagit-python, ocfl-py, lxml and pygfried (siegfried as a
-//! library) in a Python environment of their own, rocfl, and siegfried itself where Go can build it. Everything lies below `target/peers` and is kept between runs.
+//! Programs of other people that tests take as witnesses: aiosmtpd (a mail server), bagit-python, ocfl-py, lxml, pygfried (siegfried as a
+//! library), pyoai (a provider of OAI-PMH) and sickle (a harvester) in a Python environment of their own, rocfl, and siegfried itself where
+//! Go can build it; and the tools that files are looked at with (`tools.rs`). Everything lies below `target/peers` and is kept between runs.
 
 use std::fs;
 use std::io::{IsTerminal, Write};
@@ -9,10 +10,18 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result, bail};
 
 use crate::bench::Siegfried;
-use crate::place;
+use crate::{place, tools};
 
 /// The Python packages, pinned.
-const PACKAGES: [&str; 5] = ["aiosmtpd==1.4.6", "bagit==1.9.0", "lxml==6.1.3", "ocfl-py==2.1.0", "pygfried==2.2.0"];
+const PACKAGES: [&str; 7] = [
+    "aiosmtpd==1.4.6",
+    "bagit==1.9.0",
+    "lxml==6.1.3",
+    "ocfl-py==2.1.0",
+    "pygfried==2.2.0",
+    "pyoai==2.5.0",
+    "sickle==0.7.0",
+];
 /// The version of rocfl, without its S3 part: tests use folders only.
 const ROCFL: &str = "1.7.0";
 
@@ -29,12 +38,19 @@ pub(crate) struct Peers {
     python: Option<PathBuf>,
     rocfl: Option<PathBuf>,
     siegfried: Option<Siegfried>,
+    debian: Option<PathBuf>,
+    java: Option<PathBuf>,
 }
 
 impl Peers {
     /// Sets for a command where the peers are, and of those that are absent that they are.
     pub(crate) fn tell(&self, command: &mut Command) {
-        for (variable, path) in [(PYTHON_VARIABLE, &self.python), (ROCFL_VARIABLE, &self.rocfl)] {
+        for (variable, path) in [
+            (PYTHON_VARIABLE, &self.python),
+            (ROCFL_VARIABLE, &self.rocfl),
+            (tools::DEBIAN_VARIABLE, &self.debian),
+            (tools::JAVA_VARIABLE, &self.java),
+        ] {
             match path {
                 Some(path) => command.env(variable, path),
                 None => command.env_remove(variable),
@@ -55,7 +71,11 @@ impl Peers {
 
     /// Whether nothing is missing.
     pub(crate) fn are_complete(&self) -> bool {
-        self.python.is_some() && self.rocfl.is_some() && (self.siegfried.is_some() || !Siegfried::can_be_built())
+        self.python.is_some()
+            && self.rocfl.is_some()
+            && (self.siegfried.is_some() || !Siegfried::can_be_built())
+            && (self.debian.is_some() || !tools::debian_can_be_installed())
+            && (self.java.is_some() || !tools::java_can_be_installed())
     }
 
     /// What is installed already.
@@ -68,6 +88,8 @@ impl Peers {
             python: (is_current && python.exists()).then_some(python),
             rocfl: (version == Some(format!("rocfl {ROCFL}"))).then_some(rocfl),
             siegfried: Siegfried::found(),
+            debian: tools::found_debian(),
+            java: tools::found_java(),
         }
     }
 
@@ -83,6 +105,12 @@ impl Peers {
         }
         if found.siegfried.is_none() && Siegfried::can_be_built() {
             Siegfried::built()?;
+        }
+        if found.debian.is_none() && tools::debian_can_be_installed() {
+            tools::install_debian()?;
+        }
+        if found.java.is_none() && tools::java_can_be_installed() {
+            tools::install_java()?;
         }
         let peers = Self::found();
         if !peers.are_complete() {
@@ -106,13 +134,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     }
     let peers = Peers::installed()?;
     let siegfried = peers.siegfried.map(|siegfried| siegfried.program().to_owned());
-    for path in [peers.python, peers.rocfl, siegfried].into_iter().flatten() {
+    for path in [peers.python, peers.rocfl, siegfried, peers.debian, peers.java].into_iter().flatten() {
         println!("{}", path.display());
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn folder() -> PathBuf {
+pub(crate) fn folder() -> PathBuf {
     place::target().join("peers")
 }
 
@@ -127,7 +155,8 @@ fn stamp() -> PathBuf {
 
 fn is_wanted() -> Result<bool> {
     eprint!(
-        "Some tests compare with other programs ({}, rocfl {ROCFL}, and siegfried where Go can build it).\n\
+        "Some tests compare with other programs ({}, rocfl {ROCFL}, siegfried where Go can build it, and where Debian\n\
+         and Maven are there ClamAV, MediaInfo, JHOVE and veraPDF).\n\
          Install them into {}? It takes about three minutes, once. [Y/n] ",
         PACKAGES.join(", "),
         folder().display()
