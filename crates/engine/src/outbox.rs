@@ -1,12 +1,13 @@
 //! The dispatcher of the outbox: hands each message to the channel that takes its kind, at least once. The messages of an
 //! institution go through a channel in the order in which they were put there: one that fails holds up the later ones of its institution
 //! for the same place in that channel, and nothing else. Each message has attempts of its own, with growing waits between them;
-//! an attempt that panics has failed. One that cannot be delivered as things are is not attempted again until a person asks.
+//! an attempt that panics has failed. A place that takes its messages slowly gets a slice of each run, and all others have theirs before
+//! it goes on. One that cannot be delivered as things are is not attempted again until a person asks.
 //! Messages of kinds that no channel takes (`ingested`) stay in the outbox.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use strongroom_database::CLOCK_TOLERANCE;
 use strongroom_registry::outbox::{self as rows, Message};
@@ -50,6 +51,11 @@ pub trait Channel: Sync {
     /// run attempts no other message of the same route.
     fn route(&self, _message: &Message) -> String {
         String::new()
+    }
+
+    /// How long a run hands messages of an institution to one place before all others have their turn; the run after it follows at once.
+    fn slice(&self) -> Duration {
+        Duration::from_secs(10)
     }
 
     /// How old a message is when it is not attempted any more and needs review, after at least five attempts; none: it is attempted
@@ -232,6 +238,7 @@ impl<'a> Run<'a> {
     ) -> Result<(), EngineError> {
         let mut after = 0;
         let mut held_up = BTreeSet::new();
+        let mut spent: HashMap<String, Duration> = HashMap::new();
         loop {
             let (now, page) = self.page(channel, institution, after)?;
             let Some(last) = page.last() else { return Ok(()) };
@@ -256,11 +263,19 @@ impl<'a> Run<'a> {
                     held_up.insert(place);
                     continue;
                 }
+                if spent.get(&place).is_some_and(|spent| *spent >= channel.slice()) {
+                    self.attempt_at(now);
+                    held_up.insert(place);
+                    continue;
+                }
+                let began = Instant::now();
                 if let Delivery::Delayed(delay) = self.attempt(channel, message)? {
                     if delay.is_of_route {
                         self.broken_routes.insert(channel.route(message));
                     }
                     held_up.insert(place);
+                } else {
+                    *spent.entry(place).or_default() += began.elapsed();
                 }
             }
         }

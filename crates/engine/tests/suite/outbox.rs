@@ -25,6 +25,8 @@ struct Scripted {
     failing: Mutex<BTreeSet<&'static str>>,
     panicking: BTreeSet<&'static str>,
     attempts: Mutex<Vec<String>>,
+    /// How long a place has its turn; none: as every channel has it.
+    slice: Option<Duration>,
 }
 
 impl Channel for Scripted {
@@ -38,6 +40,10 @@ impl Channel for Scripted {
 
     fn place(&self, message: &Message) -> String {
         message.key.split_once('/').map(|(place, _)| place.to_owned()).unwrap_or_default()
+    }
+
+    fn slice(&self) -> Duration {
+        self.slice.unwrap_or(Duration::MAX)
     }
 
     fn deliver(&self, home: &Home, message: &Message) -> Result<Delivery, EngineError> {
@@ -204,6 +210,27 @@ fn the_next_run_is_due_when_a_message_is_to_be_attempted_again() {
     let [message] = letters(&home).try_into().expect("one message");
     assert!(next_run() < planned);
     assert_eq!(Some(next_run()), message.next_attempt_at);
+}
+
+#[test]
+fn a_place_whose_slice_of_a_run_is_used_up_waits_for_the_next_run_which_follows_at_once() {
+    let home = Frozen::new();
+    let slow = Scripted { slice: Some(Duration::ZERO), ..Scripted::default() };
+    for key in ["slow/1", "slow/2", "slow/3", "quick/1"] {
+        put(&home, ours(&home), KIND, key);
+    }
+    let is_due = || {
+        let tasks = background::list(&home.settings, &home.registry).expect("lists");
+        let task = tasks.into_iter().find(|task| task.name == "outbox").expect("the task");
+        task.next_run_at <= home.registry.read(|tx| tx.now()).expect("the time")
+    };
+    for (keys, more_is_left) in [(&["slow/1", "quick/1"][..], true), (&["slow/2"], true), (&["slow/3"], false)] {
+        background::run_due(&home, &Shutdown::new()).expect("runs");
+        assert!(!is_due());
+        assert_eq!(slow.run(&home).1, keys);
+        assert_eq!(is_due(), more_is_left);
+    }
+    assert_eq!(slow.run(&home).0, Delivered::default());
 }
 
 #[test]

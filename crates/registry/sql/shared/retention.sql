@@ -9,6 +9,9 @@ DELETE FROM item_history WHERE item_id = ?1 AND time < ?2
 DELETE FROM outbox WHERE id IN (SELECT id FROM outbox
     WHERE created_at < ?1 AND (delivered_at IS NOT NULL
         OR (kind <> 'upload_expires' AND kind <> 'ezid' AND kind <> 'mail' AND kind <> 'callback'))
+    AND coalesce(delivered_at, created_at) < ?1
+    -- An item that waits for a delivery has to find it.
+    AND NOT EXISTS (SELECT 1 FROM work_items w WHERE w.id = outbox.item_id AND w.status IN ('pending', 'started', 'held'))
     ORDER BY created_at LIMIT ?2)
 -- name: retention.drop_receipts
 DELETE FROM receipts WHERE (store, key, etag) IN (SELECT r.store, r.key, r.etag FROM receipts r

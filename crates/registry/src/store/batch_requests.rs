@@ -131,7 +131,11 @@ fn request_for(request: Request, item: &Item) -> Option<Request> {
     let is_meant = match request {
         Request::Hold | Request::Release => false,
         Request::Cancel => is_open,
-        Request::Fail => is_open && item.status != ItemStatus::Held,
+        // What was cancelled stays so.
+        Request::Fail => {
+            let is_cancelled = item.cancel_requested == Some(ItemStatus::Cancelled);
+            is_open && item.status != ItemStatus::Held && !is_cancelled
+        }
         Request::Delete if item.status == ItemStatus::Started => {
             return item.cancel_requested.is_none().then_some(Request::Cancel);
         }

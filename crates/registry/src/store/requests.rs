@@ -62,6 +62,9 @@ pub fn request<'a>(
         Request::Fail if item.status == ItemStatus::Held => {
             return Err(refuse("let it fail: it is held; release it first, or cancel it"));
         }
+        Request::Fail if item.cancel_requested == Some(ItemStatus::Cancelled) => {
+            return Err(refuse("let it fail: it is being cancelled"));
+        }
         Request::Fail => (ItemStatus::Failed, here, note_of(ItemStatus::Failed, by)),
         Request::Delete => (ItemStatus::Deleted, here, note_of(ItemStatus::Deleted, by)),
         Request::Requeue(stage) => {

@@ -230,7 +230,9 @@ impl Model {
                 }
             }
             (Request::Cancel, Started) => self.items[item].asked = Some(Cancelled),
-            (Request::Fail, Started) => self.items[item].asked = Some(Failed),
+            (Request::Fail, Started) if self.items[item].asked != Some(Cancelled) => {
+                self.items[item].asked = Some(Failed)
+            }
             (Request::Fail, Pending) => self.become_(item, Failed),
             (Request::Cancel, Pending | Held) => self.become_(item, Cancelled),
             (Request::Delete, Pending | Held | Failed | Cancelled | Succeeded) => self.become_(item, Deleted),
@@ -291,7 +293,8 @@ impl Model {
             }
             Request::Fail => {
                 for &item in &items {
-                    if matches!(self.items[item].status, Pending | Started) {
+                    let known = &self.items[item];
+                    if known.status == Pending || known.status == Started && known.asked != Some(Cancelled) {
                         assert!(self.ask(item, Request::Fail));
                     }
                 }
