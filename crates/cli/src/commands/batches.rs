@@ -4,7 +4,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use strongroom_engine::app::items::Ask;
 use strongroom_engine::app::reports::{self, ReportForm};
-use strongroom_engine::app::views::{BatchState, BatchView, ReportRowView, ReportView, ToldView};
+use strongroom_engine::app::views::{
+    BatchState, BatchView, MessageState, MessageView, ReportRowView, ReportView, ToldView,
+};
 use strongroom_engine::app::{self, OpContext, batches};
 
 use super::confirm::confirm_deletion;
@@ -12,7 +14,7 @@ use super::items;
 use super::values::{time, word};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{ListOptions, TableOptions, minute};
+use crate::output::{ListOptions, TableOptions, minute, printable};
 
 /// Show what was submitted together
 #[derive(Debug, Subcommand)]
@@ -192,18 +194,55 @@ fn show(call: &OpContext, which: &Which, context: &Context) -> Outcome {
         line("To be told", format!("report {number}: a worker of the topic batch.report composes its messages"))?;
     }
     for counts in &told.counts {
-        let parts = [(counts.delivered, "delivered"), (counts.waiting, "waiting"), (counts.needs_review, "for review")];
+        let parts = [
+            (counts.delivered, "delivered"),
+            (counts.incomplete, "of these not to every recipient"),
+            (counts.waiting, "waiting"),
+            (counts.needs_review, "for review"),
+            (counts.removed, "removed"),
+        ];
         let parts: Vec<String> =
             parts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
         line(if counts.kind == "mail" { "Mails" } else { "Events" }, parts.join(", "))?;
     }
     if !told.messages.is_empty() {
         output.say("")?;
-        let mut table = output.table(&["created_at", "kind", "state", "to", "subject", "reason"]).wrapping();
-        told.messages.iter().try_for_each(|message| table.row(message))?;
+        let mut table =
+            output.table(&["message", "created_at", "delivered_at", "kind", "state", "to", "subject"]).wrapping();
+        for message in &told.messages {
+            let state = match (message.state, message.refused.len()) {
+                (MessageState::Delivered, refused @ 1..) => format!("delivered, {refused} refused"),
+                (MessageState::Delivered, 0) => "delivered".to_owned(),
+                (MessageState::NeedsReview, _) => "needs review".to_owned(),
+                (MessageState::Removed, _) => "removed".to_owned(),
+                (MessageState::Waiting, _) => "waiting".to_owned(),
+            };
+            table.row_with(message, &[("state", state)])?;
+        }
         table.end("nothing")?;
     }
-    Ok(Exit::Done)
+    told.messages.iter().try_for_each(|message| show_reason(message, context)).map(|()| Exit::Done)
+}
+
+/// Why a message is not delivered, or not to all of its recipients, and what to do: in lines that can be copied.
+fn show_reason(message: &MessageView, context: &Context) -> Result<(), Failure> {
+    let output = &context.output;
+    let mut lines: Vec<String> = Vec::new();
+    if message.state != MessageState::NeedsReview {
+        lines.extend(message.refused.iter().map(|refusal| format!("refused for {refusal}")));
+    }
+    if let Some(reason) = &message.reason {
+        lines.extend(reason.split("; next: ").enumerate().map(|(place, text)| match place {
+            0 => text.to_owned(),
+            _ => format!("next: {text}"),
+        }));
+    }
+    if lines.is_empty() {
+        return Ok(());
+    }
+    output.say("")?;
+    output.say(format!("Message {}:", message.message))?;
+    lines.iter().try_for_each(|line| output.say(format!("  {}", printable(line))))
 }
 
 fn list(filter: &Filter, context: &Context) -> Outcome {

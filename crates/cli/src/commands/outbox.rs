@@ -1,13 +1,16 @@
 //! `outbox`: messages that cannot be delivered as things are, and those that wait.
 
 use clap::Subcommand;
-use strongroom_engine::app::{self, outbox};
+use strongroom_engine::EngineError;
+use strongroom_engine::app::views::MessageView;
+use strongroom_engine::app::{self, batches, outbox};
 use uuid::Uuid;
 
 use crate::context::Context;
-use crate::failure::{Exit, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::output::{Table, TableOptions};
 
-/// Show the messages that cannot be delivered, send one again, or remove it
+/// Show the messages that cannot be delivered, send them again, or remove them
 #[derive(Debug, Subcommand)]
 pub(crate) enum Outbox {
     /// List the messages that cannot be delivered with the present settings, such as those for a store that is no longer in them
@@ -16,37 +19,73 @@ pub(crate) enum Outbox {
         /// Those that are to be delivered, instead, with the reason of the last attempt
         #[arg(long)]
         waiting: bool,
+        #[command(flatten)]
+        options: TableOptions,
     },
-    /// Attempt an undeliverable message again, as soon as background tasks run
+    /// Attempt undeliverable messages again, as soon as background tasks run
     #[command(after_help = "Example: strongroom outbox send 019f2c1e-5a0b-7c3d-8e4f-a1b2c3d4e5f6")]
     Send {
-        /// The identifier of the message
-        message: Uuid,
+        /// Their identifiers, or parts of them that no others have
+        #[arg(required_unless_present = "batch", conflicts_with = "batch")]
+        messages: Vec<String>,
+        /// All undeliverable messages about this batch
+        #[arg(long)]
+        batch: Option<String>,
     },
-    /// Remove an undeliverable message: it is never delivered
+    /// Remove undeliverable messages: they are never delivered
     #[command(after_help = "Example: strongroom outbox remove 019f2c1e-5a0b-7c3d-8e4f-a1b2c3d4e5f6")]
     Remove {
-        /// The identifier of the message
-        message: Uuid,
+        /// Their identifiers, or parts of them that no others have
+        #[arg(required = true)]
+        messages: Vec<String>,
     },
 }
 
 pub(crate) fn run(command: &Outbox, context: &Context) -> Outcome {
     let call = context.call()?;
+    let named = |texts: &[String]| texts.iter().map(|text| outbox::named(&call, text)).collect::<Result<Vec<_>, _>>();
     match command {
-        Outbox::List { waiting: true } => {
-            let mut table =
-                context.output.table(&["message", "institution", "kind", "created_at", "to", "attempts", "reason"]);
+        Outbox::List { waiting: true, options } => {
+            let columns = ["message", "institution", "kind", "created_at", "to", "attempts", "reason"];
+            let mut table = context.output.table(&columns).with::<MessageView>(*options);
             app::each(|after| outbox::waiting(&call, after), |message| table.row(&message))?;
             table.end("no message waits")?;
         }
-        Outbox::List { .. } => {
-            let mut table = context.output.table(&["message", "institution", "kind", "undeliverable_at", "reason"]);
+        Outbox::List { options, .. } => {
+            let columns = ["message", "institution", "kind", "undeliverable_at", "reason"];
+            let mut table = context.output.table(&columns).with::<MessageView>(*options);
             app::each(|after| outbox::list(&call, after), |message| table.row(&message))?;
             table.end("no message is undeliverable")?;
         }
-        Outbox::Send { message } => context.output.show(&outbox::send(&call, *message)?)?,
-        Outbox::Remove { message } => context.output.show(&outbox::remove(&call, *message)?)?,
+        Outbox::Send { batch: Some(batch), .. } => {
+            let batch = batches::named(&call, batch)?;
+            let pages = |after| outbox::undeliverable_of_batch(&call, batch, after);
+            let mut table = changed(context);
+            app::each(pages, |message| table.row(&outbox::send(&call, message.message)?))?;
+            table.end("no message about the batch is undeliverable")?;
+        }
+        Outbox::Send { messages, .. } => tell(&named(messages)?, |id| outbox::send(&call, id), context)?,
+        Outbox::Remove { messages } => tell(&named(messages)?, |id| outbox::remove(&call, id), context)?,
     }
     Ok(Exit::Done)
+}
+
+fn changed(context: &Context) -> Table<'_> {
+    context.output.table(&["message", "institution", "kind", "state", "to", "subject"])
+}
+
+/// Does something with messages, and shows them as they are then: one in full, several in a table.
+fn tell(
+    messages: &[Uuid],
+    act: impl Fn(Uuid) -> Result<MessageView, EngineError>,
+    context: &Context,
+) -> Result<(), Failure> {
+    if let [message] = messages {
+        return context.output.show(&act(*message)?);
+    }
+    let mut table = changed(context);
+    for message in messages {
+        table.row(&act(*message)?)?;
+    }
+    table.end("")
 }

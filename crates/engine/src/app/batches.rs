@@ -8,8 +8,9 @@ use strongroom_registry::{
 
 use super::authorization::{BATCHES_LIST, BATCHES_SHOW, BATCHES_STEER, ITEMS_WORK};
 use super::items::{Ask, check_folder};
+use super::outbox::views;
 use super::untold;
-use super::views::{BatchView, MessageCountsView, MessageView, ToldView};
+use super::views::{BatchView, MessageCountsView, ToldView};
 use super::{Authorized, Listing, OpContext, PAGE, Page};
 use crate::EngineError;
 use crate::background::holds;
@@ -77,7 +78,7 @@ pub fn told(context: &OpContext, batch: BatchId) -> Result<ToldView, EngineError
             callback_required: told.is_callback_required,
             reports_not_told: reports::untold_of_batch(tx, batch, MESSAGES)?,
             counts: outbox::counts_of_batch(tx, batch)?.into_iter().map(MessageCountsView::from).collect(),
-            messages: messages.into_iter().map(MessageView::from).collect(),
+            messages: views(tx, messages)?,
         })
     })?)
 }

@@ -283,7 +283,7 @@ fn told_by(asked: &Rules, known: Notifications, authorized: &Authorized<'_>) -> 
 }
 
 /// Refuses a URL that callbacks cannot be posted to by the settings.
-fn check_url(url: &str, authorized: &Authorized<'_>) -> Result<(), EngineError> {
+pub(super) fn check_url(url: &str, authorized: &Authorized<'_>) -> Result<(), EngineError> {
     callback_client(authorized.home())?.check(url).map_err(|error| {
         EngineError::Usage(error.to_string()).next("[callbacks] of the settings says which URLs may be used")
     })

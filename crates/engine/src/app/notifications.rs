@@ -4,11 +4,12 @@ use strongroom_registry::{RegistryError, Scope, outbox, tenants};
 use uuid::Uuid;
 
 use super::authorization::NOTIFICATIONS_TEST;
+use super::collections::check_url;
 use super::views::NotificationTestView;
 use super::{OpContext, find_institution};
 use crate::EngineError;
 use crate::journal::Target;
-use crate::notifications::{Callback, Mail, Prepared, mailbox};
+use crate::notifications::{Callback, Mail, Prepared, TEST, mailbox};
 use crate::outbox::{Delay, Delivery, deliver_one};
 
 /// For how long the background task leaves the message to this function, in microseconds.
@@ -38,8 +39,8 @@ impl Receiver {
     }
 }
 
-/// Sends a test message in the name of an institution, the first where none is named, and waits until it is delivered. One that cannot
-/// be delivered stays in the outbox like any other.
+/// Sends a test message in the name of an institution, the first where none is named, and waits until it is delivered. One that another
+/// attempt may deliver stays in the outbox like any other; one that needs review is removed: after the correction, another test is made.
 ///
 /// # Errors
 /// It was not delivered: why, and what to change.
@@ -58,6 +59,9 @@ pub fn test(
         return Err(EngineError::Absent("there is no institution in whose name a message could be sent".to_owned())
             .next("\"strongroom institution add DOMAIN\" adds one"));
     };
+    if let Receiver::Callback { url, .. } = receiver {
+        check_url(url, &authorized)?;
+    }
     let prepared = prepare(home, receiver, &institution.identifier)?;
     let target = Target::of(institution.id, receiver.name());
     let message = authorized.write(move |tx| {
@@ -79,11 +83,13 @@ pub fn test(
             receiver: receiver.name(),
             state: "delivered".to_owned(),
         }),
-        Delivery::Undeliverable(text) => Err(match text.split_once("; next: ") {
-            // In the outbox both are one text.
-            Some((reason, next)) => EngineError::CheckFailed(reason.to_owned()).next(next),
-            None => EngineError::CheckFailed(text),
-        }),
+        Delivery::Undeliverable(text) => {
+            home.registry.write(move |tx| outbox::set_removed(tx, &message))?;
+            // In the outbox both are one text; the commands for messages that need review are for others.
+            let (reason, next) = text.split_once("; next: ").unwrap_or((&text, "correct the cause"));
+            let next = next.split_once(", then: strongroom outbox ").map_or("correct the cause", |(next, _)| next);
+            Err(EngineError::CheckFailed(reason.to_owned()).next(format!("{next}, then test again")))
+        }
         Delivery::Delayed(Delay { reason, .. }) => {
             let reason = format!("the test message was not delivered: {reason}");
             Err(EngineError::CheckFailed(reason).next(format!(
@@ -99,7 +105,7 @@ pub fn test(
 }
 
 fn prepare(home: &crate::Home, receiver: &Receiver, institution: &str) -> Result<Prepared, EngineError> {
-    let key = format!("test {}", Uuid::now_v7());
+    let key = format!("{TEST}{}", Uuid::now_v7());
     match receiver {
         Receiver::Mail(address) => {
             if let Err(reason) = mailbox(address) {

@@ -1,7 +1,8 @@
 //! Messages of the outbox: those that cannot be delivered as things are are listed, sent again, and removed by people; those that wait are
 //! listed.
 
-use strongroom_registry::{ItemId, ItemStatus, RegistryError, Scope, Transaction, items, outbox, schedules};
+use strongroom_registry::outbox::MessageId;
+use strongroom_registry::{BatchId, ItemId, ItemStatus, RegistryError, Scope, Transaction, items, outbox, schedules};
 use uuid::Uuid;
 
 use super::authorization::{OUTBOX_LIST, OUTBOX_REMOVE, OUTBOX_SEND};
@@ -9,9 +10,19 @@ use super::views::MessageView;
 use super::{OpContext, PAGE, Page};
 use crate::EngineError;
 use crate::background;
+use crate::batch_acts::find;
 use crate::ingest::{CONFIRM, confirmation_key};
 use crate::journal::Target;
 use crate::outbox::CHANNELS;
+
+/// The earlier messages that a waiting one may wait for, of those that failed.
+const FAILING: usize = 50;
+
+/// The message that a text names: its identifier, or a part of it that no other message has.
+pub fn named(context: &OpContext, text: &str) -> Result<Uuid, EngineError> {
+    let MessageId(id) = context.authorize(&OUTBOX_LIST)?.named(text)?;
+    Ok(id)
+}
 
 /// The undeliverable messages, in the order in which they were put into the outbox, after the number `after`.
 pub fn list(context: &OpContext, after: Option<u64>) -> Result<Page<MessageView, u64>, EngineError> {
@@ -33,10 +44,63 @@ pub fn waiting(context: &OpContext, after: Option<u64>) -> Result<Page<MessageVi
         // Behind the first of them, those of a kind of which there are more may be missing.
         found.sort_by_key(|message| message.number);
         found.truncate(PAGE);
-        Ok(found)
+        let next = found.last().map(|message| message.number);
+        Ok::<_, RegistryError>((views(tx, found)?, next))
+    })?;
+    let (items, next) = found;
+    Ok(Page { items, next })
+}
+
+/// The undeliverable messages about a batch, in the order in which they were put into the outbox, after the number `after`.
+pub fn undeliverable_of_batch(
+    context: &OpContext,
+    batch: BatchId,
+    after: Option<u64>,
+) -> Result<Page<MessageView, u64>, EngineError> {
+    let authorized = context.authorize(&OUTBOX_LIST)?;
+    let found = authorized.read(|tx| {
+        find(tx, authorized.scope(), batch)?;
+        outbox::undeliverable_of_batch(tx, batch, after.unwrap_or(0), PAGE)
     })?;
     let next = found.last().map(|message| message.number);
     Ok(Page { items: found.into_iter().map(MessageView::from).collect(), next })
+}
+
+/// Messages, and of those that were not attempted yet which earlier one failed by the same way.
+pub(super) fn views(
+    tx: &mut dyn Transaction,
+    messages: Vec<outbox::Message>,
+) -> Result<Vec<MessageView>, RegistryError> {
+    let mut failing = Vec::new();
+    for kind in CHANNELS.iter().flat_map(|channel| channel.kinds()) {
+        failing.extend(outbox::failing(tx, kind, FAILING)?);
+    }
+    let view = |message: outbox::Message| {
+        let before = obstacle(&message, &failing);
+        let view = MessageView::from(message);
+        MessageView { reason: view.reason.or(before), ..view }
+    };
+    Ok(messages.into_iter().map(view).collect())
+}
+
+/// Why a message was not attempted yet, where an earlier one failed.
+fn obstacle(message: &outbox::Message, failing: &[outbox::Message]) -> Option<String> {
+    let is_new = message.delivered_at.is_none() && message.undeliverable_at.is_none() && message.attempts == 0;
+    let channel = CHANNELS.iter().find(|channel| channel.kinds().contains(&message.kind.as_str()))?;
+    let is_same_way = |failed: &&outbox::Message| {
+        channel.kinds().contains(&failed.kind.as_str()) && channel.route(failed) == channel.route(message)
+    };
+    let mut others = failing.iter().filter(|_| is_new).filter(is_same_way).peekable();
+    others.peek()?;
+    // What a server answered about the message of one institution is nothing for another one.
+    let own = others.find(|failed| failed.institution == message.institution && failed.number < message.number);
+    Some(match own {
+        Some(failed) => {
+            let error = failed.last_error.as_deref().unwrap_or("it could not be delivered");
+            format!("it was not attempted yet: the earlier message {} failed: {error}", failed.id)
+        }
+        None => "it was not attempted yet: another message that takes the same way failed".to_owned(),
+    })
 }
 
 /// Has an undeliverable message attempted again, by the next run of the background task `outbox`, which is due now. A work item that failed
@@ -47,6 +111,15 @@ pub fn waiting(context: &OpContext, after: Option<u64>) -> Result<Page<MessageVi
 pub fn send(context: &OpContext, message: Uuid) -> Result<MessageView, EngineError> {
     let authorized = context.authorize(&OUTBOX_SEND)?;
     let (who, workflows) = (authorized.actor().name.clone(), authorized.home().registry.workflows());
+    let item = authorized.read(|tx| match outbox::get(tx, message)?.filter(outbox::Message::is_removed) {
+        Some(removed) => failed_by(tx, &removed),
+        None => Ok(None),
+    })?;
+    if let Some(item) = item {
+        let text = format!("message {message} was removed, and is not sent again");
+        let next = format!("strongroom items requeue {item}, which has the event posted by a new message");
+        return Err(EngineError::Refused(text).next(next));
+    }
     Ok(authorized.write_and_wake(move |tx| {
         let found = outbox::find_undeliverable(tx, message, "send it again")?;
         let topics = if let Some(item) = failed_by(tx, &found)? {
@@ -64,7 +137,9 @@ pub fn send(context: &OpContext, message: Uuid) -> Result<MessageView, EngineErr
 
 /// The work item that failed because a message was not delivered.
 fn failed_by(tx: &mut dyn Transaction, message: &outbox::Message) -> Result<Option<ItemId>, RegistryError> {
-    let Some(item) = message.item.filter(|item| message.key == confirmation_key(*item)) else { return Ok(None) };
+    let Some(item) = message.item.filter(|item| message.first_key() == confirmation_key(*item)) else {
+        return Ok(None);
+    };
     let found = items::get(tx, Scope::System, item)?;
     Ok(found.filter(|item| item.status == ItemStatus::Failed && item.stage == CONFIRM).map(|item| item.id))
 }

@@ -21,6 +21,9 @@ pub use mail::{Attachment, Mail};
 pub(crate) use mails::Mails;
 pub(crate) use smtp::Sessions as MailSessions;
 
+/// What the key of a test message begins with.
+pub(crate) const TEST: &str = "test ";
+
 /// A message that is ready for the outbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prepared {

@@ -17,7 +17,7 @@ use strongroom_registry::{
 use super::forms::{self, ReportForm, TABLE_HEAD, escaped, facts, facts_as_html, printable, row_as_html, title};
 use super::{ReportRowView, ReportView};
 use crate::ingest::{DepositOptions, INGEST};
-use crate::notifications::{Attachment, Callback, Mail, Prepared};
+use crate::notifications::{Attachment, Callback, Mail, Prepared, TEST};
 use crate::restoration::KIND_OF_BATCHES;
 use crate::settings::MailSettings;
 use crate::{EngineError, Home};
@@ -174,7 +174,8 @@ pub(crate) fn undeliverable_warning(
 ) -> Option<Prepared> {
     const HOUR: i64 = 3_600_000_000;
     const KEY: &str = "undeliverable";
-    if message.key.starts_with(KEY) {
+    // Whoever makes a test hears at once what came of it.
+    if message.key.starts_with(KEY) || message.key.starts_with(TEST) {
         return None;
     }
     let reason: String = printable(reason).chars().take(LONGEST_TEXT).collect();

@@ -281,6 +281,8 @@ const CASES: &[Case] = cases! {
     "objects::show" "objects.show" |call, _| something(app::objects::show(call, &letters()));
     "outbox::list" "outbox.list" |call, _| app::outbox::list(call, None).map(|page| some(&page.items));
     "outbox::waiting" "outbox.list" |call, _| app::outbox::waiting(call, None).map(|page| some(&page.items));
+    "outbox::named" "outbox.list" |call, _| something(app::outbox::named(call, &FindingId::new().0.to_string()));
+    "outbox::undeliverable_of_batch" "outbox.list" |call, world| app::outbox::undeliverable_of_batch(call, world.batch, None).map(|page| some(&page.items));
     "outbox::send" "outbox.send" |call, _| something(app::outbox::send(call, FindingId::new().0));
     "outbox::remove" "outbox.remove" |call, _| something(app::outbox::remove(call, FindingId::new().0));
     "profiles::list" "profiles.list" |call, _| app::profiles::list(call).map(|found| some(&found));

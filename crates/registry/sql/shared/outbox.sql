@@ -59,8 +59,23 @@ WHERE o.delivered_at IS NULL AND o.undeliverable_at IS NULL AND o.kind = ?1 AND 
 -- name: outbox.of_batch
 SELECT {outbox.columns}
 FROM outbox o JOIN institutions i ON i.id = o.institution_id
-WHERE o.batch_id = ?1 AND (o.item_id IS NULL OR o.kind <> 'callback' OR o.delivered_at IS NULL) AND o.number < ?2
+WHERE o.batch_id = ?1 AND o.number < ?2
+    AND (o.item_id IS NULL OR o.kind <> 'callback' OR o.delivered_at IS NULL OR o.key LIKE 'removed %')
 ORDER BY o.number DESC LIMIT ?3
+-- name: outbox.undeliverable_of_batch
+SELECT {outbox.columns}
+FROM outbox o JOIN institutions i ON i.id = o.institution_id
+WHERE o.batch_id = ?1 AND o.undeliverable_at IS NOT NULL AND o.number > ?2 ORDER BY o.number LIMIT ?3
+-- name: outbox.failing
+SELECT {outbox.columns}
+FROM outbox o JOIN institutions i ON i.id = o.institution_id
+WHERE o.delivered_at IS NULL AND o.undeliverable_at IS NULL AND o.kind = ?1 AND o.attempts > 0 ORDER BY o.number LIMIT ?2
 -- name: outbox.counts_of_batch
-SELECT o.kind, count(*) AS messages, count(o.delivered_at) AS delivered, count(o.undeliverable_at) AS undeliverable
+-- A message that a person removed has an end and was never delivered; of a mail, `progress` names the recipients who were refused.
+SELECT o.kind, count(*) AS messages,
+    count(CASE WHEN o.delivered_at IS NOT NULL AND o.key NOT LIKE 'removed %' THEN 1 END) AS delivered,
+    count(CASE WHEN o.delivered_at IS NOT NULL AND o.key NOT LIKE 'removed %' AND o.kind = 'mail'
+        AND o.progress LIKE '%"refused":[{%' THEN 1 END) AS incomplete,
+    count(CASE WHEN o.delivered_at IS NOT NULL AND o.key LIKE 'removed %' THEN 1 END) AS removed,
+    count(o.undeliverable_at) AS undeliverable
 FROM outbox o WHERE o.batch_id = ?1 GROUP BY o.kind ORDER BY o.kind

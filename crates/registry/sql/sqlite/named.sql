@@ -18,6 +18,10 @@ ORDER BY t.id LIMIT ?4
 SELECT t.id FROM uploads t
 WHERE t.id >= ?1 AND t.id <= ?2 AND (?3 IS NULL OR t.institution_id = ?3)
 ORDER BY t.id LIMIT ?4
+-- name: named.messages
+SELECT t.id FROM outbox t
+WHERE t.id >= ?1 AND t.id <= ?2 AND (?3 IS NULL OR t.institution_id = ?3)
+ORDER BY t.id LIMIT ?4
 -- name: named.files
 SELECT t.id FROM files t JOIN objects o ON o.id = t.object_id
 WHERE t.id >= ?1 AND t.id <= ?2 AND (?3 IS NULL OR o.institution_id = ?3)

@@ -4,6 +4,7 @@
 use strongroom_database::{Statement, Transaction};
 use uuid::Uuid;
 
+use super::outbox::MessageId;
 use crate::{BatchId, FileId, FindingId, ItemId, ObjectId, RegistryError, Scope, UploadId};
 
 /// Hexadecimal digits of an identifier.
@@ -43,6 +44,7 @@ named! {
     FileId "file" Statement("named.files"),
     FindingId "finding" Statement("named.findings"),
     UploadId "upload" Statement("named.uploads"),
+    MessageId "message" Statement("named.messages"),
 }
 
 /// The one record that a text names.

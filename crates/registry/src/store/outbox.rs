@@ -24,6 +24,10 @@ const REMOVED: &str = "removed ";
 /// Longer errors are cut, in characters: parts of them come from stores and servers.
 const LONGEST_ERROR: usize = 1_000;
 
+/// What identifies a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MessageId(pub Uuid);
+
 /// A message of the outbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
@@ -47,7 +51,7 @@ pub struct Message {
     pub payload: String,
     /// When it was put into the outbox.
     pub created_at: Time,
-    /// When it was delivered.
+    /// When it was delivered, or a person removed it.
     pub delivered_at: Option<Time>,
     /// Since when it is not attempted any more, because it cannot be delivered as things are.
     pub undeliverable_at: Option<Time>,
@@ -65,6 +69,12 @@ impl Message {
     /// Whether a person removed it, so that it was never delivered.
     pub fn is_removed(&self) -> bool {
         self.key.starts_with(REMOVED)
+    }
+
+    /// The key under which it was put into the outbox, also of one that was removed.
+    pub fn first_key(&self) -> &str {
+        let behind = self.key.strip_prefix(REMOVED).and_then(|text| text.split_once(' '));
+        behind.map_or(self.key.as_str(), |(_, key)| key)
     }
 }
 
@@ -195,7 +205,11 @@ pub fn set_undeliverable(tx: &mut dyn Transaction, id: Uuid, reason: &str) -> Re
 pub fn find_undeliverable(tx: &mut dyn Transaction, id: Uuid, act: &str) -> Result<Message, RegistryError> {
     let message = get(tx, id)?.ok_or_else(|| RegistryError::NotFound { what: "message", id: id.to_string() })?;
     if message.undeliverable_at.is_none() {
-        let state = if message.delivered_at.is_some() { "done with" } else { "still to be attempted" };
+        let state = match message.delivered_at {
+            Some(_) if message.is_removed() => "removed",
+            Some(_) => "delivered",
+            None => "still to be attempted",
+        };
         let (id, state, act) = (id.to_string(), state.to_owned(), act.to_owned());
         return Err(RegistryError::State { what: "message", id, state, act });
     }
@@ -225,7 +239,7 @@ pub fn attempted(
     tx.query(Statement("outbox.attempted"), &values)?.iter().map(message_row).collect()
 }
 
-/// The messages about a batch, the newest first, before the number `before`: of the callbacks about its items only those that are not
+/// The messages about a batch, the newest first, before the number `before`: of the callbacks about its items only those that were not
 /// delivered.
 pub fn of_batch(
     tx: &mut dyn Transaction,
@@ -244,8 +258,12 @@ pub struct Counts {
     pub kind: String,
     /// All of them.
     pub messages: u64,
-    /// Those that were delivered, or that a person removed.
+    /// Those that were delivered.
     pub delivered: u64,
+    /// Of these, the mails that some of their recipients were refused.
+    pub incomplete: u64,
+    /// Those that a person removed.
+    pub removed: u64,
     /// Those that need review.
     pub undeliverable: u64,
 }
@@ -257,10 +275,28 @@ pub fn counts_of_batch(tx: &mut dyn Transaction, batch: BatchId) -> Result<Vec<C
             kind: row.text("kind")?.to_owned(),
             messages: row.count("messages")?,
             delivered: row.count("delivered")?,
+            incomplete: row.count("incomplete")?,
+            removed: row.count("removed")?,
             undeliverable: row.count("undeliverable")?,
         })
     };
     tx.query(Statement("outbox.counts_of_batch"), &[batch.into()])?.iter().map(row).collect()
+}
+
+/// The messages about a batch that are undeliverable, in order, after the number `after`.
+pub fn undeliverable_of_batch(
+    tx: &mut dyn Transaction,
+    batch: BatchId,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<Message>, RegistryError> {
+    let values = [batch.into(), after.into(), limit.into()];
+    tx.query(Statement("outbox.undeliverable_of_batch"), &values)?.iter().map(message_row).collect()
+}
+
+/// The first messages of a kind whose last attempt failed, and that are attempted again.
+pub fn failing(tx: &mut dyn Transaction, kind: &str, limit: usize) -> Result<Vec<Message>, RegistryError> {
+    tx.query(Statement("outbox.failing"), &[kind.into(), limit.into()])?.iter().map(message_row).collect()
 }
 
 /// The messages that are undeliverable, in order, after the number `after`.

@@ -231,7 +231,7 @@ impl Model {
             }
             (Request::Cancel, Started) => self.items[item].asked = Some(Cancelled),
             (Request::Fail, Started) if self.items[item].asked != Some(Cancelled) => {
-                self.items[item].asked = Some(Failed)
+                self.items[item].asked = Some(Failed);
             }
             (Request::Fail, Pending) => self.become_(item, Failed),
             (Request::Cancel, Pending | Held) => self.become_(item, Cancelled),

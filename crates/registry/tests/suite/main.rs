@@ -76,6 +76,7 @@ macro_rules! conformance_suite {
             }
             messages {
                 messages_about_a_batch_are_counted_and_those_of_delivered_items_are_not_listed
+                a_removed_message_and_a_recipient_who_was_refused_are_not_counted_as_delivered
                 a_message_about_no_work_item_is_found_by_its_key_and_inserted_once
                 what_a_channel_notes_of_a_message_stays_until_it_is_delivered_and_attempts_are_counted_anew
             }

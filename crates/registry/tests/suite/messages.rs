@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use strongroom_registry::outbox::{self, About, Counts, Message};
-use strongroom_registry::{BatchId, ItemId};
+use strongroom_registry::outbox::{self, About, Counts, Message, MessageId};
+use strongroom_registry::{BatchId, ItemId, Scope, named};
 
 use super::world::*;
 
@@ -81,6 +81,8 @@ pub(crate) fn messages_about_a_batch_are_counted_and_those_of_delivered_items_ar
         kind: kind.to_owned(),
         messages,
         delivered,
+        incomplete: 0,
+        removed: 0,
         undeliverable,
     };
     let found = world.read(|tx| outbox::counts_of_batch(tx, batch));
@@ -97,4 +99,41 @@ pub(crate) fn messages_about_a_batch_are_counted_and_those_of_delivered_items_ar
     let mail = message(&world, "mail");
     world.write(move |tx| outbox::set_removed(tx, &mail));
     assert!(listed(9)[2].is_removed());
+}
+
+pub(crate) fn a_removed_message_and_a_recipient_who_was_refused_are_not_counted_as_delivered(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (batch, institution) = (BatchId::new(), world.ours);
+    let item = world.make(&world.new_item("bag"));
+    world.write(move |tx| {
+        for (key, kind, item) in
+            [("all", outbox::MAIL, None), ("some", outbox::MAIL, None), ("none", outbox::MAIL, None)]
+                .into_iter()
+                .chain([("item", outbox::CALLBACK, Some(item))])
+        {
+            outbox::insert_about(tx, About { institution, item, batch: Some(batch) }, key, kind, "{}")?;
+        }
+        for (key, refused) in [("all", "[]"), ("some", "[{\"recipient\":\"b\",\"answer\":\"no\"}]")] {
+            let id = outbox::by_key(tx, key)?.expect("a message").id;
+            outbox::set_progress(tx, id, &format!("{{\"accepted\":[\"a\"],\"refused\":{refused}}}"))?;
+            outbox::set_delivered(tx, id)?;
+        }
+        for key in ["none", "item"] {
+            let found = outbox::by_key(tx, key)?.expect("a message");
+            outbox::set_undeliverable(tx, found.id, "no")?;
+            outbox::set_removed(tx, &found)?;
+        }
+        Ok(())
+    });
+    let found = world.read(|tx| outbox::counts_of_batch(tx, batch));
+    let numbers = |one: &Counts| (one.messages, one.delivered, one.incomplete, one.removed, one.undeliverable);
+    assert_eq!(found.iter().map(numbers).collect::<Vec<_>>(), [(1, 0, 0, 1, 0), (3, 2, 1, 1, 0)]);
+    let listed = world.read(|tx| outbox::of_batch(tx, batch, i64::MAX as u64, 9));
+    let keys: Vec<&str> = listed.iter().map(Message::first_key).collect();
+    assert_eq!(keys, ["item", "none", "some", "all"], "what was removed was not delivered");
+    let id = listed[0].id;
+    let short = id.to_string();
+    let short = format!("{}…{}", &short[..8], &short[32..]);
+    assert_eq!(world.read(|tx| named::find::<MessageId>(tx, Scope::System, &short)), MessageId(id));
+    assert!(world.read(|tx| outbox::undeliverable_of_batch(tx, batch, 0, 9)).is_empty());
 }

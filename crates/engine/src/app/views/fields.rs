@@ -67,8 +67,8 @@ views! {
         changed_at, settles_at, remove_after, warned_at
     }
     MessageView {
-        message, institution, kind, state, subject, to, refused, batch, item, created_at, delivered_at, undeliverable_at, attempts,
-        next_attempt_at, reason
+        message, institution, kind, state, subject, to, refused, batch, item, created_at, delivered_at, removed_at,
+        undeliverable_at, attempts, next_attempt_at, reason
     }
     InstitutionView { institution, name, active, staging_quota, created_at }
     CollectionView {

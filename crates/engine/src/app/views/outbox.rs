@@ -30,8 +30,10 @@ pub struct MessageView {
     pub item: Option<ItemId>,
     /// When it was put into the outbox.
     pub created_at: String,
-    /// When it was delivered, or removed.
+    /// When it was delivered.
     pub delivered_at: Option<String>,
+    /// When a person removed it.
+    pub removed_at: Option<String>,
     /// Since when it is undeliverable.
     pub undeliverable_at: Option<String>,
     /// Attempts that failed.
@@ -84,7 +86,8 @@ impl From<Message> for MessageView {
             batch: message.batch,
             item: message.item,
             created_at: message.created_at.to_string(),
-            delivered_at: text(message.delivered_at),
+            delivered_at: text(message.delivered_at.filter(|_| state == MessageState::Delivered)),
+            removed_at: text(message.delivered_at.filter(|_| state == MessageState::Removed)),
             undeliverable_at: text(message.undeliverable_at),
             attempts: message.attempts,
             next_attempt_at: text(message.next_attempt_at.filter(|_| state == MessageState::Waiting)),
@@ -110,7 +113,7 @@ pub struct ToldView {
     pub reports_not_told: Vec<u64>,
     /// How many messages there are, by kind.
     pub counts: Vec<MessageCountsView>,
-    /// The newest messages, the newest first: of those about single items only the ones that are not delivered.
+    /// The newest messages, the newest first: of those about single items only the ones that were not delivered.
     pub messages: Vec<MessageView>,
 }
 
@@ -119,8 +122,12 @@ pub struct ToldView {
 pub struct MessageCountsView {
     /// The kind.
     pub kind: String,
-    /// Those that were delivered, or that a person removed.
+    /// Those that were delivered.
     pub delivered: u64,
+    /// Of these, the mails that some of their recipients were refused.
+    pub incomplete: u64,
+    /// Those that a person removed: they were not delivered.
+    pub removed: u64,
     /// Those that are to be delivered.
     pub waiting: u64,
     /// Those that a person has to look at.
@@ -132,7 +139,9 @@ impl From<Counts> for MessageCountsView {
         Self {
             kind: counts.kind,
             delivered: counts.delivered,
-            waiting: counts.messages.saturating_sub(counts.delivered + counts.undeliverable),
+            incomplete: counts.incomplete,
+            removed: counts.removed,
+            waiting: counts.messages.saturating_sub(counts.delivered + counts.removed + counts.undeliverable),
             needs_review: counts.undeliverable,
         }
     }

@@ -97,12 +97,12 @@ fn ask(context: &StageContext<'_>, url: &str, note: &str, before: Option<Message
 }
 
 fn not_confirmed(item: ItemId, note: &str, message: &Message) -> StageError {
-    let (id, reason) = (message.id, message.last_error.as_deref().unwrap_or("it could not be delivered"));
+    let reason = message.last_error.as_deref().unwrap_or("it could not be delivered");
     // What to do about the message itself is said with it; here it is the item that goes on.
     let reason = reason.split_once("; next: ").map_or(reason, |(reason, _)| reason);
     let text = format!(
         "{note}, and the program that the collection names did not confirm that: {reason}; next: correct the cause, then: strongroom \
-         outbox send {id}, which has the item go on"
+         items requeue {item}"
     );
     let found = problem("error", NOT_CONFIRMED, None, format!("item {item}: {reason}"));
     StageError::Fatal { note: text, problems: vec![found] }

@@ -216,7 +216,12 @@ fn a_test_callback_is_delivered_when_the_command_returns() {
     assert_eq!(body, json!({ "event": "test", "institution": INSTITUTION }));
     let error = post("/nothing").unwrap_err();
     let EngineError::Advised(advised) = &error else { panic!("{error}") };
-    assert!(error.to_string().contains("status 404") && advised.next.contains("outbox send"), "{}", advised.next);
+    assert!(error.to_string().contains("status 404") && advised.next.ends_with("then test again"), "{}", advised.next);
+    let listed = strongroom_engine::app::outbox::list(&console(&home), None).expect("lists").items;
+    assert!(listed.is_empty(), "{listed:?}");
+    let receiver = app::Receiver::Callback { url: "http://elsewhere.example.edu/".into(), collection: None };
+    let error = app::test(&console(&home), &receiver, None).unwrap_err();
+    assert!(error.to_string().contains("elsewhere.example.edu"), "{error}");
     web.on(PATH, Behaviour::FailTimes { times: 1, status: 503 });
     let error = post(PATH).unwrap_err();
     assert!(matches!(error, EngineError::Advised(_)), "{error}");

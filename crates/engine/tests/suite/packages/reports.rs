@@ -294,6 +294,7 @@ fn what_was_told_of_a_batch_and_what_waits_is_shown_with_it(engine: Engine) {
     assert!(waiting[0].subject.as_deref().is_some_and(|subject| subject.contains("is done")), "{waiting:?}");
     let reason = waiting.iter().find_map(|one| one.reason.clone()).expect("why it waits");
     assert!(reason.contains("the mail server"), "{reason}");
+    assert!(waiting.iter().all(|one| one.reason.is_some()), "also why those behind it wait: {waiting:?}");
     let listed = strongroom_engine::app::outbox::waiting(&call, None).expect("lists").items;
     assert_eq!(listed.iter().map(|one| one.batch).collect::<Vec<_>>(), vec![Some(batch); listed.len()]);
     assert_eq!(listed.len() as u64, before);

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use strongroom_engine::EngineError;
 use strongroom_engine::app::outbox as messages_app;
 use strongroom_registry::{BatchState, ItemId, WaitReason, batches as batch_rows};
 use strongroom_web_double::Behaviour;
@@ -187,7 +188,15 @@ fn an_item_that_is_requeued_is_asked_about_again_under_the_same_key(engine: Engi
     run(&world);
     work_until(&world, first, ItemStatus::Failed);
     // Removed by a person: the item is asked about anew when it is requeued, from whatever stage.
-    messages_app::remove(&console(&world), message(&world, first).id).expect("is removed");
+    let note = world.item(first).note.unwrap_or_default();
+    assert!(note.ends_with(&format!("items requeue {first}")), "{note}");
+    let id = message(&world, first).id;
+    let removed = messages_app::remove(&console(&world), id).expect("is removed");
+    assert!(removed.delivered_at.is_none() && removed.removed_at.is_some(), "{removed:?}");
+    let EngineError::Advised(refused) = messages_app::send(&console(&world), id).expect_err("was removed") else {
+        panic!("no advice")
+    };
+    assert!(refused.next.contains(&format!("items requeue {first}")), "{}", refused.next);
     hook.put("/hook", b"thanks");
     world.ask(first, Request::Requeue(Some("receive".parse().expect("a stage"))));
     assert_eq!(world.item(first).stage.as_str(), "notify");
