@@ -358,13 +358,22 @@ fn count(by: By, institution: Option<&str>, options: &ListOptions, context: &Con
         By::Institution => counts::By::Institution,
         By::Collection => counts::By::Collection,
     };
-    let columns = ["institution", "collection", "items", "pending", "started", "held", "failed", "succeeded"];
+    let columns = [
+        "institution",
+        "collection",
+        "items",
+        "pending",
+        "started",
+        "held",
+        "failed",
+        "succeeded",
+        "cancelled",
+        "deleted",
+    ];
     let is_wanted = |column: &&'static str| by == counts::By::Collection || *column != "collection";
     let columns: Vec<&'static str> = columns.into_iter().filter(is_wanted).collect();
-    let rest = ["cancelled", "deleted"];
-    let in_full: Vec<&'static str> = columns.iter().chain(&rest).copied().collect();
-    let mut table =
-        context.output.table(&columns).with::<ItemCountsView>(options.table).if_room(&rest).in_full(&in_full);
+    // All are shown, so that they add up.
+    let mut table = context.output.table(&columns).with::<ItemCountsView>(options.table);
     let page = |after| counts::list(&call, by, institution, after);
     app::arranged(options.oldest_first(), page, |counted| table.row(&counted))?;
     table.end("there are no work items")?;
