@@ -111,7 +111,7 @@ pub(crate) struct Filter {
     /// Only those of this institution
     #[arg(long, value_name = "DOMAIN")]
     institution: Option<String>,
-    /// Only this state: pending, held, processing, reporting, completed, failed, cancelled or deleted
+    /// Only this state: pending, processing, held, completed, failed or deleted
     #[arg(long)]
     state: Option<String>,
     /// Only those made since: a date such as 2026-01-31, a time, or an age such as 7d
@@ -246,7 +246,10 @@ fn show_reason(message: &MessageView, context: &Context) -> Result<(), Failure> 
 }
 
 fn list(filter: &Filter, context: &Context) -> Outcome {
-    let state = filter.state.as_deref().map(|text| word(text, "state", BatchState::ALL)).transpose()?;
+    // No batch has the states of reports.
+    let is_of_batches = |state: &BatchState| !matches!(state, BatchState::Reporting | BatchState::UpdateReporting);
+    let states: Vec<BatchState> = BatchState::ALL.iter().copied().filter(is_of_batches).collect();
+    let state = filter.state.as_deref().map(|text| word(text, "state", &states)).transpose()?;
     let since = filter.since.as_deref().map(time).transpose()?;
     let listing = filter.options.newest_first(&context.output);
     let wanted = batches::Filter { institution: filter.institution.clone(), state, since, listing };

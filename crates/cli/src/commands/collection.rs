@@ -6,7 +6,7 @@ use strongroom_engine::app::views::{CollectionView, MailKind, PublicAccess, Rule
 use strongroom_engine::app::{self, collections};
 
 use super::items::Why;
-use super::values::{size, time, word};
+use super::values::{moment, size, word};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::ListOptions;
@@ -41,7 +41,7 @@ pub(crate) enum Collection {
         #[command(flatten)]
         rules: Rules,
     },
-    /// Change a collection
+    /// Change a collection; one that was removed stays so
     Set {
         #[command(flatten)]
         which: Which,
@@ -173,7 +173,7 @@ impl Rules {
             placement: self.placement,
             held: self.held,
             public: self.public.map(PublicAccess::from),
-            embargo_until: self.embargo.map(|text| emptiable(text, |date| time(&date))).transpose()?,
+            embargo_until: self.embargo.map(|text| emptiable(text, |date| moment(&date))).transpose()?,
             priority: self.priority.map(|text| emptiable(text, priority)).transpose()?,
             accepted,
             most_bytes: self.max_size,
@@ -246,7 +246,7 @@ pub(crate) fn run(command: Collection, context: &Context) -> Outcome {
         }
         Collection::Release(which) => collections::release(&call, &which.institution, &which.collection)?,
         Collection::Remove { which, undo: true } => {
-            collections::set(&call, &which.institution, &which.collection, collections::Rules::default())?
+            collections::use_again(&call, &which.institution, &which.collection)?
         }
         Collection::Remove { which, .. } => collections::remove(&call, &which.institution, &which.collection)?,
     };

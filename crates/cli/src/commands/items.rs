@@ -59,7 +59,7 @@ pub(crate) enum Items {
         #[command(flatten)]
         options: ListOptions,
     },
-    /// Requeue failed or cancelled items: those that are named, or all failed items of a group
+    /// Requeue failed, cancelled or pending items: those that are named, or all failed items of a group
     Requeue {
         /// Their identifiers, or parts of them that no others have
         #[arg(required_unless_present = "group", conflicts_with = "group")]
@@ -194,7 +194,7 @@ pub(crate) struct Filter {
     #[arg(long)]
     stage: Option<String>,
     /// Only this action
-    #[arg(long, help = "Only this action: ingest, restore_object, restore_file or restore_batch")]
+    #[arg(long, help = "Only this action: ingest, expand_batch, restore_object, restore_file or restore_batch")]
     action: Option<String>,
     /// Only those of this institution
     #[arg(long, value_name = "DOMAIN")]
@@ -218,6 +218,9 @@ pub(crate) struct Filter {
 pub(crate) fn run(command: Items, context: &Context) -> Outcome {
     match command {
         Items::List(filter) => list(&filter, context),
+        Items::Show { interim: false, table, .. } if table.csv => {
+            Err(Failure::usage("a work item itself is no table").next("give --interim for its staged files, or --json"))
+        }
         Items::Show { item, interim: false, .. } => show(&item, context),
         Items::Show { item, limit, table, .. } => show_interim(&item, limit, table, context),
         Items::History { item, options } => history(&item, &options, context),
@@ -226,11 +229,13 @@ pub(crate) fn run(command: Items, context: &Context) -> Outcome {
             let call = context.call()?;
             let columns = ["items", "code", "host", "stage", "newest", "note"];
             let mut table = context.output.table(&columns).with::<FailureGroupView>(options.table);
-            let found = failures::groups(&call, &which.read(&call)?.unwrap_or_default())?;
+            let filter = which.read(&call)?.unwrap_or_default();
+            let found = failures::groups(&call, &filter)?;
+            let none = if found.groups.is_empty() { none_failed(&call, &filter)? } else { String::new() };
             for group in options.of(found.groups) {
                 table.row(&group)?;
             }
-            table.end("nothing failed that waits for a person")?;
+            table.end(&none)?;
             if found.others > 0 {
                 let others = counted(found.others, "failed work item", "failed work items");
                 eprintln!("and {others} in other groups, which are smaller");
@@ -264,6 +269,38 @@ pub(crate) fn run(command: Items, context: &Context) -> Outcome {
         }
     }
 }
+
+/// What is said where nothing failed that a filter means: also what else failed, since a code or a host may be misspelt.
+fn none_failed(call: &OpContext, filter: &failures::Filter) -> Result<String, Failure> {
+    const NOTHING: &str = "nothing failed that waits for a person";
+    if filter.code.is_none() && filter.host.is_none() && filter.stage.is_none() {
+        return Ok(NOTHING.to_owned());
+    }
+    let all = failures::groups(call, &failures::Filter { code: None, host: None, stage: None, ..filter.clone() })?;
+    let items = all.groups.iter().map(|group| group.items).sum::<u64>() + all.others;
+    if items == 0 {
+        return Ok(NOTHING.to_owned());
+    }
+    let words = |of: fn(&FailureGroupView) -> String| {
+        let mut words: Vec<String> = Vec::new();
+        for word in all.groups.iter().map(of).filter(|word| !word.is_empty()) {
+            if !words.contains(&word) && words.len() <= NAMED {
+                words.push(if words.len() == NAMED { "...".to_owned() } else { word });
+            }
+        }
+        if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+    };
+    Ok(format!(
+        "none of these; {} otherwise: codes {}; hosts {}; stages {}",
+        counted(items, "item failed", "items failed"),
+        words(|group| group.code.clone().unwrap_or_default()),
+        words(|group| group.host.clone().unwrap_or_default()),
+        words(|group| group.stage.to_string()),
+    ))
+}
+
+/// The codes, hosts and stages that are named where none is meant.
+const NAMED: usize = 5;
 
 fn list(filter: &Filter, context: &Context) -> Outcome {
     let status = filter.status.as_deref().map(|text| word(text, "status", ItemStatus::ALL)).transpose()?;
@@ -321,13 +358,22 @@ fn count(by: By, institution: Option<&str>, options: &ListOptions, context: &Con
         By::Institution => counts::By::Institution,
         By::Collection => counts::By::Collection,
     };
-    let columns = ["institution", "collection", "items", "pending", "started", "held", "failed", "succeeded"];
+    let columns = [
+        "institution",
+        "collection",
+        "items",
+        "pending",
+        "started",
+        "held",
+        "failed",
+        "succeeded",
+        "cancelled",
+        "deleted",
+    ];
     let is_wanted = |column: &&'static str| by == counts::By::Collection || *column != "collection";
     let columns: Vec<&'static str> = columns.into_iter().filter(is_wanted).collect();
-    let rest = ["cancelled", "deleted"];
-    let in_full: Vec<&'static str> = columns.iter().chain(&rest).copied().collect();
-    let mut table =
-        context.output.table(&columns).with::<ItemCountsView>(options.table).if_room(&rest).in_full(&in_full);
+    // All are shown, so that they add up.
+    let mut table = context.output.table(&columns).with::<ItemCountsView>(options.table);
     let page = |after| counts::list(&call, by, institution, after);
     app::arranged(options.oldest_first(), page, |counted| table.row(&counted))?;
     table.end("there are no work items")?;

@@ -31,13 +31,27 @@ pub(super) fn time(text: &str) -> Result<Time, Failure> {
     })
 }
 
+/// A point in time that may lie ahead, as [`time`], but no age.
+pub(super) fn moment(text: &str) -> Result<Time, Failure> {
+    moment_in(text, &TimeZone::system()).ok_or_else(|| {
+        Failure::usage(format!("{text:?} is neither a date nor a time"))
+            .next("give for example 2030-01-31, \"2030-01-31 14:30\" or 2030-01-31T00:00:00Z")
+    })
+}
+
 fn time_in(text: &str, zone: &TimeZone) -> Option<Time> {
+    moment_in(text, zone).or_else(|| before_now(text))
+}
+
+fn moment_in(text: &str, zone: &TimeZone) -> Option<Time> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return Some(time.into());
     }
-    if let Ok(local) = text.parse::<civil::DateTime>() {
-        return Some(local.to_zoned(zone.clone()).ok()?.timestamp().into());
-    }
+    let local = text.parse::<civil::DateTime>().ok()?;
+    Some(local.to_zoned(zone.clone()).ok()?.timestamp().into())
+}
+
+fn before_now(text: &str) -> Option<Time> {
     // Days are 24 hours: an age has no time zone.
     let hours = text.strip_suffix('d').and_then(|days| days.parse::<i64>().ok()).and_then(|days| days.checked_mul(24));
     let age = hours.and_then(SignedDuration::try_from_hours).or_else(|| text.parse().ok())?;
@@ -67,6 +81,8 @@ mod tests {
         assert_eq!(time("-3h"), None);
         assert_eq!(time("yesterday"), None);
         assert!(time("7d") < time("12h"));
+        assert_eq!(moment_in("2026-01-31", &zone), time("2026-01-31"));
+        assert_eq!((moment_in("7d", &zone), moment_in("12h", &zone)), (None, None));
     }
 
     #[test]

@@ -106,7 +106,7 @@ impl Cast {
         let Some(sent) = origins.0.get(text(item, "item")).and_then(|origin| self.sent(*origin)) else { return false };
         let is_lost =
             if text(item, "action") == "expand_batch" { sent.package.is_list_lost() } else { sent.package.is_lost() };
-        (is_lost && has_code(item, NOT_FETCHED))
+        (is_lost && (has_code(item, NOT_FETCHED) || has_code(item, SIZE_MISMATCH)))
             || (sent.package.is_distorted() && has_problem(item))
             // Whether the object has the path depends on what came before.
             || (!sent.package.deleted.is_empty() && has_code(item, "delete.no_such_path"))
@@ -115,6 +115,9 @@ impl Cast {
 
 /// The code of what cannot be had.
 pub(crate) const NOT_FETCHED: &str = "package.not_fetched";
+
+/// The code of what has another size than the manifest states.
+const SIZE_MISMATCH: &str = "package.size_mismatch";
 
 /// Whether an item has a problem for which it fails.
 fn has_problem(item: &Value) -> bool {

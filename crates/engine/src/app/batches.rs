@@ -142,7 +142,13 @@ fn steer_with(
     let home = authorized.home();
     let found = authorized.read(|tx| find(tx, scope, batch))?;
     if let Ask::Delete { is_confirmed: false } = ask {
-        refuse_untold(&authorized.read(|tx| untold::of_batch(tx, &home.settings, &found))?)?;
+        let untold = authorized.read(|tx| untold::of_batch(tx, &home.settings, &found))?;
+        // No report comes while all that has not ended is held.
+        let first = match found.state {
+            BatchState::Held => format!("release what is held, or \"strongroom batches cancel {batch}\", and {WAIT}"),
+            _ => WAIT.to_owned(),
+        };
+        refuse_untold(&untold, &first)?;
     }
     check_folders(&authorized, ask, batch)?;
     let act = Act { request: ask.into(), who, reason: reason.map(str::to_owned), takes_new_rules };
@@ -167,8 +173,11 @@ fn steer_with(
     })?)
 }
 
-/// Refuses a deletion that keeps something from the depositor.
-pub(super) fn refuse_untold(untold: &[String]) -> Result<(), EngineError> {
+/// What to do before a deletion, so that the depositor hears how it ended.
+pub(super) const WAIT: &str = "wait for the report";
+
+/// Refuses a deletion that keeps something from the depositor, unless something is done first.
+pub(super) fn refuse_untold(untold: &[String], first: &str) -> Result<(), EngineError> {
     if untold.is_empty() {
         return Ok(());
     }
@@ -176,7 +185,7 @@ pub(super) fn refuse_untold(untold: &[String]) -> Result<(), EngineError> {
         "the depositor does not hear everything when this is deleted: {}",
         untold.join("; ")
     ))
-    .next("wait for the report, or repeat the command with --yes"))
+    .next(format!("{first}, or repeat the command with --yes")))
 }
 
 /// Works on the items of a batch in this process, under their leases, until all have ended, a person has to release what is
@@ -201,15 +210,24 @@ fn check_folders(authorized: &Authorized<'_>, ask: Ask, batch: BatchId) -> Resul
     Ok(())
 }
 
+/// Why nothing is done with a batch that was deleted.
+pub(super) fn deleted(id: BatchId, act: &str) -> EngineError {
+    EngineError::Refused(format!("could not {act} batch {id}: it was deleted before, which is final"))
+        .next(format!("\"strongroom items list --batch {id} --status deleted\" shows its items"))
+}
+
 /// Why a request that would change nothing is refused.
 fn nothing_to_do(batch: &Batch, ask: Ask, permanent: u64) -> EngineError {
+    if batch.state == BatchState::Deleted {
+        return deleted(batch.id, ask.act());
+    }
     let none = match ask {
         Ask::Hold if batch.state.is_open() => "it is on hold already",
         Ask::Hold => "none of its items is open",
         Ask::Release => "there is no hold on it; what holds its items is lifted with \"items release\"",
         Ask::Cancel => "all its items have ended, or their versions are committed",
         Ask::Fail => "no item of it waits or is worked on: those that are held are released or cancelled first",
-        Ask::Delete { .. } => "it was deleted before",
+        Ask::Delete { .. } => "none of its items can be deleted",
         Ask::Requeue(_) if permanent > 0 => {
             "each item of it that failed did so by its package, which has to be corrected and deposited again"
         }

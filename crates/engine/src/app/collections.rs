@@ -110,6 +110,13 @@ pub fn add(
     let (is_held, who) = (rules.held, authorized.actor().name.clone());
     let rules = checked(rules, blank, &authorized)?;
     let (scope, identifier) = (authorized.scope(), collection.to_owned());
+    let known = authorized.read(|tx| tenants::collection(tx, scope, institution.id, collection))?;
+    if let Some(removed) = known.filter(|known| !known.active) {
+        let of = &removed.institution_identifier;
+        return Err(EngineError::Exists(format!("a collection {collection:?} exists already, and was removed")).next(
+            format!("\"strongroom collection remove {collection} --institution {of} --undo\" has it used again"),
+        ));
+    }
     Ok(authorized.write(move |tx| {
         require_profile(tx, &rules)?;
         let id = CollectionId::new();
@@ -121,7 +128,10 @@ pub fn add(
     })?)
 }
 
-/// Changes the rules of a collection, and activates one again that was removed.
+/// Changes the rules of a collection. One that was removed stays so.
+///
+/// # Errors
+/// The rules cannot be used: [`EngineError::Usage`].
 pub fn set(
     context: &OpContext,
     institution: &str,
@@ -135,7 +145,7 @@ pub fn set(
     let asker = who.clone();
     let shown = authorized.write(move |tx| {
         require_profile(tx, &rules)?;
-        tenants::set_collection(tx, found.id, (&rules, &asker), true)?;
+        tenants::set_collection(tx, found.id, (&rules, &asker), None)?;
         match is_held {
             Some(true) => holds::place(tx, On::Collection(found.id), found.institution, Asker::from(&asker))?,
             Some(false) => holds::lift(tx, On::Collection(found.id))?,
@@ -216,6 +226,17 @@ pub fn remove(context: &OpContext, institution: &str, collection: &str) -> Resul
     let (scope, by) = (authorized.scope(), authorized.actor().name.clone());
     Ok(authorized.write(move |tx| {
         tenants::set_collection(tx, found.id, (&found.rules, &by), false)?;
+        told(tx, scope, found.institution, &found.identifier)
+    })?)
+}
+
+/// Has a collection that was removed used again, with the rules that it had.
+pub fn use_again(context: &OpContext, institution: &str, collection: &str) -> Result<CollectionView, EngineError> {
+    let (authorized, found) = existing(context, &COLLECTIONS_SET, institution, collection)?;
+    let (scope, by) = (authorized.scope(), authorized.actor().name.clone());
+    Ok(authorized.write(move |tx| {
+        require_profile(tx, &found.rules)?;
+        tenants::set_collection(tx, found.id, (&found.rules, &by), true)?;
         told(tx, scope, found.institution, &found.identifier)
     })?)
 }

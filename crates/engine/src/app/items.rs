@@ -8,7 +8,7 @@ use strongroom_registry::{
 };
 
 use super::authorization::{ITEMS_HISTORY, ITEMS_LIST, ITEMS_SHOW, ITEMS_STEER, ITEMS_WORK};
-use super::batches::refuse_untold;
+use super::batches::{WAIT, refuse_untold};
 use super::collections::MOST_PRIORITY;
 use super::untold;
 use super::views::{BytesView, HistoryLineView, ItemView, ObstacleView, StandingView};
@@ -245,7 +245,7 @@ pub fn steer(
 ) -> Result<Vec<ItemView>, EngineError> {
     let authorized = context.authorize(&ITEMS_STEER)?;
     if let Ask::Delete { is_confirmed: false } = ask {
-        refuse_untold(&untold_of(&authorized, wanted)?)?;
+        refuse_untold(&untold_of(&authorized, wanted)?, WAIT)?;
     }
     let (scope, who) = (authorized.scope(), authorized.actor().name.clone());
     let (entry, registry) = (authorized.entry_named(ask.act()), &authorized.home().registry);

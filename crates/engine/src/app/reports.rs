@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use strongroom_registry::reports::{self as records, Report};
-use strongroom_registry::{BatchId, ItemId, RegistryError, ReportId, Scope, Transaction, batches};
+use strongroom_registry::{BatchId, BatchState, ItemId, RegistryError, ReportId, Scope, Transaction, batches};
 
 use super::authorization::{BATCHES_REPORT, BATCHES_SHOW};
 use super::views::{ReportRowView, ReportView};
@@ -99,19 +99,24 @@ fn find_batch(tx: &mut dyn Transaction, scope: Scope, id: BatchId) -> Result<bat
 
 fn find(context: &OpContext, scope: Scope, batch: BatchId, number: Option<u64>) -> Result<Report, EngineError> {
     let authorized = context.authorize(&BATCHES_SHOW)?;
-    let found = authorized.read(|tx| {
-        find_batch(tx, scope, batch)?;
-        match number {
+    let (state, found) = authorized.read(|tx| {
+        let of = find_batch(tx, scope, batch)?;
+        let found = match number {
             Some(number) => {
                 let found = records::list(tx, scope, batch, number.saturating_sub(1), 1)?;
-                Ok(found.into_iter().find(|report| report.number == number))
+                found.into_iter().find(|report| report.number == number)
             }
-            None => records::last(tx, batch),
-        }
+            None => records::last(tx, batch)?,
+        };
+        Ok::<_, RegistryError>((of.state, found))
     })?;
     found.ok_or_else(|| match number {
         Some(number) => EngineError::Absent(format!("batch {batch} has no report {number}"))
             .next(format!("\"strongroom batches reports {batch}\" lists its reports")),
+        None if state == BatchState::Deleted => {
+            EngineError::Absent(format!("batch {batch} has no report, and gets none: it was deleted"))
+                .next(format!("\"strongroom items list --batch {batch} --status deleted\" shows its items"))
+        }
         None => EngineError::Absent(format!("batch {batch} has no report"))
             .next(format!("\"strongroom batches report {batch} --update\" makes one")),
     })

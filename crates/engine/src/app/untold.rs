@@ -51,7 +51,9 @@ pub(super) fn of_batch(
     }
     if let Some(url) = &listeners.callback_url {
         let of_batch = if last.is_none() { "batch.completed, batch.failed" } else { "batch.updated" };
-        untold.push(format!("no event {of_batch} is posted to {url}, and no further one of its items"));
+        untold.push(format!(
+            "no event {of_batch} is posted to {url}; of its items item.deleted is, behind item.cancelled where a worker has one"
+        ));
     }
     Ok(untold)
 }
@@ -64,8 +66,12 @@ pub(super) fn of_items(tx: &mut dyn Transaction, found: &[Item]) -> Result<Vec<S
         if item.status == ItemStatus::Deleted || is_reported(tx, item)? {
             continue;
         }
+        let next = match item.version_made() {
+            Some(version) => format!("the next one says that it was deleted, and that version {version} is kept"),
+            None => "the next one says only that it was deleted".to_owned(),
+        };
         untold.push(format!(
-            "item {} ({}) is {}, and no report of batch {batch} says so: the next one says only that it was deleted",
+            "item {} ({}) is {}, and no report of batch {batch} says so: {next}",
             item.id, item.name, item.status
         ));
     }

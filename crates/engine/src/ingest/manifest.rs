@@ -18,7 +18,7 @@ use strongroom_download::{Body, DownloadError, Expected, KeptBody, Supervision};
 use strongroom_registry::items::ItemProblem;
 
 use super::deposit::DepositOptions;
-use super::intake::{Download, PackageSource, download_failure, unreadable};
+use super::intake::{DIGEST_MISMATCH, Download, PackageSource, SIZE_MISMATCH, download_failure, mismatch, unreadable};
 use super::kept_downloads;
 use super::stages::package::problem;
 use crate::runtime::TaskContext;
@@ -109,17 +109,13 @@ pub(crate) fn spool(
         && found(*algorithm) != *declared
     {
         let text = format!("the manifest has {algorithm}:{}, declared was {algorithm}:{declared}", found(*algorithm));
-        return Err(mismatch(text));
+        return Err(mismatch(DIGEST_MISMATCH, text));
     }
     if let Some(declared) = options.size.filter(|declared| *declared != size) {
-        return Err(mismatch(format!("the manifest has {size} bytes, declared were {declared}")));
+        let text = format!("the manifest has {size} bytes, declared were {declared}");
+        return Err(mismatch(SIZE_MISMATCH, text));
     }
     Ok((file, found(Algorithm::Sha256)))
-}
-
-fn mismatch(text: String) -> StageError {
-    let problems = vec![problem("error", "package.digest_mismatch", None, text.clone())];
-    StageError::Invalid { note: text, problems }
 }
 
 /// How manifests are read: what can be read without doubt is read, with a warning.
@@ -243,7 +239,7 @@ impl Downloading {
         let (to, parts) = sync_channel(CHUNKS_AHEAD);
         let is_wanted = Arc::new(());
         let watched = Arc::downgrade(&is_wanted);
-        let (url, expected) = (row.url.clone(), expected_of(&row));
+        let (url, expected, stated) = (row.url.clone(), expected_of(&row), row.size);
         let is_ahead = Arc::new(AtomicBool::new(is_ahead));
         let ahead = is_ahead.clone();
         std::thread::spawn(move || {
@@ -255,7 +251,7 @@ impl Downloading {
                 }
                 None => client.open(&url, expected, supervision).map(|body| (body.size(), body.into())),
             };
-            download(&url, opened, &to);
+            download((&url, stated), opened, &to);
         });
         Ok(Self {
             row,
@@ -364,10 +360,15 @@ impl Read for Bytes<'_> {
     }
 }
 
-fn download(url: &str, opened: Result<(Option<u64>, Bytes<'_>), DownloadError>, to: &SyncSender<Part>) {
+/// Hands over the bytes of a file, of which the list states this size.
+fn download(
+    (url, stated): (&str, Option<u64>),
+    opened: Result<(Option<u64>, Bytes<'_>), DownloadError>,
+    to: &SyncSender<Part>,
+) {
     let (size, mut body) = match opened {
         Ok(opened) => opened,
-        Err(error) => return drop(to.send(Part::Failed(download_failure(error)))),
+        Err(error) => return drop(to.send(Part::Failed(download_failure(error, stated)))),
     };
     // It is not needed any more where it cannot be sent.
     if to.send(Part::Opened(size)).is_err() {
@@ -385,7 +386,7 @@ fn download(url: &str, opened: Result<(Option<u64>, Bytes<'_>), DownloadError>, 
                 Part::Bytes(bytes)
             }
             Err(error) => Part::Failed(match DownloadError::from_io(error) {
-                Ok(error) => download_failure(error),
+                Ok(error) => download_failure(error, stated),
                 Err(error) => StageError::Transient(format!("could not read {url}: {error}")),
             }),
         };

@@ -7,7 +7,7 @@ WHERE p.batch_id = $1 AND ($2::uuid IS NULL OR b.institution_id = $2) AND p.numb
 INSERT INTO report_rows (report_id, item_id, row_number, name, object_identifier, version, local_ids, ark, state, stage, code,
     message, is_changed)
 SELECT p.id, w.id, coalesce(f.row_number, CASE WHEN {reports.is_maker} THEN NULL ELSE p.numbered + page.place END),
-    w.name, w.object_identifier, CASE WHEN w.status = 'succeeded' THEN w.version END,
+    w.name, w.object_identifier, CASE WHEN 'succeeded' IN (w.status, w.deleted_from) THEN w.version END,
     CAST(w.options AS JSONB) ->> 'local_ids', coalesce(o.ark, CAST(w.options AS JSONB) ->> 'ark'),
     w.status, w.stage,
     CASE WHEN w.status = 'failed' THEN (SELECT m.code FROM item_problems m

@@ -7,7 +7,7 @@ WHERE p.batch_id = ?1 AND (?2 IS NULL OR b.institution_id = ?2) AND p.number > ?
 INSERT INTO report_rows (report_id, item_id, row_number, name, object_identifier, version, local_ids, ark, state, stage, code,
     message, is_changed)
 SELECT p.id, w.id, coalesce(f.row_number, CASE WHEN {reports.is_maker} THEN NULL ELSE p.numbered + page.place END),
-    w.name, w.object_identifier, CASE WHEN w.status = 'succeeded' THEN w.version END,
+    w.name, w.object_identifier, CASE WHEN 'succeeded' IN (w.status, w.deleted_from) THEN w.version END,
     CASE WHEN json_valid(w.options) THEN json_extract(w.options, '$.local_ids') END, coalesce(o.ark, CASE WHEN json_valid(w.options) THEN json_extract(w.options, '$.ark') END),
     w.status, w.stage,
     CASE WHEN w.status = 'failed' THEN (SELECT m.code FROM item_problems m

@@ -163,6 +163,12 @@ pub struct Item {
 }
 
 impl Item {
+    /// The version that it made: of one that succeeded, also where it was deleted since. The object keeps it.
+    pub fn version_made(&self) -> Option<u64> {
+        let end = self.deleted_from.unwrap_or(self.status);
+        self.version.filter(|_| end == ItemStatus::Succeeded)
+    }
+
     /// Where it is in its workflow.
     pub fn position(&self) -> Position {
         Position { stage: self.stage, topic: self.topic.clone(), wait_key: self.wait_key.clone(), is_inline: false }

@@ -41,6 +41,7 @@ pub const PERMANENT_CODES: &[&str] = &[
     "package.digest_mismatch",
     "package.empty",
     "package.other_type",
+    "package.size_mismatch",
     "path.",
     "payload.",
     "prefix.",

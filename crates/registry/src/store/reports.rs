@@ -184,7 +184,7 @@ pub(crate) fn tell_end(tx: &mut dyn Transaction, item: ItemId) -> Result<(), Reg
     let ended = EndedItem {
         status: item.status,
         stage: item.stage.to_string(),
-        version: item.version.filter(|_| item.status == ItemStatus::Succeeded),
+        version: item.version_made(),
         message: item.note.map(|note| note.chars().take(LONGEST_MESSAGE).collect()),
     };
     // Texts and numbers only: it cannot fail.

@@ -7,6 +7,8 @@ use super::holds::{self, On};
 use super::items::{Asker, Item, ItemProblem, Move, NewLine, Request, add_history, apply, enqueue, find, problems};
 use crate::{BatchState, ItemId, ItemStatus, RegistryError, Scope, Stage, Subject, Workflows, batches, workflow};
 
+/// The action of deposits, whose versions are of objects that are kept.
+const INGEST: &str = "ingest";
 /// Problems of a package that are inspected.
 const PROBLEMS: usize = 1_000;
 
@@ -66,7 +68,11 @@ pub fn request<'a>(
             return Err(refuse("let it fail: it is being cancelled"));
         }
         Request::Fail => (ItemStatus::Failed, here, note_of(ItemStatus::Failed, by)),
-        Request::Delete => (ItemStatus::Deleted, here, note_of(ItemStatus::Deleted, by)),
+        Request::Delete => {
+            let kept = item.version_made().filter(|_| item.action.as_str() == INGEST);
+            let kept = kept.map(|version| format!("; the object is kept, with version {version}")).unwrap_or_default();
+            (ItemStatus::Deleted, here, note_of(ItemStatus::Deleted, by) + &kept)
+        }
         Request::Requeue(stage) => {
             if !matches!(item.status, ItemStatus::Failed | ItemStatus::Cancelled | ItemStatus::Pending) {
                 return Err(refuse("requeue it: only failed, cancelled and pending items can be"));

@@ -207,13 +207,13 @@ pub fn add_collection(
     put_rules(tx, id, 1, (rules, by))
 }
 
-/// Changes a collection's rules, or puts it away. What is changed of them makes a new version, which batches that are made from
+/// Changes a collection's rules, puts it away or has it used again; with none it stays as it is. What is changed of them makes a new version, which batches that are made from
 /// now on have.
 pub fn set_collection(
     tx: &mut dyn Transaction,
     id: CollectionId,
     (rules, by): (&CollectionRules, &str),
-    active: bool,
+    active: impl Into<Option<bool>>,
 ) -> Result<(), RegistryError> {
     // Two who change it at the same time make two versions, one after the other.
     tx.execute(Statement("collections.lock"), &[id.into()])?;
@@ -226,7 +226,7 @@ pub fn set_collection(
         put_rules(tx, id, version, (rules, by))?;
     }
     let now = tx.now()?;
-    let state = if active { "active" } else { "removed" };
+    let state = if active.into().unwrap_or(known.active) { "active" } else { "removed" };
     let values = [id.into(), (&rules.name).into(), state.into(), now.into(), version.into()];
     tx.execute(Statement("collections.update"), &values)?;
     Ok(())

@@ -20,7 +20,7 @@ use crate::workflow::{StageContext, StageError};
 
 /// Size and etag as the server says them.
 pub(super) fn locate(home: &Home, url: &Url) -> Result<Located, StageError> {
-    let probe = home.downloads()?.probe(url.as_str(), &Supervision::default()).map_err(failure)?;
+    let probe = home.downloads()?.probe(url.as_str(), &Supervision::default()).map_err(|error| failure(error, None))?;
     // A server that tells neither is taken at its word by what it says of the length.
     let etag = probe.version().map(str::to_owned);
     let etag = etag.or_else(|| probe.size.map(|size| format!("length {size}"))).unwrap_or_else(|| "unknown".into());
@@ -39,7 +39,9 @@ pub(super) fn open(context: &StageContext<'_>, url: &Url, options: &DepositOptio
     };
     let digest = options.digest.as_ref().and_then(|(algorithm, hex)| Some((*algorithm, hex.parse().ok()?)));
     let expected = Expected { size: options.size, digests: digest.into_iter().collect::<DigestSet>(), version: None };
-    let download = Download::open_kept(context, url.as_str(), expected)?;
+    // What only the server says of its size is not stated.
+    let stated = DepositOptions::of(context.item)?.size;
+    let download = Download::open_kept(context, url.as_str(), expected, stated)?;
     let failure = download.failure.clone();
     let source = if kind == DepositKind::File {
         let name = options.file_name.clone().unwrap_or(name).into_bytes();
@@ -105,20 +107,28 @@ pub(crate) struct Download {
 
 impl Download {
     pub(crate) fn open(context: &StageContext<'_>, url: &str, expected: Expected) -> Result<Self, StageError> {
-        let body = context.home.downloads()?.open(url, expected, context.supervision()).map_err(failure)?;
-        Ok(Self::of(body.size(), Box::new(body)))
+        let stated = expected.size;
+        let body = context.home.downloads()?.open(url, expected, context.supervision());
+        let body = body.map_err(|error| failure(error, stated))?;
+        Ok(Self::of(body.size(), Box::new(body), stated))
     }
 
     /// The package of the item, which is kept on its way.
-    fn open_kept(context: &StageContext<'_>, url: &str, expected: Expected) -> Result<Self, StageError> {
+    fn open_kept(
+        context: &StageContext<'_>,
+        url: &str,
+        expected: Expected,
+        stated: Option<u64>,
+    ) -> Result<Self, StageError> {
         let kept = kept_downloads::path(context.home, context.item.id, "package");
         let client = context.home.downloads()?;
-        let body = client.open_kept(url, expected, context.supervision(), &kept).map_err(failure)?;
-        Ok(Self { received: Some(0), ..Self::of(body.size(), Box::new(body)) })
+        let body = client.open_kept(url, expected, context.supervision(), &kept);
+        let body = body.map_err(|error| failure(error, stated))?;
+        Ok(Self { received: Some(0), ..Self::of(body.size(), Box::new(body), stated) })
     }
 
-    fn of(size: Option<u64>, body: Box<dyn Read + Send>) -> Self {
-        Self { body, size, received: None, failure: DownloadFailure::default() }
+    fn of(size: Option<u64>, body: Box<dyn Read + Send>, stated: Option<u64>) -> Self {
+        Self { body, size, received: None, failure: DownloadFailure { stated, ..DownloadFailure::default() } }
     }
 
     /// Why it failed, once a read of it has.
@@ -154,37 +164,63 @@ impl Read for Download {
 
 /// Why a download failed, where it did.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct DownloadFailure(Arc<Mutex<Option<DownloadError>>>);
+pub(crate) struct DownloadFailure {
+    error: Arc<Mutex<Option<DownloadError>>>,
+    /// The size that the depositor stated.
+    stated: Option<u64>,
+}
 
 impl DownloadFailure {
     fn put(&self, error: DownloadError) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 
     /// What it means for the stage.
     pub(crate) fn take(&self) -> Option<StageError> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take().map(failure)
+        let error = self.error.lock().unwrap_or_else(PoisonError::into_inner).take();
+        error.map(|error| failure(error, self.stated))
     }
 }
 
-/// What the failure of a download means for a stage.
-pub(crate) fn failure(error: DownloadError) -> StageError {
+/// What the failure of a download means for a stage. A size that was stated by a manifest or the depositor is another one the next time,
+/// too; one that only the server said may be right then.
+pub(crate) fn failure(error: DownloadError, stated: Option<u64>) -> StageError {
     match error {
         DownloadError::Refused { .. } => not_fetched(format!(
             "{error}; ingest.url_hosts in the settings allows hosts, ingest.private_url_hosts or ingest.allow_private_addresses those of private networks"
         )),
         other if other.is_transient() => StageError::Transient(chain(&other)),
         other @ DownloadError::Digest { .. } => {
-            let problem = problem("error", "package.digest_mismatch", None, chain(&other));
+            let problem = problem("error", DIGEST_MISMATCH, None, chain(&other));
             let note = format!("the package has another digest than was stated{}", problem.in_note());
+            StageError::Invalid { note, problems: vec![problem] }
+        }
+        other @ (DownloadError::Length { expected: size, .. } | DownloadError::TooLong { most: size, .. })
+            if stated == Some(size) =>
+        {
+            let problem = problem("error", SIZE_MISMATCH, None, chain(&other));
+            let note = format!("the package has another size than was stated{}", problem.in_note());
             StageError::Invalid { note, problems: vec![problem] }
         }
         other => not_fetched(chain(&other)),
     }
 }
 
+/// The code of a package, or a file of it, that cannot be had.
+pub(crate) const NOT_FETCHED: &str = "package.not_fetched";
+/// The code of a package that has another digest than was stated.
+pub(crate) const DIGEST_MISMATCH: &str = "package.digest_mismatch";
+/// The code of a package that has another size than was stated.
+pub(crate) const SIZE_MISMATCH: &str = "package.size_mismatch";
+
+/// Ends a work item whose package is another one than was stated.
+pub(crate) fn mismatch(code: &str, text: String) -> StageError {
+    let problems = vec![problem("error", code, None, text.clone())];
+    StageError::Invalid { note: text, problems }
+}
+
 /// Ends a work item whose package, or a file of it, cannot be had.
 fn not_fetched(message: String) -> StageError {
-    let problem = problem("error", "package.not_fetched", None, message);
+    let problem = problem("error", NOT_FETCHED, None, message);
     StageError::Fatal { note: format!("the package cannot be fetched{}", problem.in_note()), problems: vec![problem] }
 }

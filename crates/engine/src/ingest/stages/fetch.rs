@@ -20,7 +20,7 @@ use super::provision::quota;
 use crate::crash_point;
 use crate::ingest::area::submission_row;
 use crate::ingest::deposit::DepositOptions;
-use crate::ingest::intake::{PackageSource, bag_trouble, check_unreplaced, package_source};
+use crate::ingest::intake::{DIGEST_MISMATCH, PackageSource, bag_trouble, check_unreplaced, mismatch, package_source};
 use crate::ingest::kept_downloads;
 use crate::ingest::kind::DepositKind;
 use crate::ingest::manifest::{self, FileRow, FileRows};
@@ -219,9 +219,16 @@ fn take_manifest(
     };
     if let Some((_, first)) = listed.failures.first() {
         let files = counted(listed.failures.len() as u64, "file", "files");
-        let note = format!("{files} of the manifest cannot be fetched; first: {first}");
-        let problems = listed.failures.iter().map(|(row, reason)| problem_of(row, reason.clone()));
-        return Err(StageError::Fatal { note, problems: problems.chain(warnings).collect() });
+        let note = format!("{files} of the manifest cannot be fetched; first: {}", first.message);
+        let is_permanent = listed.failures.iter().any(|(_, why)| why.is_permanent());
+        let found = listed.failures.iter().map(|(row, why)| problem_of(row, why));
+        let problems = found.chain(warnings).collect();
+        // A file that is another one than the manifest states is no better the next time.
+        return Err(if is_permanent {
+            StageError::Invalid { note, problems }
+        } else {
+            StageError::Fatal { note, problems }
+        });
     }
     if !warnings.is_empty() {
         context.set_fact(WARNINGS, &warnings)?;
@@ -246,14 +253,12 @@ fn stage_list(staging: &RefCell<Staging<'_, '_>>, list: &mut File) -> Result<(),
 }
 
 /// What is told of a row whose file cannot be had.
-fn problem_of(row: &FileRow, message: String) -> ItemProblem {
+fn problem_of(row: &FileRow, why: &ItemProblem) -> ItemProblem {
     ItemProblem {
-        severity: "error".into(),
-        code: "package.not_fetched".into(),
         file: Some(MANIFEST_NAME.to_owned()),
         path: Some(row.path.clone()),
         line: Some(row.line),
-        message,
+        ..why.clone()
     }
 }
 
@@ -307,7 +312,8 @@ fn check_declared_digest(
     if found == declared {
         return Ok(());
     }
-    Err(StageError::fatal(format!("the package has {algorithm}:{found}, declared was {algorithm}:{declared}")))
+    let text = format!("the package has {algorithm}:{found}, declared was {algorithm}:{declared}");
+    Err(mismatch(DIGEST_MISMATCH, text))
 }
 
 /// A recorded digest by its algorithm.

@@ -76,7 +76,7 @@ pub(super) fn complete(
         Listed::Staged(listed) => listed,
         Listed::NoRoom(bytes) => return Ok(Some(bytes)),
     };
-    refuse(listed.failures)?;
+    refuse(listed.failures.into_iter().map(|(row, why)| (row, why.message)).collect())?;
     scan.files = scan.files.saturating_add(listed.files);
     scan.bytes = scan.bytes.saturating_add(listed.bytes);
     scan.has_payload_directory = true;
@@ -151,7 +151,7 @@ impl Plan {
             if let Err(error) = client.check(&row.url)
                 && refused.len() < MOST_PROBLEMS
             {
-                refused.push((row, download_failure(error).to_string()));
+                refused.push((row, download_failure(error, None).to_string()));
             }
         }
         refuse(refused)

@@ -6,7 +6,10 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use strongroom_bagit::BagFile;
+use strongroom_registry::items::ItemProblem;
 
+use super::package::problem;
+use crate::ingest::intake::NOT_FETCHED;
 use crate::ingest::manifest::{Downloading, FileRow, NextRow, download_all};
 use crate::ingest::staging::{Staging, Stopped};
 use crate::workflow::{StageContext, StageError};
@@ -29,7 +32,7 @@ pub(super) struct StagedList {
     /// Bytes that were downloaded now.
     pub(super) bytes: u64,
     /// The first of those that cannot be had for good, and why.
-    pub(super) failures: Vec<(FileRow, String)>,
+    pub(super) failures: Vec<(FileRow, ItemProblem)>,
 }
 
 /// Takes the files that a list names into staging. What stands before the line of a file in its key is `named`.
@@ -61,8 +64,9 @@ pub(super) fn stage_listed(
                 Err(StageError::Fatal { note, problems } | StageError::Invalid { note, problems })
                     if staged.failures.len() < MOST_FAILURES =>
                 {
-                    let message = problems.into_iter().next().map_or(note, |problem| problem.message);
-                    staged.failures.push((download.row, message));
+                    let first = problems.into_iter().next();
+                    let why = first.unwrap_or_else(|| problem("error", NOT_FETCHED, None, note));
+                    staged.failures.push((download.row, why));
                     Ok(())
                 }
                 Err(other) => Err(other),

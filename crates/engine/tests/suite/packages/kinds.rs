@@ -187,6 +187,9 @@ fn the_digest_that_is_stated_of_a_package_is_compared_wherever_it_comes_from() {
                 "{} from a URL: {is_url}: {items:?}",
                 case.name
             );
+            let failed = items.iter().find(|item| item.status == ItemStatus::Failed).expect("one that failed");
+            assert_eq!(world.codes(failed.id), ["package.digest_mismatch"], "{} from a URL: {is_url}", case.name);
+            assert!(failed.is_verdict, "{}: it cannot be requeued", case.name);
             assert_eq!(world.objects(), Vec::<String>::new(), "{}", case.name);
             let digest = Some((Sha256, right(&case.bytes)));
             check(&world, &DepositRequest { digest, ..request }, &case);

@@ -199,11 +199,12 @@ fn a_digest_or_size_that_is_stated_for_a_manifest_is_compared() {
     world.web.put("/letters.checkm", list.clone());
     let url = world.web.url("/letters.checkm");
     let (right, zeros) = (md5(list.as_bytes()), "0".repeat(32));
-    for (checksum, size) in [(zeros.as_str(), list.len()), (right.as_str(), 7)] {
+    let (digest, length) = ("package.digest_mismatch", "package.size_mismatch");
+    for (checksum, size, code) in [(zeros.as_str(), list.len(), digest), (right.as_str(), 7, length)] {
         let rows = [format!("{url} | md5 | {checksum} | {size} | | letters.checkm | | | | |")];
         let items = world.deposit(&world.request(world.write("wrong.checkm", manifest(BATCH, &rows))));
         let item = failed(&world, &items);
-        assert_eq!(world.codes(item.id), ["package.digest_mismatch"], "{:?}", item.note);
+        assert_eq!(world.codes(item.id), [code], "{:?}", item.note);
     }
     let rows = [format!("{url} | md5 | {right} | {} | | letters.checkm | | | | |", list.len())];
     let items = world.deposit(&world.request(world.write("right.checkm", manifest(BATCH, &rows))));

@@ -95,7 +95,7 @@ fn what_cannot_be_had_for_good_is_told_with_a_code_whatever_the_package_is() {
             let url = world.web.url("/scan.tif");
             let shown = format!("{behaviour:?} as {way:?}");
             world.web.put("/scan.tif", scan());
-            world.web.on("/scan.tif", behaviour);
+            world.web.on("/scan.tif", behaviour.clone());
             let request = match way {
                 Way::Manifest => {
                     let row = format!("{url} | | | {} | | scan.tif |", scan().len());
@@ -104,7 +104,10 @@ fn what_cannot_be_had_for_good_is_told_with_a_code_whatever_the_package_is() {
                 _ => request(&world, way),
             };
             let item = world.deposit(&request).pop().expect("an item");
-            assert_eq!(world.codes(item.id), ["package.not_fetched"], "{shown}: {:?}", item.note);
+            let is_of_size =
+                matches!(way, Way::Manifest) && matches!(behaviour, Behaviour::WrongLength(_) | Behaviour::Endless);
+            let code = if is_of_size { "package.size_mismatch" } else { "package.not_fetched" };
+            assert_eq!(world.codes(item.id), [code], "{shown}: {:?}", item.note);
             let message = &world.problems(item.id)[0].message;
             assert!(message.contains("scan.tif") && !message.contains("first:"), "{shown}: {message}");
             assert!(item.note.is_some_and(|note| note.contains("; first: ")), "{shown}");

@@ -195,6 +195,8 @@ on_both_databases! {
     what_was_told_of_a_batch_and_what_waits_is_shown_with_it
     a_long_report_whose_task_was_given_up_is_written_and_told
     a_person_changes_items_behind_a_long_report
+    a_deleted_item_that_succeeded_keeps_its_version_where_it_is_told
+    a_removed_collection_stays_removed_when_it_is_set
 }
 
 fn to(world: &World, key: &str) -> Value {
@@ -555,6 +557,42 @@ fn a_report_is_written_in_every_form_whatever_names_it_has() {
     assert_eq!(rows.iter().map(|row| (row.item, row.state)).collect::<Vec<_>>(), [(cancelled.id, ItemStatus::Deleted)]);
     let refused = app::make(&call, batch).expect_err("nothing changed").to_string();
     assert!(refused.contains("nothing of it has changed"), "{refused}");
+}
+
+fn a_deleted_item_that_succeeded_keeps_its_version_where_it_is_told(engine: Engine) {
+    let Some(world) = World::in_database(engine, ONE_ATTEMPT) else { return };
+    add_collection(&world, None);
+    serve_each(&world, &NAMES[..2]);
+    let batch = submit(&world, &NAMES);
+    world.work(batch);
+    work_until_told(&world, batch, 1);
+    let done = world.items(batch).into_iter().find(|item| item.version.is_some()).expect("one that succeeded");
+    let lost = failed(&world, batch);
+    world.ask(done.id, Request::Delete);
+    world.ask(lost.id, Request::Delete);
+    let call = console(&world);
+    app::make(&call, batch).expect("is made");
+    let rows = app::rows(&call, (batch, 2), RowFilter { changed: true, unresolved: false }, None).expect("rows").items;
+    let row = |item: &Item| rows.iter().find(|row| row.item == item.id).expect("a row");
+    assert_eq!((row(&done).state, row(&done).version), (ItemStatus::Deleted, Some(1)));
+    let message = row(&done).message.clone().unwrap_or_default();
+    assert!(message.contains("the object is kept, with version 1"), "{message}");
+    assert_eq!((row(&lost).state, row(&lost).version), (ItemStatus::Deleted, None));
+    assert_eq!(row(&lost).message.as_deref(), Some("deleted by a person"));
+    assert_eq!(world.item(done.id).version_made(), Some(1));
+}
+
+fn a_removed_collection_stays_removed_when_it_is_set(engine: Engine) {
+    let Some(world) = World::in_database(engine, ONE_ATTEMPT) else { return };
+    add_collection(&world, None);
+    let call = console(&world);
+    collections::remove(&call, INSTITUTION, COLLECTION).expect("is removed");
+    let rules = collections::Rules { name: Some("Maps".into()), ..Default::default() };
+    let shown = collections::set(&call, INSTITUTION, COLLECTION, rules.clone()).expect("is set");
+    assert_eq!((shown.active, shown.name.as_str()), (false, "Maps"));
+    let refused = collections::add(&call, INSTITUTION, COLLECTION, rules).expect_err("exists");
+    assert!(refused.to_string().contains("was removed"), "{refused}");
+    assert!(collections::use_again(&call, INSTITUTION, COLLECTION).expect("is used again").active);
 }
 
 #[test]
