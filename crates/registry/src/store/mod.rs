@@ -1,6 +1,8 @@
 //! Operations on records, by group of tables: plain functions over a [`Transaction`](crate::Transaction), one implementation for
 //! all engines.
 
+pub mod activities;
+mod activity_runs;
 mod advance;
 pub mod backfill;
 pub mod batches;
@@ -29,7 +31,10 @@ pub mod object_ids;
 pub mod objects;
 pub mod outbox;
 pub mod parts;
+mod populating;
+pub mod pipelines;
 pub mod profiles;
+pub mod provenance;
 mod publishing;
 pub mod rebuild;
 pub mod receiving;
@@ -48,4 +53,5 @@ pub mod stores;
 pub mod tenants;
 pub mod versions;
 mod waking;
+pub mod watermarks;
 pub mod work;
