@@ -87,9 +87,10 @@ pub fn a_lease_that_ran_out_is_returned_and_one_that_was_extended_is_not(subject
     assert_eq!(other.return_expired(10).expect("returns"), []);
     subject.advance(LEASE * 2 / 3);
     let returned = other.return_expired(10).expect("returns");
-    assert_eq!(returned.iter().map(|one| (one.list, one.worker.as_str(), one.records)).collect::<Vec<_>>(), [(
-        list, WORKER, 2
-    )]);
+    assert_eq!(
+        returned.iter().map(|one| (one.list, one.worker.as_str(), one.records)).collect::<Vec<_>>(),
+        [(list, WORKER, 2)]
+    );
     assert_eq!(numbers(&*lists, list), [2, 2, 0, 0, 0]);
     let guessed = ChunkLease { chunk: list.0, ..alive.lease };
     assert_eq!(lists.extend(&[dead.lease, alive.lease, guessed], LEASE).expect("answers"), [false, true, false]);

@@ -29,10 +29,10 @@ pub fn each_record_ends_as_its_worker_says(subject: &dyn Subject) {
     assert_eq!(done.error, None);
     assert_eq!(all(&*lists, list, RecordState::Failed, 10)[0].error.as_deref(), Some("no title"));
     let todo = all(&*lists, list, RecordState::Todo, 10);
-    assert_eq!(todo.iter().map(|record| (record.error.as_deref(), record.attempts)).collect::<Vec<_>>(), [
-        (None, 0),
-        (Some("no answer"), 1)
-    ]);
+    assert_eq!(
+        todo.iter().map(|record| (record.error.as_deref(), record.attempts)).collect::<Vec<_>>(),
+        [(None, 0), (Some("no answer"), 1)]
+    );
 }
 
 /// As the agent commits; what has ended stays ended when the rest is returned.

@@ -144,7 +144,9 @@ pub fn what_is_not_fit_to_be_kept_is_refused(subject: &dyn Subject) {
     let many = lists.add(&population, &addition(ids(0..10_001), "1", true));
     assert!(matches!(many, Err(RecordsError::Many { .. })), "{many:?}");
     assert_eq!(counts(&*lists, list).populated(), 0);
-    lists.add(&population, &addition(vec![NewRecord::todo("ü".repeat(1_024))], "1", true)).expect("the longest is kept");
+    lists
+        .add(&population, &addition(vec![NewRecord::todo("ü".repeat(1_024))], "1", true))
+        .expect("the longest is kept");
     let chunk = claim(&*lists, list, 1);
     let result = crate::Outcome::Processed { result: Some(long) };
     assert!(lists.finish(chunk.lease, &super::endings(&chunk, &result)).is_err());

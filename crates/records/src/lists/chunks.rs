@@ -166,14 +166,8 @@ struct Change<'a> {
 
 impl<'a> Change<'a> {
     fn of(outcome: &'a Outcome) -> Self {
-        let unlimited = Self {
-            state: state::TODO,
-            due: 0,
-            max_attempts: i64::MAX,
-            given_back: 0,
-            result: None,
-            error: None,
-        };
+        let unlimited =
+            Self { state: state::TODO, due: 0, max_attempts: i64::MAX, given_back: 0, result: None, error: None };
         match outcome {
             Outcome::Processed { result } => Self { state: state::PROCESSED, result: result.as_deref(), ..unlimited },
             Outcome::Failed { error } => Self { state: state::FAILED, error: Some(bounded(error)), ..unlimited },

@@ -89,14 +89,8 @@ impl Copying {
         let values = [self.from.list.into(), reached.into(), self.limit.into()];
         if let Some((reach, found)) = reach(tx.query_one(Statement("records_reach_all"), &values)?.as_ref())? {
             let now = tx.now()?;
-            let values: [Value; 6] = [
-                self.list.into(),
-                self.next.into(),
-                self.from.list.into(),
-                reached.into(),
-                reach.into(),
-                now.into(),
-            ];
+            let values: [Value; 6] =
+                [self.list.into(), self.next.into(), self.from.list.into(), reached.into(), reach.into(), now.into()];
             let added = tx.execute(Statement("records_copy_all"), &values)?;
             self.note(found, added);
             reached = reach;
@@ -125,7 +119,8 @@ impl Copying {
 /// How far a page reaches and how many it has; none where there is nothing.
 fn reach(row: Option<&Row>) -> Result<Option<(i64, u64)>, RecordsError> {
     let Some(row) = row else { return Ok(None) };
-    Ok(row.optional_integer("reach")?.map(|reach| Ok::<_, RecordsError>((reach, row.count("found")?))).transpose()?)
+    let reach = row.optional_integer("reach")?;
+    reach.map(|reach| Ok((reach, row.count("found")?))).transpose()
 }
 
 /// The last number that was taken, for each slot.

@@ -147,12 +147,7 @@ fn check(addition: &Addition) -> Result<(), RecordsError> {
 }
 
 /// Inserts records, numbered from `first`.
-fn insert(
-    tx: &mut dyn Transaction,
-    list: ListId,
-    records: &[NewRecord],
-    first: i64,
-) -> Result<Added, RecordsError> {
+fn insert(tx: &mut dyn Transaction, list: ListId, records: &[NewRecord], first: i64) -> Result<Added, RecordsError> {
     if records.is_empty() {
         return Ok(Added::default());
     }

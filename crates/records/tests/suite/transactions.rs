@@ -7,8 +7,8 @@ use std::time::Duration;
 use strongroom_database::{Database, Isolation, Transaction};
 use strongroom_records::conformance::Subject;
 use strongroom_records::{
-    Addition, Chunk, ClaimRequest, Ending, From, ListId, NewRecord, Outcome, Population, PopulationRequest, RecordLists,
-    RecordsError, Selection, Takes, lists,
+    Addition, Chunk, ClaimRequest, Ending, From, ListId, NewRecord, Outcome, Population, PopulationRequest,
+    RecordLists, RecordsError, Selection, Takes, lists,
 };
 
 use super::{postgres, sqlite};
@@ -47,12 +47,13 @@ fn what_is_dropped_leaves_nothing(subject: &dyn Subject, database: &Arc<dyn Data
     let chunk = claim(&*lists, list);
     let before = lists.status(list).expect("reads");
     let (again, ends) = (population.clone(), endings(&chunk));
-    let dropped = database.write_as::<(), RecordsError, _>(Isolation::ReadCommitted, move |tx: &mut dyn Transaction| {
-        let records = vec![NewRecord::todo("urn:new")];
-        lists::add(tx, &again, &Addition { records, cursor: Some("2".into()), is_last: true })?;
-        lists::finish(tx, chunk.lease, &ends)?;
-        Err(RecordsError::NoList(list))
-    });
+    let dropped =
+        database.write_as::<(), RecordsError, _>(Isolation::ReadCommitted, move |tx: &mut dyn Transaction| {
+            let records = vec![NewRecord::todo("urn:new")];
+            lists::add(tx, &again, &Addition { records, cursor: Some("2".into()), is_last: true })?;
+            lists::finish(tx, chunk.lease, &ends)?;
+            Err(RecordsError::NoList(list))
+        });
     assert!(dropped.is_err());
     assert_eq!(lists.status(list).expect("reads"), before);
     let records = vec![NewRecord::todo("urn:new")];

@@ -14,14 +14,14 @@ pub(crate) mod version;
 pub(crate) mod workflow;
 
 pub use enums::{
-    ActivityInput, ActivityState, ActorKind, BatchState, CopyState, Decision, FindingKind, FindingState, Health, HoldKind, ItemStatus,
-    JournalOutcome, MailKind, ObjectState, ProfileOrigin, ProvenanceKind, PublicAccess, ReportKind, RestoredState, UploadState,
-    VersionState, WaitReason,
+    ActivityInput, ActivityState, ActorKind, BatchState, CopyState, Decision, FindingKind, FindingState, Health,
+    HoldKind, ItemStatus, JournalOutcome, MailKind, ObjectState, ProfileOrigin, ProvenanceKind, PublicAccess,
+    ReportKind, RestoredState, UploadState, VersionState, WaitReason,
 };
 pub use format::Format;
 pub use ids::{
-    ActivityId, ActorId, BatchId, CollectionId, ContentId, EntityId, EventId, FileId, FindingId, GenerationId, InstitutionId, ItemId,
-    JournalId, ObjectId, PipelineId, ReportId, UploadId, VersionId,
+    ActivityId, ActorId, BatchId, CollectionId, ContentId, EntityId, EventId, FileId, FindingId, GenerationId,
+    InstitutionId, ItemId, JournalId, ObjectId, PipelineId, ReportId, UploadId, VersionId,
 };
 pub use order::Order;
 pub use permanent::PERMANENT_CODES;

@@ -7,16 +7,14 @@ use strongroom_queue::{NewTask, tasks};
 use strongroom_records::{ListId, Takes, lists};
 use uuid::Uuid;
 
-use super::{journal, watermarks};
 pub use super::activity_runs::{
     Rerun, begin, cancel, fail, finish_if_done, pause, reopen_followers, rerun, restart, resume, retry_failed,
 };
 pub use super::populating::{Populated, populate, rebuild_list};
+use super::{journal, watermarks};
 pub use crate::model::activity::{Activity, Input, NewActivity, StepOf, TRANSITIONS};
 use crate::model::actor::Actor;
-use crate::{
-    ActivityId, ActivityInput, ActivityState, InstitutionId, Order, PipelineId, RegistryError, Scope,
-};
+use crate::{ActivityId, ActivityInput, ActivityState, InstitutionId, Order, PipelineId, RegistryError, Scope};
 
 /// The topic of the tasks that carry an activity on; the key of a task is the activity.
 pub const TOPIC: &str = "activity.run";
@@ -167,7 +165,7 @@ pub fn list(
 ) -> Result<Vec<Activity>, RegistryError> {
     let (statement, start) = match filter.order {
         Order::NewestFirst => (Statement("activities.newest"), Uuid::max()),
-        _ => (Statement("activities.list"), Uuid::nil()),
+        Order::OldestFirst => (Statement("activities.list"), Uuid::nil()),
     };
     let values = [
         after.unwrap_or(ActivityId(start)).into(),

@@ -39,6 +39,9 @@ pub fn begin(tx: &mut dyn Transaction, id: ActivityId, to: ActivityState) -> Res
 
 /// Ends an activity whose list is complete and without open records, moves its watermark, and wakes those that follow it; the state in
 /// which it ended. None where there is more to do, or the activity is not at work.
+///
+/// # Errors
+/// [`RegistryError::Records`] with [`RecordsError::NoList`] where its list was lost: see [`super::populating::rebuild_list`].
 pub fn finish_if_done(tx: &mut dyn Transaction, id: ActivityId) -> Result<Option<ActivityState>, RegistryError> {
     let activity = lock(tx, Scope::System, id)?;
     if !activity.state.is_at_work() {

@@ -111,11 +111,7 @@ pub fn entity_id(institution: Option<InstitutionId>, entity: &str) -> EntityId {
 /// Records what an activity made, in the transaction that ends the records: the first result of an entity generates it, later ones
 /// revise it, and one that had become invalid is valid again. For each, in order, which it was. What is recorded for the same record
 /// and run already stays as it was.
-pub fn record(
-    tx: &mut dyn Transaction,
-    by: By,
-    made: &[Made<'_>],
-) -> Result<Vec<ProvenanceKind>, RegistryError> {
+pub fn record(tx: &mut dyn Transaction, by: By, made: &[Made<'_>]) -> Result<Vec<ProvenanceKind>, RegistryError> {
     let now = tx.now()?;
     let ids: Vec<EntityId> = made.iter().map(|made| entity_id(by.institution, made.entity)).collect();
     let mut entities =
@@ -157,12 +153,7 @@ fn row(
 /// # Errors
 /// [`RegistryError::NotFound`] where there is no such entity, and [`RegistryError::State`] where it is invalid already, unless that is
 /// to be ignored.
-pub fn invalidate(
-    tx: &mut dyn Transaction,
-    by: By,
-    made: Made<'_>,
-    missing: Missing,
-) -> Result<bool, RegistryError> {
+pub fn invalidate(tx: &mut dyn Transaction, by: By, made: Made<'_>, missing: Missing) -> Result<bool, RegistryError> {
     let (id, now) = (entity_id(by.institution, made.entity), tx.now()?);
     let changed = tx.execute(Statement("entities.invalidate"), &[id.into(), now.into(), by.activity.into()])? == 1;
     if changed {
@@ -208,13 +199,8 @@ pub fn results(
     after: Option<Uuid>,
     limit: usize,
 ) -> Result<Vec<Produced>, RegistryError> {
-    let values = [
-        by.activity.into(),
-        by.run.into(),
-        after.unwrap_or(Uuid::nil()).into(),
-        with_invalidated.into(),
-        limit.into(),
-    ];
+    let values =
+        [by.activity.into(), by.run.into(), after.unwrap_or(Uuid::nil()).into(), with_invalidated.into(), limit.into()];
     tx.query(Statement("provenance.of_activity"), &values)?.iter().map(result).collect()
 }
 

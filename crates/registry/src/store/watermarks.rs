@@ -26,7 +26,9 @@ pub fn get(
     institution: Option<InstitutionId>,
     name: &str,
 ) -> Result<Option<ActivityWatermark>, RegistryError> {
-    let Some(row) = tx.query_one(Statement("watermarks.get"), &[id(institution, name).into()])? else { return Ok(None) };
+    let Some(row) = tx.query_one(Statement("watermarks.get"), &[id(institution, name).into()])? else {
+        return Ok(None);
+    };
     Ok(Some(ActivityWatermark {
         value: row.text("value")?.to_owned(),
         activity: ActivityId(row.uuid("activity_id")?),
@@ -38,14 +40,8 @@ pub fn get(
 pub(super) fn move_for(tx: &mut dyn Transaction, activity: &Activity) -> Result<(), RegistryError> {
     let (Some(name), Some(value)) = (&activity.watermark, &activity.watermark_to) else { return Ok(()) };
     let (institution, now) = (activity.institution, tx.now()?);
-    let values = [
-        id(institution, name).into(),
-        institution.into(),
-        name.into(),
-        value.into(),
-        activity.id.into(),
-        now.into(),
-    ];
+    let values =
+        [id(institution, name).into(), institution.into(), name.into(), value.into(), activity.id.into(), now.into()];
     tx.execute(Statement("watermarks.set"), &values)?;
     Ok(())
 }

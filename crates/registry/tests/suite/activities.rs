@@ -7,13 +7,13 @@ use strongroom_records::{
     Addition, Arrival, ClaimRequest, Counts, Cursor, Ending, ListId, NewRecord, Outcome, Population, PopulationRequest,
     RecordState, Takes, lists,
 };
-use strongroom_registry::activities::{self, Activity, ActivityFilter, Input, NewActivity, Populated, Rerun, TRANSITIONS};
+use strongroom_registry::activities::{
+    self, Activity, ActivityFilter, Input, NewActivity, Populated, Rerun, TRANSITIONS,
+};
 use strongroom_registry::journal::Actor;
 use strongroom_registry::pipelines::{self, Step};
 use strongroom_registry::provenance::{self, By, Made};
-use strongroom_registry::{
-    ActivityId, ActivityState, InstitutionId, RegistryError, Scope, Transaction, watermarks,
-};
+use strongroom_registry::{ActivityId, ActivityState, InstitutionId, RegistryError, Scope, Transaction, watermarks};
 
 use super::world::*;
 
@@ -554,8 +554,7 @@ pub(crate) fn a_pipeline_is_run_step_by_step(subject: &dyn Subject) {
         options: serde_json::json!({}),
         takes,
     };
-    let steps =
-        vec![step("harvest", Takes::Records), step("map", Takes::Records), step("index", Takes::Results)];
+    let steps = vec![step("harvest", Takes::Records), step("map", Takes::Records), step("index", Takes::Results)];
     let kept = steps.clone();
     world.write(move |tx| pipelines::set(tx, Some(ours), "maps", &kept, &Actor::system()));
     let refused = world.refused(move |tx| pipelines::set(tx, Some(ours), "maps", &[], &Actor::system()));
@@ -597,8 +596,7 @@ pub(crate) fn activities_of_another_institution_are_not_seen(subject: &dyn Subje
         assert!(matches!(refused, RegistryError::NotFound { .. }), "{refused}");
     }
     for institution in [Some(world.theirs), None::<InstitutionId>] {
-        let foreign =
-            NewActivity { institution, ..new(&world, "map", Input::Follow(harvest, Takes::Records)) };
+        let foreign = NewActivity { institution, ..new(&world, "map", Input::Follow(harvest, Takes::Records)) };
         let refused = world.refused(move |tx| activities::create(tx, &foreign));
         assert!(matches!(refused, RegistryError::NotFound { .. }), "{refused}");
     }

@@ -47,7 +47,11 @@ fn results(world: &World<'_>, by: By, with_invalidated: bool) -> Vec<(String, Pr
     found
 }
 
-fn invalidate(by: By, entity: &'static str, missing: Missing) -> impl FnMut(&mut dyn strongroom_registry::Transaction) -> Result<bool, RegistryError> {
+fn invalidate(
+    by: By,
+    entity: &'static str,
+    missing: Missing,
+) -> impl FnMut(&mut dyn strongroom_registry::Transaction) -> Result<bool, RegistryError> {
     move |tx| provenance::invalidate(tx, by, Made { record: "oai:deleted", entity }, missing)
 }
 
@@ -56,11 +60,10 @@ pub(crate) fn the_first_result_of_an_entity_generates_it_and_later_ones_revise_i
     let world = World::new(subject);
     let (harvest, enrich) = (activity(&world, world.ours), activity(&world, world.ours));
     assert_eq!(record(&world, harvest, &ALL[..2]), [ProvenanceKind::Generated; 2]);
-    assert_eq!(record(&world, enrich, &ALL), [
-        ProvenanceKind::Revised,
-        ProvenanceKind::Revised,
-        ProvenanceKind::Generated
-    ]);
+    assert_eq!(
+        record(&world, enrich, &ALL),
+        [ProvenanceKind::Revised, ProvenanceKind::Revised, ProvenanceKind::Generated]
+    );
     let of = |by| results(&world, by, false).into_iter().map(|(_, kind)| kind).collect::<Vec<_>>();
     assert_eq!(of(harvest), [ProvenanceKind::Generated; 2], "it stays what it was (K3)");
     assert_eq!(of(enrich), [ProvenanceKind::Revised, ProvenanceKind::Revised, ProvenanceKind::Generated]);
@@ -109,11 +112,10 @@ pub(crate) fn invalidation_is_soft_and_is_refused_where_there_is_nothing_to_inva
     assert_eq!(record(&world, By { run: 2, ..harvest }, &ALL), [ProvenanceKind::Revised; 3]);
     assert_eq!(names(false), ALL);
     let history = world.read(move |tx| provenance::history(tx, &entity, None, 10));
-    assert_eq!(history.iter().map(|act| act.kind).collect::<Vec<_>>(), [
-        ProvenanceKind::Generated,
-        ProvenanceKind::Invalidated,
-        ProvenanceKind::Revised
-    ]);
+    assert_eq!(
+        history.iter().map(|act| act.kind).collect::<Vec<_>>(),
+        [ProvenanceKind::Generated, ProvenanceKind::Invalidated, ProvenanceKind::Revised]
+    );
     assert_eq!(history[0].record, "oai:1");
 }
 
