@@ -1,4 +1,5 @@
--- Claiming records, and ending claims. Whoever claims passes by what others are claiming.
+-- Claiming records, and ending claims. Whoever claims passes by what others are claiming. Which records are changed is given as
+-- an array that is made first: its length is not known to the planner, which would read the table from end to end for a thousand.
 
 -- name: records_claim
 WITH returned AS MATERIALIZED (
@@ -15,8 +16,8 @@ WITH returned AS MATERIALIZED (
     SELECT number FROM returned UNION ALL SELECT number FROM fresh UNION ALL SELECT number FROM delayed
 )
 UPDATE records SET state = 1, attempts = attempts + 1, chunk_id = $4, changed_at = $2
-FROM head WHERE records.list_id = $1 AND records.number = head.number
-RETURNING records.number, record, attempts, due
+WHERE list_id = $1 AND number = ANY (ARRAY(SELECT number FROM head))
+RETURNING number, record, attempts, due
 
 -- name: records_hold_chunk
 SELECT chunk.slot, chunk.open, slot.sequence
@@ -37,7 +38,8 @@ FROM unnest(
 ) WITH ORDINALITY AS ended (
     list_id, number, chunk_id, state, due, most, given_back, slot, sequence, at, result, error, place
 )
-WHERE records.list_id = ended.list_id AND records.number = ended.number AND records.chunk_id = ended.chunk_id
+WHERE records.list_id = ($1::uuid[])[1] AND records.number = ANY (ARRAY(SELECT unnest($2::bigint[])))
+    AND records.list_id = ended.list_id AND records.number = ended.number AND records.chunk_id = ended.chunk_id
     AND records.state + 0 = 1
 RETURNING ended.place, records.state
 

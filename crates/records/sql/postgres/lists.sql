@@ -6,7 +6,7 @@ DELETE FROM record_chunks USING page WHERE record_chunks.id = page.id
 
 -- name: records_delete_some
 WITH page AS MATERIALIZED (SELECT number FROM records WHERE list_id = $1 ORDER BY number LIMIT $2 FOR UPDATE)
-DELETE FROM records USING page WHERE records.list_id = $1 AND records.number = page.number
+DELETE FROM records WHERE list_id = $1 AND number = ANY (ARRAY(SELECT number FROM page))
 
 -- name: records_lock_list
 SELECT id FROM record_lists WHERE id = $1 FOR UPDATE
