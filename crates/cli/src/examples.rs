@@ -47,7 +47,14 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("batches release", &["strongroom batches release 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("batches hold", &["strongroom batches hold 01a206d3-9f8e-746b-8e5d-6ed979e0815a --reason rights"]),
     ("batches cancel", &["strongroom batches cancel 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
-    ("batches delete", &["strongroom batches delete 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    ("batches fail", &["strongroom batches fail 01a206d3-9f8e-746b-8e5d-6ed979e0815a --reason gone"]),
+    (
+        "batches delete",
+        &[
+            "strongroom batches delete 01a206d3-9f8e-746b-8e5d-6ed979e0815a",
+            "strongroom batches delete 01a206d3-9f8e-746b-8e5d-6ed979e0815a --yes",
+        ],
+    ),
     (
         "items list",
         &[
@@ -56,7 +63,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "strongroom items list --batch 01a206d3-9f8e-746b-8e5d-6ed979e0815a --status failed",
         ],
     ),
-    ("items show", &["strongroom items show 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    (
+        "items show",
+        &[
+            "strongroom items show 01a206d3-9f8e-746b-8e5d-6ed979e0815a",
+            "strongroom items show 01a206d3-9f8e-746b-8e5d-6ed979e0815a --interim",
+        ],
+    ),
     ("items history", &["strongroom items history 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     (
         "items requeue",
@@ -65,12 +78,20 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "strongroom items requeue --code package.not_fetched --host files.example.edu",
         ],
     ),
+    ("items count", &["strongroom items count", "strongroom items count --by institution --json"]),
     ("items failures", &["strongroom items failures --institution example.edu"]),
     ("items hold", &["strongroom items hold 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("items release", &["strongroom items release 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("items move", &["strongroom items move 01a206d3-9f8e-746b-8e5d-6ed979e0815a --priority 1"]),
     ("items cancel", &["strongroom items cancel 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
-    ("items delete", &["strongroom items delete 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    ("items fail", &["strongroom items fail 01a206d3-9f8e-746b-8e5d-6ed979e0815a --reason gone"]),
+    (
+        "items delete",
+        &[
+            "strongroom items delete 01a206d3-9f8e-746b-8e5d-6ed979e0815a",
+            "strongroom items delete 01a206d3-9f8e-746b-8e5d-6ed979e0815a --yes",
+        ],
+    ),
     (
         "notify test",
         &[

@@ -1,17 +1,28 @@
 //! Connections to each host at a time: a semaphore by host.
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::DownloadError;
-use crate::supervision::{SLICE, Supervision};
+use crate::supervision::{SLICE, Supervision, is_set};
+
+/// Who uses a connection: its number, and what says whether it is a download that waits for others to end.
+type User = (u64, Option<Arc<AtomicBool>>);
 
 /// The connections in use, by host and port.
 #[derive(Debug)]
 pub(crate) struct Permits {
     limit: usize,
-    used: Mutex<HashMap<String, usize>>,
+    used: Mutex<Used>,
     released: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Used {
+    by_host: HashMap<String, Vec<User>>,
+    /// The number of the last user.
+    last: u64,
 }
 
 /// The right to have one connection to a host, until it is dropped.
@@ -19,6 +30,7 @@ pub(crate) struct Permits {
 pub(crate) struct Permit {
     permits: Arc<Permits>,
     host: String,
+    number: u64,
 }
 
 impl Permits {
@@ -27,7 +39,8 @@ impl Permits {
         Arc::new(Self { limit: limit.max(1), used: Mutex::default(), released: Condvar::new() })
     }
 
-    /// Waits until a connection to `host` is free. `url` is what errors name.
+    /// Waits until a connection to `host` is free. `url` is what errors name. Downloads that wait for others to end never have all of
+    /// them: one that the others wait for would get none.
     pub(crate) fn acquire(
         self: &Arc<Self>,
         host: String,
@@ -36,10 +49,13 @@ impl Permits {
     ) -> Result<Permit, DownloadError> {
         let mut used = self.lock();
         loop {
-            let count = used.entry(host.clone()).or_default();
-            if *count < self.limit {
-                *count += 1;
-                return Ok(Permit { permits: self.clone(), host });
+            let users = used.by_host.get(&host).map(Vec::as_slice).unwrap_or_default();
+            let ahead = users.iter().filter(|(_, flag)| is_set(flag.as_ref())).count();
+            if users.len() < self.limit && !(supervision.is_ahead() && ahead + 1 >= self.limit) {
+                used.last += 1;
+                let number = used.last;
+                used.by_host.entry(host.clone()).or_default().push((number, supervision.ahead_flag()));
+                return Ok(Permit { permits: self.clone(), host, number });
             }
             let waited = self.released.wait_timeout(used, SLICE).unwrap_or_else(PoisonError::into_inner);
             drop(waited);
@@ -49,7 +65,7 @@ impl Permits {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, usize>> {
+    fn lock(&self) -> MutexGuard<'_, Used> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -57,10 +73,10 @@ impl Permits {
 impl Drop for Permit {
     fn drop(&mut self) {
         let mut used = self.permits.lock();
-        if let Some(count) = used.get_mut(&self.host) {
-            *count = count.saturating_sub(1);
-            if *count == 0 {
-                used.remove(&self.host);
+        if let Some(users) = used.by_host.get_mut(&self.host) {
+            users.retain(|(number, _)| *number != self.number);
+            if users.is_empty() {
+                used.by_host.remove(&self.host);
             }
         }
         drop(used);
@@ -71,6 +87,7 @@ impl Drop for Permit {
 #[cfg(test)]
 mod tests {
     use std::io;
+    use std::sync::atomic::Ordering;
 
     use super::*;
 
@@ -86,7 +103,26 @@ mod tests {
         drop(first);
         let third = take("a").unwrap();
         drop(third);
-        assert_eq!(permits.lock().len(), 2);
+        assert_eq!(permits.lock().by_host.len(), 2);
+    }
+
+    #[test]
+    fn downloads_that_wait_for_others_leave_a_connection_to_these() {
+        let permits = Permits::new(3);
+        let flag = Arc::new(AtomicBool::new(true));
+        let stopping = || Supervision::new(|| Err::<(), _>(io::Error::other("stop")));
+        let ahead = || permits.acquire("a".into(), "url", &stopping().ahead(flag.clone()));
+        let taken = || permits.acquire("a".into(), "url", &stopping());
+        let waiting = [ahead().unwrap(), ahead().unwrap()];
+        assert!(ahead().is_err(), "the last connection is for one whose bytes are taken");
+        let last = taken().unwrap();
+        assert!(taken().is_err());
+        drop(last);
+        // What they wait for has ended: their bytes are taken.
+        flag.store(false, Ordering::Release);
+        let last = ahead().unwrap();
+        drop((waiting, last));
+        assert!(permits.lock().by_host.is_empty());
     }
 
     #[test]
@@ -98,6 +134,6 @@ mod tests {
             drop(held);
             waiting.join().unwrap().unwrap();
         });
-        assert!(permits.lock().is_empty());
+        assert!(permits.lock().by_host.is_empty());
     }
 }

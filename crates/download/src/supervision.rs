@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,12 +21,13 @@ type Count<'a> = dyn Fn(u64) + Send + Sync + 'a;
 pub struct Supervision<'a> {
     check: Option<Arc<Check<'a>>>,
     count: Option<Arc<Count<'a>>>,
+    is_ahead: Option<Arc<AtomicBool>>,
 }
 
 impl<'a> Supervision<'a> {
     /// Continues for as long as `check` returns no error. The error is the source of [`DownloadError::Interrupted`].
     pub fn new<E: Into<Box<dyn Error + Send + Sync>>>(check: impl Fn() -> Result<(), E> + Send + Sync + 'a) -> Self {
-        Self { check: Some(Arc::new(move || check().map_err(Into::into))), count: None }
+        Self { check: Some(Arc::new(move || check().map_err(Into::into))), count: None, is_ahead: None }
     }
 
     /// Calls `count` with the number of bytes of each read.
@@ -33,6 +35,25 @@ impl<'a> Supervision<'a> {
     pub fn counting(mut self, count: impl Fn(u64) + Send + Sync + 'a) -> Self {
         self.count = Some(Arc::new(count));
         self
+    }
+
+    /// A download whose bytes are taken only after those of others: while `is_ahead` is set, it leaves one connection to its host to
+    /// downloads whose bytes are taken. All connections could be in use by downloads that wait for others otherwise, which wait for a
+    /// connection.
+    #[must_use]
+    pub fn ahead(mut self, is_ahead: Arc<AtomicBool>) -> Self {
+        self.is_ahead = Some(is_ahead);
+        self
+    }
+
+    /// Whether the bytes are not taken yet.
+    pub(crate) fn is_ahead(&self) -> bool {
+        is_set(self.is_ahead.as_ref())
+    }
+
+    /// What says whether the bytes are not taken yet, where that is so at all.
+    pub(crate) fn ahead_flag(&self) -> Option<Arc<AtomicBool>> {
+        self.is_ahead.clone()
     }
 
     pub(crate) fn check(&self, url: &str) -> Result<(), DownloadError> {
@@ -60,6 +81,11 @@ impl<'a> Supervision<'a> {
             thread::sleep(left.min(SLICE));
         }
     }
+}
+
+/// Whether a download whose flag this is waits for others to end.
+pub(crate) fn is_set(flag: Option<&Arc<AtomicBool>>) -> bool {
+    flag.is_some_and(|flag| flag.load(Ordering::Acquire))
 }
 
 impl fmt::Debug for Supervision<'_> {

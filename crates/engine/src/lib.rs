@@ -6,6 +6,7 @@ pub mod app;
 mod arks;
 pub mod backfill;
 pub mod background;
+mod batch_acts;
 mod content_name;
 mod crash;
 mod downloads;

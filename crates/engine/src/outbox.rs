@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use strongroom_database::CLOCK_TOLERANCE;
 use strongroom_registry::outbox::{self as rows, Message};
-use strongroom_registry::{InstitutionId, RegistryError, Time, Transaction, schedules};
+use strongroom_registry::{InstitutionId, RegistryError, Time, Transaction, schedules, work};
 use uuid::Uuid;
 
 use crate::arks::EzidUpdates;
@@ -329,15 +329,16 @@ impl<'a> Run<'a> {
         reason: String,
     ) -> Result<(), EngineError> {
         Event::MessageUndeliverable { channel: channel.name(), key: &message.key, reason: &reason }.emit();
-        let (id, institution) = (message.id, message.institution);
+        let (id, institution, item) = (message.id, message.institution, message.item);
         let warning = |now| undeliverable_warning(&self.home.settings.mail, channel.name(), message, (&reason, now));
         let warning = warning(self.home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?))?);
-        self.home.registry.write(move |tx| {
+        self.home.registry.write_and_wake(move |tx| {
             rows::set_undeliverable(tx, id, &reason)?;
             if let Some(warning) = &warning {
                 warning.insert(tx, institution, None)?;
             }
-            Ok::<_, RegistryError>(())
+            // The item that it is about may wait for what becomes of it.
+            item.map_or(Ok(Vec::new()), |item| work::wake_for_confirmation(tx, item))
         })?;
         self.done.undeliverable += 1;
         Ok(())

@@ -359,19 +359,23 @@ fn review(
     let held = items::list(tx, Scope::System, &held, None, REVIEWED)?;
     let mut named: Vec<&Item> = found.iter().collect();
     named.extend(held.iter().filter(|item| !item.needs_review));
-    let first = named.into_iter().take(NAMED).map(|item| ReviewItem {
-        item: item.id,
-        object: item.object_identifier.clone(),
-        stage: item.stage,
-        status: item.status,
-        note: item.note.clone(),
-    });
+    let mut first = Vec::new();
+    for item in named.into_iter().take(NAMED) {
+        let held = holds::of_item(tx, item)?;
+        first.push(ReviewItem {
+            item: item.id,
+            object: item.object_identifier.clone(),
+            stage: item.stage,
+            status: item.status,
+            note: holds::note_now(item, &held).or(item.note.clone()),
+        });
+    }
     let refused = survey.count(Condition::Refused);
     let is_to_review = |state: UploadState| matches!(state, UploadState::Refused | UploadState::Failed);
     let uploads = health::uploads(tx)?.into_iter().filter(|(state, _)| is_to_review(*state)).map(|(_, count)| count);
     Ok(Review {
         items: found.len() as u64,
-        first: first.collect(),
+        first,
         findings: findings::first_named(tx, None, NAMED)?,
         dead_tasks: queue.iter().map(|topic| topic.dead).sum(),
         held: held.len() as u64,

@@ -4,6 +4,7 @@ use strongroom_database::DatabaseError;
 use strongroom_queue::QueueError;
 use strongroom_records::RecordsError;
 
+use crate::ReportId;
 use crate::holds::Hold;
 
 /// Why an operation on the record failed.
@@ -102,6 +103,12 @@ pub enum RegistryError {
         id: String,
         /// What holds it.
         holds: Vec<Hold>,
+    },
+    /// An item that has ended was to be changed, and a long report that says how it ended is not written yet.
+    #[error("report {report} is not written yet, and says of an item what is about to change")]
+    ReportUnwritten {
+        /// The report.
+        report: ReportId,
     },
     /// A stored value cannot be understood.
     #[error("the registry has {found:?} in place of {wanted}")]

@@ -50,8 +50,8 @@ macro_rules! schema_in {
             statements_in!($dialect, $placeholders;
                 "activities" "backfill" "fixity" "health" "holds" "identification" "interim" "items" "journal" "notifications" "object_ids" "objects" "outbox" "parts" "profiles" "provenance" "rebuild"
                 "receiving" "reports" "restorations" "restored" "retention" "schema" "search" "stores" "tenants";
-                "activities" "backfill" "fixity" "identification" "interim" "items" "journal" "named" "objects" "outbox" "provenance" "rebuild" "receiving"
-                "reports" "stores" "tenants"),
+                "activities" "backfill" "fixity" "identification" "interim" "items" "journal" "listing" "named" "objects" "outbox" "provenance" "rebuild"
+                "receiving" "reports" "stores" "tenants"),
             migrations_in!($dialect:
                 2 "records" "0001_records"
                 3 "indexes" "0002_indexes"
@@ -87,8 +87,12 @@ macro_rules! schema_in {
                 34 "holds" "0035_holds"
                 35 "rules of collections" "0037_collection_rules"
                 36 "reports" "0038_reports"
-                38 "activities" "0043_activities"
-                39 "provenance" "0044_provenance"),
+                37 "whom rules have told" "0039_told_by_rules"
+                38 "items to review" "0040_items_to_review"
+                39 "reasons of requests" "0041_reasons_of_requests"
+                40 "lists of items" "0042_lists_of_items"
+                42 "activities" "0043_activities"
+                43 "provenance" "0044_provenance"),
         )
     };
 }
@@ -96,7 +100,7 @@ macro_rules! schema_in {
 /// The numbers of the queue's revisions among the migrations of the registry.
 const QUEUE_VERSIONS: [u32; 2] = [1, 16];
 /// Those of the revisions of record lists.
-const RECORDS_VERSIONS: [u32; 1] = [37];
+const RECORDS_VERSIONS: [u32; 1] = [41];
 
 /// What the registry, its queue and its record lists bring to a database of this dialect (`sqlite` or `postgres`): every statement, and the
 /// schema's history, oldest first. Both dialects have the same versions.

@@ -1,9 +1,13 @@
-//! `bench batch`: objects by a batch manifest, in five parts: all of a batch from its submission to the last object, rows that become
-//! work items, the validation of a manifest, the cost of an item as the registry grows, and the report of a long batch.
+//! `bench batch`: objects by a batch manifest, in seven parts: all of a batch from its submission to the last object, rows that become
+//! work items, the validation of a manifest, the cost of an item as the registry grows, a single item of another institution beside a batch, the
+//! report of a long batch, and the commands that list and count in a large registry.
 
 mod creation;
+mod fairness;
+mod filling;
 mod growth;
 mod lists;
+mod queries;
 mod reports;
 mod validation;
 
@@ -19,12 +23,14 @@ use crate::place;
 use lists::{Identifiers, Row, content, write_list};
 
 /// The parts, in their order.
-const PARTS: [&str; 5] = ["ingest", "creation", "validation", "growth", "reports"];
+const PARTS: [&str; 7] = ["ingest", "creation", "validation", "growth", "fairness", "reports", "queries"];
 /// Whether a work item has not ended.
 const IS_ANY_OPEN: &str =
     "SELECT count(*) FROM (SELECT 1 AS one FROM work_items WHERE status IN ('pending', 'started') LIMIT 1) AS open";
 /// Objects of the batch.
 const OBJECTS: u64 = 10_000;
+/// What a list is submitted as.
+const OF_BATCHES: [&str; 2] = ["--type", "single-file-batch-manifest"];
 /// Files of the bare work, whose syncs take long.
 const BARE_FILES: u64 = 1_000;
 /// Bytes of a file.
@@ -48,8 +54,14 @@ pub(super) fn run(options: &Options) -> Result<()> {
     if is_wanted("growth") {
         growth::run(&program, options)?;
     }
+    if is_wanted("fairness") {
+        fairness::run(&program, options)?;
+    }
     if is_wanted("reports") {
         reports::run(&program, options)?;
+    }
+    if is_wanted("queries") {
+        queries::run(&program, options)?;
     }
     Ok(())
 }
@@ -134,7 +146,7 @@ fn ingest(home: &mut Home, folder: &Path, list: &Path, objects: u64) -> Result<T
     bare::settle(folder)?;
     let cpu_before = cpu_of_children()?;
     let began = Instant::now();
-    submit(home, list)?;
+    submit(home, &OF_BATCHES, list)?;
     let mut workers = Workers::start(home, 1, &[])?;
     home.wait_for_none(IS_ANY_OPEN)?;
     let wall = began.elapsed();
@@ -150,10 +162,11 @@ fn ingest(home: &mut Home, folder: &Path, list: &Path, objects: u64) -> Result<T
     Ok(Took { wall, cpu, peak, figures: after.zip(before).map(|(after, before)| after.since(before)) })
 }
 
-fn submit(home: &Home, list: &Path) -> Result<()> {
+/// Submits a package, with further arguments.
+fn submit(home: &Home, arguments: &[&str], source: &Path) -> Result<()> {
     let mut deposit = home.command();
-    deposit.args(["deposit", "--detach", "--quiet", "--type", "single-file-batch-manifest"]).arg(list);
-    place::succeed(&mut deposit).context("the batch is not accepted")
+    deposit.args(["deposit", "--detach", "--quiet"]).args(arguments).arg(source);
+    place::succeed(&mut deposit).context("the deposit is not accepted")
 }
 
 /// A count for each of so many, where there is one.

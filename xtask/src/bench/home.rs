@@ -251,6 +251,17 @@ impl Workers {
     }
 }
 
+impl Workers {
+    /// Ends them at once, whatever they work on.
+    pub(super) fn kill(&mut self) -> Result<()> {
+        for mut worker in self.0.drain(..) {
+            worker.kill().context("cannot end a worker")?;
+            worker.wait()?;
+        }
+        Ok(())
+    }
+}
+
 impl Drop for Workers {
     fn drop(&mut self) {
         for worker in &mut self.0 {

@@ -1,11 +1,13 @@
 //! `batches`: one submission each, with its work items.
 
 use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
 use strongroom_engine::app::items::Ask;
 use strongroom_engine::app::reports::{self, ReportForm};
-use strongroom_engine::app::views::{BatchState, BatchView, ReportRowView, ReportView};
+use strongroom_engine::app::views::{BatchState, BatchView, ReportRowView, ReportView, ToldView};
 use strongroom_engine::app::{self, OpContext, batches};
 
+use super::confirm::confirm_deletion;
 use super::items;
 use super::values::{time, word};
 use crate::context::Context;
@@ -18,7 +20,7 @@ pub(crate) enum Batches {
     /// List batches, the newest first (with --json the oldest)
     #[command(after_help = "Example: strongroom batches list --state failed --limit 20")]
     List(Filter),
-    /// Show a batch
+    /// Show a batch, who hears of it, what was told, and what is still to be delivered
     Show(Which),
     /// Show the last report of a batch, or a provisional report while it is open; exit 1 unless all items succeeded
     Report {
@@ -65,8 +67,20 @@ pub(crate) enum Batches {
     },
     /// Cancel the open items of a batch
     Cancel(Which),
-    /// Delete a batch with its items: they are no longer listed; rows and history stay
-    Delete(Which),
+    /// End the items of a batch that wait or are worked on as failed; those that are held stay
+    Fail {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        why: items::FailedWhy,
+    },
+    /// Delete a batch with its items: they are no longer listed; rows and history stay, and objects are not touched
+    Delete {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        confirmed: items::Confirmed,
+    },
 }
 
 /// How a report is written.
@@ -110,8 +124,7 @@ pub(crate) fn run(command: Batches, context: &Context) -> Outcome {
         Batches::List(filter) => list(&filter, context),
         Batches::Show(which) => {
             let call = context.call()?;
-            context.output.show(&batches::show(&call, batches::named(&call, &which.batch)?)?)?;
-            Ok(Exit::Done)
+            show(&call, &which, context)
         }
         Batches::Report { which, number, update, format, options } => {
             let call = context.call()?;
@@ -132,8 +145,65 @@ pub(crate) fn run(command: Batches, context: &Context) -> Outcome {
         Batches::Release(which) => steer(&which, (Ask::Release, None), context),
         Batches::Hold { which, why } => steer(&which, (Ask::Hold, why.reason.as_deref()), context),
         Batches::Cancel(which) => steer(&which, (Ask::Cancel, None), context),
-        Batches::Delete(which) => steer(&which, (Ask::Delete, None), context),
+        Batches::Fail { which, why } => steer(&which, (Ask::Fail, why.reason.as_deref()), context),
+        Batches::Delete { which, confirmed } => {
+            let call = context.call()?;
+            let id = batches::named(&call, &which.batch)?;
+            let untold = batches::untold_by_deletion(&call, id)?;
+            let is_confirmed = confirm_deletion(&untold, confirmed.yes, context)?;
+            context.output.show(&batches::steer(&call, id, Ask::Delete { is_confirmed }, None)?)?;
+            Ok(Exit::Done)
+        }
     }
+}
+
+/// A batch, with what was told of it.
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    batch: BatchView,
+    told: ToldView,
+}
+
+fn show(call: &OpContext, which: &Which, context: &Context) -> Outcome {
+    let output = &context.output;
+    let id = batches::named(call, &which.batch)?;
+    let (batch, told) = (batches::show(call, id)?, batches::told(call, id)?);
+    if output.is_json() {
+        output.show(&Shown { batch, told })?;
+        return Ok(Exit::Done);
+    }
+    output.show(&batch)?;
+    let mut is_first = true;
+    let mut line = |name: &str, text: String| {
+        if text.is_empty() {
+            return Ok(());
+        }
+        if std::mem::take(&mut is_first) {
+            output.say("")?;
+        }
+        output.field(name, FACT, &text)
+    };
+    line("Mails to", told.notify_to.join(", "))?;
+    line("Not sent", told.suppress.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))?;
+    let required = if told.callback_required { ", which has to confirm each deposit" } else { "" };
+    line("Events to", told.callback_url.map(|url| format!("{url}{required}")).unwrap_or_default())?;
+    for number in &told.reports_not_told {
+        line("To be told", format!("report {number}: a worker of the topic batch.report composes its messages"))?;
+    }
+    for counts in &told.counts {
+        let parts = [(counts.delivered, "delivered"), (counts.waiting, "waiting"), (counts.needs_review, "for review")];
+        let parts: Vec<String> =
+            parts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
+        line(if counts.kind == "mail" { "Mails" } else { "Events" }, parts.join(", "))?;
+    }
+    if !told.messages.is_empty() {
+        output.say("")?;
+        let mut table = output.table(&["created_at", "kind", "state", "to", "subject", "reason"]).wrapping();
+        told.messages.iter().try_for_each(|message| table.row(message))?;
+        table.end("nothing")?;
+    }
+    Ok(Exit::Done)
 }
 
 fn list(filter: &Filter, context: &Context) -> Outcome {

@@ -120,12 +120,15 @@ pub(crate) struct Rules {
     /// An address that mails about its batches go to, given once for each; "" alone for none
     #[arg(long, value_name = "EMAIL")]
     notify_to: Vec<String>,
-    /// A kind of mails that are not sent: queued, done, failed or update, or all; given once for each; "" alone to send every kind
+    /// A kind of mails that are not sent: queued, done, failed, update or removal, or all; given once for each; "" alone to send every kind
     #[arg(long, value_name = "KIND")]
     suppress: Vec<String>,
     /// The URL that events of its batches and their items are posted to; "" for none
     #[arg(long, value_name = "URL")]
     callback_url: Option<String>,
+    /// Whether a deposit succeeds only when the program at that URL has confirmed its event [default: false]
+    #[arg(long, value_name = "true|false")]
+    callback_required: Option<bool>,
 }
 
 /// What the public may see.
@@ -179,6 +182,7 @@ impl Rules {
             notify_to: Some(self.notify_to).filter(|addresses| !addresses.is_empty()),
             suppress,
             callback_url: self.callback_url,
+            callback_required: self.callback_required,
         })
     }
 }
@@ -219,8 +223,12 @@ pub(crate) fn run(command: Collection, context: &Context) -> Outcome {
         }
         Collection::Show(which) => collections::show(&call, &which.institution, &which.collection)?,
         Collection::Rules { which, options } => {
-            let columns = ["version", "set_at", "set_by", "profile", "placement", "priority"];
-            let mut table = context.output.table(&columns).with::<RulesView>(options.table);
+            let columns = ["version", "set_at", "set_by", "profile", "placement", "priority", "notify_to"];
+            let mut table = context
+                .output
+                .table(&columns)
+                .with::<RulesView>(options.table)
+                .if_room(&["callback_url", "callback_required"]);
             let name = (which.institution.as_str(), which.collection.as_str());
             let page = |after| collections::rules(&call, name, after);
             app::arranged(options.oldest_first(), page, |version| table.row(&version))?;

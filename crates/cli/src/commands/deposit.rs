@@ -70,6 +70,9 @@ pub(crate) struct Deposit {
     /// Refuse to make new objects: each must exist already
     #[arg(long)]
     update: bool,
+    /// An address that mails about this submission go to, instead of those of the collection; given once for each
+    #[arg(long, value_name = "EMAIL")]
+    notify_to: Vec<String>,
     #[command(flatten)]
     waiting: Waiting,
 }
@@ -216,6 +219,7 @@ pub(crate) fn run(command: Deposit, context: &Context) -> Outcome {
         note: command.note,
         digest: command.digest,
         update: command.update,
+        notify_to: command.notify_to,
     };
     let call = context.call()?;
     let submitted = deposits::submit(&call, request)?;

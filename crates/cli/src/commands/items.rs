@@ -1,15 +1,19 @@
 //! `items`: work items, shown and steered.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use strongroom_engine::EngineError;
 use strongroom_engine::app::items::{Ask, Filter as Wanted};
-use strongroom_engine::app::views::{FailureGroupView, HistoryLineView, ItemId, ItemProblem, ItemStatus, ItemView};
-use strongroom_engine::app::{self, OpContext, batches, failures, items};
+use strongroom_engine::app::views::{
+    FactView, FailureGroupView, HistoryLineView, InterimFileView, InterimView, ItemCountsView, ItemId, ItemProblem,
+    ItemStatus, ItemView,
+};
+use strongroom_engine::app::{self, OpContext, batches, counts, failures, interim, items};
 
+use super::confirm::confirm_deletion;
 use super::values::{time, word};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{ListOptions, Table, TableOptions, printable};
+use crate::output::{ListOptions, Table, TableOptions, counted, printable};
 
 /// Show and control work items
 #[derive(Debug, Subcommand)]
@@ -21,11 +25,30 @@ pub(crate) enum Items {
     Show {
         /// Its identifier, or a part of it that no other has
         item: String,
+        /// Show what it has in staging and of downloads, what its stages recorded, and its staged files
+        #[arg(long)]
+        interim: bool,
+        /// Show at most this many staged files; counts and sums are of all
+        #[arg(long, value_name = "N", requires = "interim", value_parser = clap::value_parser!(u64).range(0..))]
+        limit: Option<u64>,
+        #[command(flatten)]
+        table: TableOptions,
     },
     /// Show the history of a work item, line by line
     History {
         /// Its identifier, or a part of it that no other has
         item: String,
+        #[command(flatten)]
+        options: ListOptions,
+    },
+    /// Count items by status, for each institution or collection
+    Count {
+        /// What is counted together
+        #[arg(long, value_enum, default_value_t = By::Collection)]
+        by: By,
+        /// Only those of this institution
+        #[arg(long, value_name = "DOMAIN")]
+        institution: Option<String>,
         #[command(flatten)]
         options: ListOptions,
     },
@@ -76,12 +99,31 @@ pub(crate) enum Items {
         #[arg(required = true)]
         items: Vec<String>,
     },
-    /// Delete ended items: they are no longer listed; their row and history stay
+    /// End items as failed: they keep what they have in staging, and can be requeued
+    Fail {
+        /// Their identifiers, or parts of them that no others have
+        #[arg(required = true)]
+        items: Vec<String>,
+        #[command(flatten)]
+        why: FailedWhy,
+    },
+    /// Delete items that no worker has: they are no longer listed; their row and history stay
     Delete {
         /// Their identifiers, or parts of them that no others have
         #[arg(required = true)]
         items: Vec<String>,
+        #[command(flatten)]
+        confirmed: Confirmed,
     },
+}
+
+/// Which items are counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    /// Those of an institution
+    Institution,
+    /// Those of a collection
+    Collection,
 }
 
 /// Which failed items are meant.
@@ -126,6 +168,22 @@ pub(crate) struct Why {
     pub(super) reason: Option<String>,
 }
 
+/// Why something fails.
+#[derive(Debug, Args)]
+pub(crate) struct FailedWhy {
+    /// The reason, which the depositor hears
+    #[arg(long, value_name = "TEXT")]
+    pub(super) reason: Option<String>,
+}
+
+/// Whether a deletion is confirmed.
+#[derive(Debug, Args)]
+pub(crate) struct Confirmed {
+    /// Delete also what no report has told the depositor of; without it a terminal asks, and scripts are refused
+    #[arg(long)]
+    pub(super) yes: bool,
+}
+
 /// Which items a listing shows.
 #[derive(Debug, Args)]
 pub(crate) struct Filter {
@@ -160,16 +218,24 @@ pub(crate) struct Filter {
 pub(crate) fn run(command: Items, context: &Context) -> Outcome {
     match command {
         Items::List(filter) => list(&filter, context),
-        Items::Show { item } => show(&item, context),
+        Items::Show { item, interim: false, .. } => show(&item, context),
+        Items::Show { item, limit, table, .. } => show_interim(&item, limit, table, context),
         Items::History { item, options } => history(&item, &options, context),
+        Items::Count { by, institution, options } => count(by, institution.as_deref(), &options, context),
         Items::Failures { which, options } => {
             let call = context.call()?;
             let columns = ["items", "code", "host", "stage", "newest", "note"];
             let mut table = context.output.table(&columns).with::<FailureGroupView>(options.table);
-            for group in options.of(failures::groups(&call, &which.read(&call)?.unwrap_or_default())?) {
+            let found = failures::groups(&call, &which.read(&call)?.unwrap_or_default())?;
+            for group in options.of(found.groups) {
                 table.row(&group)?;
             }
             table.end("nothing failed that waits for a person")?;
+            if found.others > 0 {
+                let others = counted(found.others, "failed work item", "failed work items");
+                eprintln!("and {others} in other groups, which are smaller");
+                eprintln!("  next: narrow what is counted with --batch, --code, --stage or --host");
+            }
             Ok(Exit::Done)
         }
         Items::Requeue { items: ids, stage, which } => {
@@ -188,7 +254,14 @@ pub(crate) fn run(command: Items, context: &Context) -> Outcome {
             tell(items::move_to(&call, &ids(&call, &wanted)?, priority)?, context)
         }
         Items::Cancel { items } => steer(&context.call()?, &items, (Ask::Cancel, None), context),
-        Items::Delete { items } => steer(&context.call()?, &items, (Ask::Delete, None), context),
+        Items::Fail { items, why } => steer(&context.call()?, &items, (Ask::Fail, why.reason.as_deref()), context),
+        Items::Delete { items: wanted, confirmed } => {
+            let call = context.call()?;
+            let found = ids(&call, &wanted)?;
+            let untold = items::untold_by_deletion(&call, &found)?;
+            let is_confirmed = confirm_deletion(&untold, confirmed.yes, context)?;
+            tell(items::steer(&call, &found, Ask::Delete { is_confirmed }, None)?, context)
+        }
     }
 }
 
@@ -204,9 +277,17 @@ fn list(filter: &Filter, context: &Context) -> Outcome {
     let listing = filter.options.newest_first(&context.output);
     let wanted = Wanted { institution, object, batch, status, stage, action, needs_review, since, listing };
     let mut table = table(context, filter.options.table);
-    app::first(listing.limit, |after| items::list(&call, &wanted, after), |item| table.row(&item))?;
+    app::first(listing.limit, |after| items::list(&call, &wanted, after), |item| row(&mut table, &item))?;
     table.end("there are no such work items")?;
     Ok(Exit::Done)
+}
+
+/// A work item in a table. People see of one whose topic is paused that it waits for that.
+fn row(table: &mut Table<'_>, item: &ItemView) -> Result<(), Failure> {
+    match &item.paused {
+        Some(topic) => table.row_with(item, &[("note", format!("the topic {topic} is paused"))]),
+        None => table.row(item),
+    }
 }
 
 /// A table of work items.
@@ -234,6 +315,25 @@ pub(super) fn table(context: &Context, options: TableOptions) -> Table<'_> {
     ])
 }
 
+fn count(by: By, institution: Option<&str>, options: &ListOptions, context: &Context) -> Outcome {
+    let call = context.call()?;
+    let by = match by {
+        By::Institution => counts::By::Institution,
+        By::Collection => counts::By::Collection,
+    };
+    let columns = ["institution", "collection", "items", "pending", "started", "held", "failed", "succeeded"];
+    let is_wanted = |column: &&'static str| by == counts::By::Collection || *column != "collection";
+    let columns: Vec<&'static str> = columns.into_iter().filter(is_wanted).collect();
+    let rest = ["cancelled", "deleted"];
+    let in_full: Vec<&'static str> = columns.iter().chain(&rest).copied().collect();
+    let mut table =
+        context.output.table(&columns).with::<ItemCountsView>(options.table).if_room(&rest).in_full(&in_full);
+    let page = |after| counts::list(&call, by, institution, after);
+    app::arranged(options.oldest_first(), page, |counted| table.row(&counted))?;
+    table.end("there are no work items")?;
+    Ok(Exit::Done)
+}
+
 fn show(item: &str, context: &Context) -> Outcome {
     let call = context.call()?;
     let item = items::show(&call, items::named(&call, item)?)?;
@@ -248,6 +348,42 @@ fn show(item: &str, context: &Context) -> Outcome {
         context.output.say("problems")?;
     }
     problems.iter().try_for_each(|line| context.output.say(printable(&format!("  {line}"))))?;
+    Ok(Exit::Done)
+}
+
+/// What is known of the staged work of an item; with `--json` it, and then each staged file.
+fn show_interim(item: &str, limit: Option<u64>, options: TableOptions, context: &Context) -> Outcome {
+    let (call, output) = (context.call()?, &context.output);
+    let item = items::named(&call, item)?;
+    let view = interim::show(&call, item)?;
+    if output.is_json() {
+        output.json(&view)?;
+    } else if !options.csv {
+        // One fact a line, behind the other fields.
+        output.show(&InterimView { facts: Vec::new(), ..view.clone() })?;
+        if !view.facts.is_empty() {
+            output.say("recorded")?;
+        }
+        for FactView { name, value, length } in &view.facts {
+            let rest = length.saturating_sub(value.chars().count() as u64);
+            let more = if rest > 0 { format!("… ({rest} characters more)") } else { String::new() };
+            output.say(printable(&format!("  {name}: {value}{more}")))?;
+        }
+    }
+    if limit == Some(0) || (view.files == 0 && !options.csv) {
+        return Ok(Exit::Done);
+    }
+    if !options.csv {
+        output.say("")?;
+    }
+    let columns = ["path", "size", "decision", "key"];
+    let in_full = ["path", "size", "digests", "modified", "puid", "mime", "decision", "key", "offset"];
+    let mut table = output.table(&columns).with::<InterimFileView>(options).in_full(&in_full);
+    app::first(limit, |after| interim::files(&call, item, after), |file| table.row(&file))?;
+    table.end("no file is staged")?;
+    if let Some(more) = limit.and_then(|limit| view.files.checked_sub(limit)).filter(|more| *more > 0 && !options.csv) {
+        output.say(format!("{more} more"))?;
+    }
     Ok(Exit::Done)
 }
 

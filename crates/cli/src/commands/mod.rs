@@ -9,6 +9,7 @@ pub(crate) mod bench;
 pub(crate) mod checkm;
 pub(crate) mod collection;
 pub(crate) mod config;
+mod confirm;
 pub(crate) mod demo;
 pub(crate) mod deposit;
 pub(crate) mod fixity;

@@ -1,5 +1,8 @@
 //! What a cell of a table shows of a value: identifiers, times, sizes, numbers and texts.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value;
@@ -20,6 +23,8 @@ const OBJECTS: [&str; 3] = ["object", "identifier", "name"];
 const NAMED: &str = "what";
 /// Characters of a shortened identifier before and behind what is left out.
 const SHORT_IDENTIFIER: (usize, usize) = (8, 4);
+/// Characters of a shortened identifier between them, at least and at most: few of them may be in another identifier as well, elsewhere.
+const MIDDLE: (usize, usize) = (7, 20);
 
 /// One cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,6 +90,45 @@ impl Cell {
     }
 }
 
+/// Shortens the identifiers of each column of these rows so that different ones stay different, with what they differ by in the middle:
+/// those that were made together begin alike, and those of the rows of a manifest end alike, too.
+pub(super) fn distinguish(rows: &mut [Vec<Cell>]) {
+    for column in 0..rows.iter().map(Vec::len).max().unwrap_or_default() {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        let texts = cells.filter(|cell| is_identifier(&cell.text)).map(|cell| cell.text.clone());
+        let Some(range) = difference(&texts.collect()) else { continue };
+        for cell in rows.iter_mut().filter_map(|row| row.get_mut(column)).filter(|cell| is_identifier(&cell.text)) {
+            cell.short = with_middle(&cell.text, &range);
+        }
+    }
+}
+
+/// Where identifiers that would be shortened to the same text differ; none where there are none.
+fn difference(texts: &BTreeSet<String>) -> Option<Range<usize>> {
+    let (before, behind) = SHORT_IDENTIFIER;
+    let mut firsts: BTreeMap<(&str, &str), &str> = BTreeMap::new();
+    let mut range: Option<Range<usize>> = None;
+    for text in texts {
+        let ends = (text.get(..before)?, text.get(text.len().checked_sub(behind)?..)?);
+        let first = *firsts.entry(ends).or_insert(text);
+        let differ = |(one, other): (u8, u8)| one != other;
+        let from = first.bytes().zip(text.bytes()).position(differ);
+        let to = text.len() - first.bytes().rev().zip(text.bytes().rev()).position(differ).unwrap_or_default();
+        if let Some(from) = from {
+            range = Some(range.map_or(from..to, |range| range.start.min(from)..range.end.max(to)));
+        }
+    }
+    range.map(|range| range.start.min(range.end.saturating_sub(MIDDLE.0)).max(before)..range.end)
+}
+
+/// An identifier with its beginning, this part of it, and its end; none where that is hardly shorter than the whole.
+fn with_middle(text: &str, part: &Range<usize>) -> Option<String> {
+    let (before, behind) = SHORT_IDENTIFIER;
+    let (beginning, middle) = (text.get(..before)?, text.get(part.clone())?);
+    let end = text.get(text.len().checked_sub(behind)?..)?;
+    (middle.len() <= MIDDLE.1).then(|| format!("{beginning}…{middle}…{end}"))
+}
+
 fn is_identifier(text: &str) -> bool {
     text.len() == uuid::fmt::Hyphenated::LENGTH && text.is_ascii() && Uuid::try_parse(text).is_ok()
 }
@@ -113,6 +157,25 @@ mod tests {
 
     fn cell(column: &str, value: &Value) -> Cell {
         Cell::of_value(column, value, &TimeZone::get("Europe/Berlin").expect("a time zone"))
+    }
+
+    #[test]
+    fn identifiers_that_begin_and_end_alike_are_shortened_to_what_they_differ_by() {
+        let shorts = |texts: &[&str]| {
+            let mut rows: Vec<Vec<Cell>> = texts.iter().map(|text| vec![cell("item", &json!(text))]).collect();
+            distinguish(&mut rows);
+            rows.iter().map(|row| row[0].shown(true).to_owned()).collect::<Vec<_>>()
+        };
+        let rows = ["01a206d3-9f8e-7000-8004-01d979e0815a", "01a206d3-9f8e-7000-8008-01d979e0815a"];
+        assert_eq!(shorts(&rows), ["01a206d3…00-8004…815a", "01a206d3…00-8008…815a"]);
+        let third = "01a206d3-9f8e-7001-8008-01d979e0815a";
+        let of_three = shorts(&[rows[0], rows[1], third]);
+        assert_eq!(of_three, ["01a206d3…00-8004…815a", "01a206d3…00-8008…815a", "01a206d3…01-8008…815a"]);
+        assert_eq!(shorts(&[rows[0], rows[0]]), ["01a206d3…815a", "01a206d3…815a"], "one and the same");
+        let other = "01a206d3-9f8e-7000-8004-01d979e0815b";
+        assert_eq!(shorts(&[rows[0], other]), ["01a206d3…815a", "01a206d3…815b"]);
+        let far = "01a206d3-0f8e-7000-8004-31d979e0815a";
+        assert_eq!(shorts(&[rows[0], far]), ["01a206d3…9f8e-7000-8004-0…815a", "01a206d3…0f8e-7000-8004-3…815a"]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use strongroom_engine::app::views::View;
 use strongroom_engine::app::{Listing, Order};
 use strongroom_identify::csv;
 
-use super::cell::Cell;
+use super::cell::{Cell, distinguish};
 use super::fit::{self, Keep};
 use super::{Fields, Output, terminal_columns, text_of, unwritable};
 use crate::failure::Failure;
@@ -211,7 +211,8 @@ impl<'o> Table<'o> {
     }
 
     fn write(&mut self) -> Result<(), Failure> {
-        let rows = std::mem::take(&mut self.rows);
+        let mut rows = std::mem::take(&mut self.rows);
+        distinguish(&mut rows);
         let (required, wraps) = (self.required, self.wraps);
         let fit = if let Form::Fitted(width) = self.form { Some(Fit { width, wraps, required }) } else { None };
         let titles = (!self.is_begun).then(|| self.columns.iter().copied().map(title).collect::<Vec<_>>());

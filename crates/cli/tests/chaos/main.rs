@@ -7,6 +7,7 @@
 mod arks;
 mod bags;
 mod chance;
+mod hook;
 mod late;
 mod ocfl;
 mod options;
@@ -15,6 +16,7 @@ mod packages;
 mod perform;
 mod plan;
 mod promises;
+mod promises_of_batches;
 mod promises_of_packages;
 mod settle;
 mod stores;

@@ -174,7 +174,11 @@ impl Cast {
             Act::Wake { worker } => self.signal(*worker, Signal::CONT)?,
             Act::Deposit { number, slot, variant } => self.deposit(*number, *slot, *variant)?,
             Act::Submit { number, package } => self.submit(*number, package)?,
-            Act::Release => self.world.web.release(),
+            Act::Release => {
+                self.world.web.release();
+                self.world.hook.release();
+            }
+            Act::Hook(fault) => self.world.hook.fail(*fault),
             Act::Ezid { fault, times } => {
                 if let Some(double) = &self.world.ezid {
                     double.plan(fault, *times);
@@ -329,6 +333,12 @@ impl Cast {
             Wish::Release(Held::Collection) => {
                 self.ask(&["collection", "release", COLLECTION, "--institution", INSTITUTION]);
             }
+            Wish::RequeueGroup => self.ask(&["items", "requeue", "--batch", &batch]),
+            Wish::Delete => self.ask(&["items", "delete", &item]),
+            Wish::CancelBatch => self.ask(&["batches", "cancel", &batch]),
+            Wish::DeleteBatch => self.ask(&["batches", "delete", &batch]),
+            Wish::Move(priority) => self.ask(&["items", "move", &item, "--priority", &priority.to_string()]),
+            Wish::Report => self.ask(&["batches", "report", &batch, "--update"]),
             Wish::Requeue(None) => self.ask(&["items", "requeue", &item]),
             Wish::Requeue(Some(stage)) => self.ask(&["items", "requeue", &item, "--stage", stage]),
         }

@@ -7,6 +7,7 @@ use strongroom_s3_double::{Fault, Operation};
 
 use crate::bags::{VARIANTS, slots};
 use crate::chance::Chance;
+use crate::hook::HookFault;
 use crate::late::Late;
 use crate::options::{Database, Stores};
 use crate::packages::{self, Package};
@@ -37,13 +38,17 @@ const STAGES: [&str; 14] = [
     "cleanup",
 ];
 /// Fail points that a worker may sleep at, or be killed at by itself, beside the begin and end of every stage.
-const POINTS: [&str; 20] = [
+const POINTS: [&str; 24] = [
     "batch.expand.begin",
     "batch.expand.page",
     "batch.expand.end",
     "ingest.resolve.chosen",
     "ingest.resolve.registered",
     "outbox.ezid.sent",
+    "outbox.callback.sent",
+    "batch.report.begin",
+    "batch.report.end",
+    "report.composed",
     "ingest.sweep.unstaged",
     "ingest.fetch.middle",
     "ingest.fetch.read",
@@ -87,6 +92,15 @@ pub(crate) enum Wish {
     Release(Held),
     /// From a stage, or from where it stopped.
     Requeue(Option<&'static str>),
+    /// Every failure of its batch.
+    RequeueGroup,
+    Delete,
+    CancelBatch,
+    DeleteBatch,
+    /// To a priority.
+    Move(u64),
+    /// A report of its batch as it is now.
+    Report,
 }
 
 /// How a copy is damaged.
@@ -144,6 +158,8 @@ pub(crate) enum Act {
         fault: EzidFault,
         times: usize,
     },
+    /// Something goes wrong with the receiver of callbacks.
+    Hook(HookFault),
     /// Puts a bag into the receiving store.
     Upload {
         slot: usize,
@@ -311,9 +327,11 @@ impl Planner {
                 self.add(at, Act::Upload { slot, variant });
             }
             26..40 => self.trouble_worker(at),
-            40..60 => self.ask(at),
-            60..68 => self.drop_late(at),
-            68..74 => self.pause(at),
+            40..58 => self.ask(at),
+            58..62 => self.administer(at),
+            62..64 => self.trouble_hook(at),
+            64..69 => self.drop_late(at),
+            69..74 => self.pause(at),
             84..86 if self.has_arks => self.trouble_ezid(at),
             74..86 => self.trouble_store(at),
             86..92 => {
@@ -457,6 +475,31 @@ impl Planner {
         }
     }
 
+    /// What people do with whole batches, and with what has ended.
+    fn administer(&mut self, at: u64) {
+        let deposit = 1 + self.chance.below(self.deposits.max(1));
+        let wish = match self.chance.below(100) {
+            0..30 => Wish::Report,
+            30..50 => Wish::RequeueGroup,
+            50..65 => Wish::Move(self.chance.below(100)),
+            65..80 => Wish::CancelBatch,
+            80..92 => Wish::Delete,
+            _ => Wish::DeleteBatch,
+        };
+        self.add(at, Act::Ask { wish, deposit });
+    }
+
+    fn trouble_hook(&mut self, at: u64) {
+        let times = usize::try_from(self.chance.between(1, 5)).unwrap();
+        let fault = match self.chance.below(4) {
+            0 => HookFault::Fails(times),
+            1 => HookFault::Silent(times),
+            2 => HookFault::Refuses(times),
+            _ => HookFault::Slow,
+        };
+        self.add(at, Act::Hook(fault));
+    }
+
     /// See [`Late`].
     fn drop_late(&mut self, at: u64) {
         let late = ["write", "verify", "record"];
@@ -478,7 +521,8 @@ impl Planner {
     fn pause(&mut self, at: u64) {
         let stage = *self.chance.pick(&STAGES);
         let topic = match self.chance.below(10) {
-            0..3 => "ingest.sweep".to_owned(),
+            0..2 => "ingest.sweep".to_owned(),
+            2 => "batch.report".to_owned(),
             3 => "batch.expand".to_owned(),
             _ => format!("ingest.{stage}"),
         };

@@ -39,6 +39,7 @@ impl Cast {
         let origins = self.origins()?;
         self.items_have_ended_as_they_say(&kept, &origins)?;
         self.packages_are_kept(&kept, &origins)?;
+        self.batches_are_true()?;
         self.arks_are_registered(&kept)?;
         self.uploads_are_kept(&kept)?;
         self.objects_come_back(&kept, &origins)?;

@@ -29,6 +29,7 @@ impl Cast {
             self.world.heal(store)?;
         }
         self.world.web.release();
+        self.world.hook.mend();
         if let Some(ezid) = &self.world.ezid {
             ezid.clear_faults();
         }
@@ -48,6 +49,7 @@ impl Cast {
             bail!("the stores could not be compared with the record: {compared:?}");
         }
         self.world.run(["schedule", "--once"])?.succeeded()?;
+        self.deliver()?;
         self.world.log("settled");
         Ok(())
     }
@@ -143,7 +145,7 @@ impl Cast {
         for item in failed {
             let id = text(item, "item");
             self.world.log(format!("failed as it had to: {item}"));
-            self.world.run(["items", "delete", id])?.succeeded()?;
+            self.world.run(["items", "delete", "--yes", id])?.succeeded()?;
             self.failed_rightly.insert(id.to_owned());
         }
         Ok(())

@@ -14,6 +14,7 @@ use strongroom_database::testing::Scratch;
 use strongroom_ezid_double::{EzidDouble, PASSWORD, USER};
 use strongroom_s3_double::{ACCESS_KEY, BUCKET, Double, SECRET_KEY};
 
+use crate::hook::{Hook, SECRET};
 use crate::options::{Database, Stores};
 use crate::plan::{LEASE, Plan};
 use crate::web::Web;
@@ -56,6 +57,8 @@ pub(crate) struct World {
     /// Object storage by the name of the store that lies in it.
     pub(crate) doubles: BTreeMap<String, Double>,
     pub(crate) web: Web,
+    /// Where the ends of batches and items are told.
+    pub(crate) hook: Hook,
     /// Where objects get ARKs.
     pub(crate) ezid: Option<EzidDouble>,
     max_attempts: u64,
@@ -92,6 +95,7 @@ impl World {
             database,
             doubles: BTreeMap::new(),
             web: Web::start(),
+            hook: Hook::start(),
             ezid: plan.has_arks.then(EzidDouble::start).transpose()?,
             max_attempts: plan.max_attempts,
             began: Instant::now(),
@@ -133,6 +137,8 @@ impl World {
         if !in_s3.is_empty() {
             self.run(["store", "create"].iter().chain(in_s3))?.succeeded()?;
         }
+        let set = ["collection", "set", COLLECTION, "--institution", INSTITUTION, "--callback-url"];
+        self.run(set.iter().copied().chain([self.hook.url().as_str()]))?.succeeded()?;
         Ok(())
     }
 
@@ -188,6 +194,11 @@ impl World {
             .env("STRONGROOM_RECEIVING__QUIET_PERIOD", "1s")
             .env("STRONGROOM_INGEST__URL_HOSTS", self.web.hosts())
             .env("STRONGROOM_INGEST__ALLOW_PRIVATE_ADDRESSES", "true")
+            .env("STRONGROOM_CALLBACKS__HOSTS", self.hook.host())
+            .env("STRONGROOM_CALLBACKS__SCHEMES", "http")
+            .env("STRONGROOM_CALLBACKS__ALLOW_PRIVATE_ADDRESSES", "true")
+            .env("STRONGROOM_CALLBACKS__SECRET", SECRET)
+            .env("STRONGROOM_CALLBACKS__TIMEOUT", "2s")
             .envs(self.of_arks())
             .current_dir(&self.folder)
             .stdin(Stdio::null());

@@ -277,7 +277,7 @@ fn work_until(home: &Path, is_over: &dyn Fn(&[Item], u64) -> bool) {
 }
 
 #[test]
-fn an_ingest_ends_as_undisturbed_when_killed_at_any_stage_boundary() {
+fn i05_an_ingest_ends_as_undisturbed_when_killed_at_any_stage_boundary() {
     let workflows = Workflows::standard();
     for stage in workflows.of(Action::named("ingest")).expect("deposits").stages {
         for side in ["begin", "end"] {
@@ -399,7 +399,7 @@ fn an_uploaded_folder_ends_as_undisturbed_when_killed_while_it_is_removed() {
 }
 
 #[test]
-fn an_ingest_ends_as_undisturbed_when_killed_within_a_stage() {
+fn i05_an_ingest_ends_as_undisturbed_when_killed_within_a_stage() {
     for point in [
         "ingest.fetch.read",
         "ingest.write.middle",

@@ -382,7 +382,7 @@ fn a_failed_deposit_that_is_deleted_leaves_nothing_in_staging_when_its_sweep_is_
     let failed = program(&place.home).args(["-q", "deposit", "--wait"]).arg(list).output().expect("starts");
     assert_eq!(failed.status.code(), Some(1));
     let item = place.items().pop().expect("an item").id.to_string();
-    succeed(program(&place.home).args(["items", "delete", &item]));
+    succeed(program(&place.home).args(["items", "delete", "--yes", &item]));
     place.work_until_killed("ingest.sweep.unstaged=1*return");
     finish(&place.home);
     let home = open(&place.home);

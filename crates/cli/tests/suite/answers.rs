@@ -129,6 +129,7 @@ fn the_answers_of_the_commands_that_tell_are_as_they_were() {
         &[
             &["items", "list"],
             &["items", "list", "--needs-review"],
+            &["items", "count"],
             &["items", "show", failed],
             &["items", "history", succeeded],
             &["batches", "list"],

@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use serde_json::json;
+
 use crate::program::{Answer, Place, assert_keys};
 
 #[test]
@@ -56,6 +58,7 @@ fn collections_have_rules_that_exist() {
             "notify_to",
             "suppress",
             "callback_url",
+            "callback_required",
             "active",
             "created_at",
             "holds",
@@ -108,6 +111,7 @@ fn a_deposit_waits_for_workers_and_can_be_steered() {
             "updated_at",
             "waits_for",
             "waits_until",
+            "paused",
             "size",
         ],
     );
@@ -141,6 +145,7 @@ fn a_deposit_waits_for_workers_and_can_be_steered() {
             "made_at",
             "made_by",
             "state",
+            "deleted_at",
             "institution",
             "collection",
             "submitted",
@@ -491,4 +496,49 @@ fn a_deleted_task_is_journalled_with_its_topic_and_item() {
     let lines = place.run(["journal", "list", "--json"]).succeeds().json();
     let target = lines.last().unwrap()["target"].as_str().unwrap();
     assert_eq!(target, format!("task {} of ingest.receive, {}", task["task"], item["item"].as_str().unwrap()));
+}
+
+#[test]
+fn a_deletion_that_keeps_something_from_the_depositor_says_what_and_needs_a_confirmation() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    let made = place.run(["deposit", "greeting.tar", "--json"]).succeeds().object();
+    let (item, batch) = (made["item"].as_str().unwrap(), made["batch"].as_str().unwrap());
+    place.run(["items", "delete", item]).fails(2, &["no report of batch", "pending", "--yes"]);
+    place.run(["batches", "delete", batch]).fails(2, &["no final report", "1 item has", "--yes"]);
+    let failed = place.run(["items", "fail", item, "--reason", "the scan is made anew", "--json"]).succeeds().object();
+    assert_eq!(failed["status"], "failed");
+    assert!(failed["note"].as_str().unwrap().ends_with(": the scan is made anew"), "{failed}");
+    let interim = place.run(["items", "show", item, "--interim", "--json"]).succeeds().json();
+    assert_eq!((interim.len(), &interim[0]["files"], &interim[0]["reserved"]), (1, &0.into(), &0.into()));
+    place.run(["items", "show", item, "--interim"]).succeeds();
+    place.run(["items", "show", item, "--limit", "1"]).fails(2, &["--interim"]);
+    place.run(["batches", "requeue", batch]).succeeds();
+    place.run(["batches", "delete", batch]).fails(2, &["no update follows its report 1"]);
+    assert_eq!(place.run(["batches", "fail", batch, "--json"]).succeeds().object()["failed"], 1);
+    place.run(["batches", "fail", batch]).fails(4, &["fail", "waits or is worked on"]);
+    place.run(["batches", "requeue", batch]).succeeds();
+    let deleted = place.run(["batches", "delete", batch, "--yes", "--json"]).succeeds().object();
+    assert_eq!((&deleted["state"], &deleted["deleted"], &deleted["holds"]), (&"deleted".into(), &1.into(), &json!([])));
+    let report = place.run(["batches", "report", batch, "--json"]);
+    assert!(report.json()[0]["deleted_at"].is_string(), "{report:?}");
+    place.run(["items", "requeue", item]).fails(4, &["requeue"]);
+}
+
+#[test]
+fn an_item_in_a_paused_topic_says_so() {
+    let place = Place::with_home();
+    place.bag("greeting", "hello\n");
+    let made = place.run(["deposit", "greeting.tar", "--json"]).succeeds().object();
+    let (item, batch) = (made["item"].as_str().unwrap(), made["batch"].as_str().unwrap());
+    assert_eq!(place.run(["items", "show", item, "--json"]).succeeds().object()["paused"], json!(null));
+    place.run(["queue", "pause", "ingest.receive"]).succeeds();
+    assert_eq!(place.run(["items", "show", item, "--json"]).succeeds().object()["paused"], "ingest.receive");
+    assert_eq!(
+        place.run(["batches", "show", batch, "--json"]).succeeds().object()["paused"],
+        json!(["ingest.receive"])
+    );
+    assert!(place.run(["items", "list", "--long"]).succeeds().stdout.contains("ingest.receive is paused"));
+    place.run(["queue", "pause", "--all"]).succeeds();
+    assert_eq!(place.run(["batches", "show", batch, "--json"]).succeeds().object()["paused"], json!(["all"]));
 }

@@ -1,17 +1,20 @@
 //! Batches: one submission each, with its work items.
 
 use strongroom_registry::batches::{self, Batch, BatchFilter};
-use strongroom_registry::items::{self, Asker, ItemFilter};
-use strongroom_registry::{BatchId, BatchState, RegistryError, Scope, Stage, Time, Transaction, restorations};
+use strongroom_registry::items::{self, Item, ItemFilter};
+use strongroom_registry::{
+    BatchId, BatchState, RegistryError, Scope, Stage, Time, counted, notifications, outbox, reports, restorations,
+};
 
 use super::authorization::{BATCHES_LIST, BATCHES_SHOW, BATCHES_STEER, ITEMS_WORK};
 use super::items::{Ask, check_folder};
-use super::views::BatchView;
-use super::{Listing, OpContext, PAGE, Page};
+use super::untold;
+use super::views::{BatchView, MessageCountsView, MessageView, ToldView};
+use super::{Authorized, Listing, OpContext, PAGE, Page};
 use crate::EngineError;
 use crate::background::holds;
-use crate::journal::Target;
-use crate::restoration::follow_receipt;
+use crate::batch_acts::{self, Act, find};
+use crate::paging::rows;
 use crate::runtime::{Shutdown, Summary};
 use crate::work::work_on_batch;
 
@@ -59,6 +62,29 @@ pub fn show(context: &OpContext, batch: BatchId) -> Result<BatchView, EngineErro
     })?)
 }
 
+/// Who hears of a batch, what was told, and what is to be.
+pub fn told(context: &OpContext, batch: BatchId) -> Result<ToldView, EngineError> {
+    let authorized = context.authorize(&BATCHES_SHOW)?;
+    Ok(authorized.read(|tx| {
+        find(tx, authorized.scope(), batch)?;
+        let told = notifications::of_batch(tx, batch)?;
+        let messages = outbox::of_batch(tx, batch, i64::MAX as u64, MESSAGES)?;
+        Ok::<_, RegistryError>(ToldView {
+            rules_version: batches::rules_version(tx, batch)?,
+            notify_to: told.addresses,
+            suppress: told.suppressed,
+            callback_url: told.callback_url.map(|url| strongroom_download::shown_url(&url)),
+            callback_required: told.is_callback_required,
+            reports_not_told: reports::untold_of_batch(tx, batch, MESSAGES)?,
+            counts: outbox::counts_of_batch(tx, batch)?.into_iter().map(MessageCountsView::from).collect(),
+            messages: messages.into_iter().map(MessageView::from).collect(),
+        })
+    })?)
+}
+
+/// The messages about a batch that are shown with it.
+const MESSAGES: usize = 50;
+
 /// How many objects a batch of restorations restores, also those that have no work items yet, and their bytes.
 pub fn restoration_amount(context: &OpContext, batch: BatchId) -> Result<(u64, u64), EngineError> {
     let authorized = context.authorize(&BATCHES_SHOW)?;
@@ -68,17 +94,31 @@ pub fn restoration_amount(context: &OpContext, batch: BatchId) -> Result<(u64, u
     })?)
 }
 
-/// Places a hold on a batch or lifts it, or asks something of every item of it that can be meant, all or none; the batch as it is then.
-/// Items whose version is committed go on to their end.
+/// What depositors do not hear because a batch is deleted, a sentence each; nothing where its last report says how it ended.
+pub fn untold_by_deletion(context: &OpContext, batch: BatchId) -> Result<Vec<String>, EngineError> {
+    let authorized = context.authorize(&BATCHES_SHOW)?;
+    let settings = &authorized.home().settings;
+    Ok(authorized.read(|tx| {
+        let batch = find(tx, authorized.scope(), batch)?;
+        untold::of_batch(tx, settings, &batch)
+    })?)
+}
+
+/// Places a hold on a batch or lifts it, or asks something of every item of it that can be meant, in transactions of 100 items; the batch as
+/// it is then. Items whose version is committed go on to their end.
+///
+/// A batch that is deleted begins nothing more. The items that workers have are deleted by the background task `holds` when they have ended.
 ///
 /// # Errors
-/// Nothing would change: [`EngineError::Refused`].
+/// Nothing would change, or some items refuse a request that the others follow: [`EngineError::Refused`]. A deletion that is not confirmed
+/// keeps something from the depositor: [`EngineError::Usage`].
 pub fn steer(context: &OpContext, batch: BatchId, ask: Ask, reason: Option<&str>) -> Result<BatchView, EngineError> {
     steer_with(context, batch, (ask, reason), false)
 }
 
 /// Requeues the failed items of a batch, for this stage or for the one that each stopped at, and has the batch go on with the rules that
-/// its collection has now instead of those that it began with.
+/// its collection has now instead of those that it began with, also where no item has failed: stages that begin later, and the mails and
+/// events of later ends, follow those rules.
 ///
 /// # Errors
 /// As [`steer`].
@@ -98,34 +138,44 @@ fn steer_with(
 ) -> Result<BatchView, EngineError> {
     let authorized = context.authorize(&BATCHES_STEER)?;
     let (scope, who) = (authorized.scope(), authorized.actor().name.clone());
-    let (entry, registry) = (authorized.entry_named(ask.act()), &authorized.home().registry);
-    let workflows = registry.workflows();
-    let (asker, reason) = (who.clone(), reason.map(str::to_owned));
-    registry.write_and_wake(move |tx| {
-        let found = find(tx, scope, batch)?;
-        check_folders(tx, scope, ask, batch)?;
-        if takes_new_rules {
-            batches::take_new_rules(tx, batch)?;
-        }
-        let by = Asker { who: &asker, reason: reason.as_deref() };
-        let mut done = batches::request(tx, workflows.as_ref(), scope, batch, ask.into(), by)?;
-        if let Ask::Requeue(_) = ask {
-            done.topics.extend(follow_receipt(tx, workflows.as_ref(), batch)?);
-        }
-        let is_newly_deleted = ask == Ask::Delete && found.state != BatchState::Deleted;
-        if !done.has_changed && !is_newly_deleted {
-            return Err(nothing_to_do(&found, ask, done.permanent));
-        }
-        entry.done(tx, &Target::of(found.institution, format!("batch {batch}")))?;
-        Ok::<_, EngineError>(done.topics)
-    })?;
+    let home = authorized.home();
+    let found = authorized.read(|tx| find(tx, scope, batch))?;
+    if let Ask::Delete { is_confirmed: false } = ask {
+        refuse_untold(authorized.read(|tx| untold::of_batch(tx, &home.settings, &found))?)?;
+    }
+    check_folders(&authorized, ask, batch)?;
+    let act = Act { request: ask.into(), who, reason: reason.map(str::to_owned), takes_new_rules };
+    let done = batch_acts::carry_out(home, (scope, batch), &act, Some(&authorized.entry_named(ask.act())))?;
     if matches!(ask, Ask::Hold | Ask::Release) {
-        holds::settle(authorized.home(), Some(batch), &who, &|| false)?;
+        holds::settle(home, Some(batch), &act.who, &|| false)?;
+    }
+    match (done.has_changed, done.refusal) {
+        (true, None) => {}
+        (false, None) => return Err(nothing_to_do(&found, ask, done.permanent)),
+        (_, Some(refusal)) => {
+            let (refused, items) = (counted(done.refused, "item", "items"), counted(done.items, "item", "items"));
+            return Err(EngineError::Refused(format!(
+                "{refused} of batch {batch} refused to {}, and {items} did it; the first: {refusal}",
+                ask.act()
+            )));
+        }
     }
     Ok(authorized.read(|tx| {
         let batch = find(tx, scope, batch)?;
         BatchView::read(tx, batch)
     })?)
+}
+
+/// Refuses a deletion that keeps something from the depositor.
+pub(super) fn refuse_untold(untold: Vec<String>) -> Result<(), EngineError> {
+    if untold.is_empty() {
+        return Ok(());
+    }
+    Err(EngineError::Usage(format!(
+        "the depositor does not hear everything when this is deleted: {}",
+        untold.join("; ")
+    ))
+    .next("wait for the report, or repeat the command with --yes"))
 }
 
 /// Works on the items of a batch in this process, under their leases, until all have ended, a person has to release what is
@@ -137,20 +187,17 @@ pub fn work(context: &OpContext, batch: BatchId, shutdown: &Shutdown) -> Result<
 }
 
 /// [`check_folder`] for each item of a batch.
-fn check_folders(tx: &mut dyn Transaction, scope: Scope, ask: Ask, batch: BatchId) -> Result<(), EngineError> {
+fn check_folders(authorized: &Authorized<'_>, ask: Ask, batch: BatchId) -> Result<(), EngineError> {
+    let scope = authorized.scope();
     if !matches!((scope, ask), (Scope::Institution(_), Ask::Requeue(_))) {
         return Ok(());
     }
     let of_batch = ItemFilter { batch: Some(batch), ..ItemFilter::default() };
-    let mut after = None;
-    loop {
-        let page = items::list(tx, scope, &of_batch, after, PAGE)?;
-        page.iter().try_for_each(|item| check_folder(scope, ask, item))?;
-        match page.last() {
-            Some(last) => after = Some(last.id),
-            None => return Ok(()),
-        }
+    let page = |after, limit| authorized.read(|tx| items::list(tx, scope, &of_batch, after, limit));
+    for item in rows(PAGE, |item: &Item| item.id, page) {
+        check_folder(scope, ask, &item?)?;
     }
+    Ok(())
 }
 
 /// Why a request that would change nothing is refused.
@@ -160,7 +207,8 @@ fn nothing_to_do(batch: &Batch, ask: Ask, permanent: u64) -> EngineError {
         Ask::Hold => "none of its items is open",
         Ask::Release => "there is no hold on it; what holds its items is lifted with \"items release\"",
         Ask::Cancel => "all its items have ended, or their versions are committed",
-        Ask::Delete => "it was deleted before",
+        Ask::Fail => "no item of it waits or is worked on: those that are held are released or cancelled first",
+        Ask::Delete { .. } => "it was deleted before",
         Ask::Requeue(_) if permanent > 0 => {
             "each item of it that failed did so by its package, which has to be corrected and deposited again"
         }
@@ -169,8 +217,4 @@ fn nothing_to_do(batch: &Batch, ask: Ask, permanent: u64) -> EngineError {
     let Batch { id, state, .. } = batch;
     EngineError::Refused(format!("could not {} batch {id}, which is {state}: {none}", ask.act()))
         .next(format!("\"strongroom batches report {id}\" shows its items"))
-}
-
-fn find(tx: &mut dyn Transaction, scope: Scope, id: BatchId) -> Result<Batch, RegistryError> {
-    batches::get(tx, scope, id)?.ok_or_else(|| RegistryError::NotFound { what: "batch", id: id.to_string() })
 }

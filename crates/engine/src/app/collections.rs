@@ -3,7 +3,7 @@
 use strongroom_bagit::Profile;
 use strongroom_registry::holds::{self, On};
 use strongroom_registry::items::Asker;
-use strongroom_registry::notifications::{self, Notifications};
+use strongroom_registry::notifications::Notifications;
 use strongroom_registry::tenants::{self, Collection, CollectionRules};
 use strongroom_registry::{
     CollectionId, InstitutionId, MailKind, PublicAccess, RegistryError, Scope, Time, Transaction, profiles,
@@ -18,12 +18,9 @@ use super::views::{CollectionView, RulesView};
 use super::{Authorized, OpContext, PAGE, Page};
 use crate::ingest::DepositKind;
 use crate::journal::Target;
-use crate::notifications::{callback_client, mailbox};
+use crate::notifications::{callback_client, checked_addresses};
 use crate::settings::nearest;
 use crate::{EngineError, background};
-
-/// The addresses that a collection has at most.
-const MOST_ADDRESSES: usize = 100;
 
 /// What is to be changed of a collection's rules; what is absent stays, an empty text takes a rule away.
 #[derive(Debug, Clone, Default)]
@@ -56,8 +53,10 @@ pub struct Rules {
     pub notify_to: Option<Vec<String>>,
     /// The kinds of mails that are not sent.
     pub suppress: Option<Vec<MailKind>>,
-    /// The URL that events of its batches are posted to.
+    /// The URL that events of its batches are posted to; an empty text takes it away.
     pub callback_url: Option<String>,
+    /// Whether a deposit succeeds only when the program at that URL has confirmed its event.
+    pub callback_required: Option<bool>,
 }
 
 /// Collections of an institution, or all, in order of institution and name; those that were removed only where they are asked for.
@@ -109,14 +108,12 @@ pub fn add(
     }
     let blank = CollectionRules { name: collection.to_owned(), ..CollectionRules::default() };
     let (is_held, who) = (rules.held, authorized.actor().name.clone());
-    let change = NotificationChange::of(&rules, &authorized)?;
     let rules = checked(rules, blank, &authorized)?;
     let (scope, identifier) = (authorized.scope(), collection.to_owned());
     Ok(authorized.write(move |tx| {
         require_profile(tx, &rules)?;
         let id = CollectionId::new();
         tenants::add_collection(tx, id, institution.id, &identifier, (&rules, &who))?;
-        change.apply(tx, id)?;
         if is_held == Some(true) {
             holds::place(tx, On::Collection(id), institution.id, Asker::from(&who))?;
         }
@@ -133,14 +130,12 @@ pub fn set(
 ) -> Result<CollectionView, EngineError> {
     let (authorized, found) = existing(context, &COLLECTIONS_SET, institution, collection)?;
     let is_held = rules.held;
-    let change = NotificationChange::of(&rules, &authorized)?;
     let rules = checked(rules, found.rules, &authorized)?;
     let (scope, who) = (authorized.scope(), authorized.actor().name.clone());
     let asker = who.clone();
     let shown = authorized.write(move |tx| {
         require_profile(tx, &rules)?;
         tenants::set_collection(tx, found.id, (&rules, &asker), true)?;
-        change.apply(tx, found.id)?;
         match is_held {
             Some(true) => holds::place(tx, On::Collection(found.id), found.institution, Asker::from(&asker))?,
             Some(false) => holds::lift(tx, On::Collection(found.id))?,
@@ -258,54 +253,33 @@ fn told(
     Ok((target, CollectionView::read(tx, &found)?))
 }
 
-/// What is to be changed of who hears of a collection's batches.
-#[derive(Debug, Clone, Default)]
-struct NotificationChange {
-    addresses: Option<Vec<String>>,
-    suppressed: Option<Vec<MailKind>>,
-    /// An empty text takes it away.
-    callback_url: Option<String>,
-}
-
-impl NotificationChange {
-    /// What is asked, where it can be used.
-    fn of(asked: &Rules, authorized: &Authorized<'_>) -> Result<Self, EngineError> {
-        let addresses = asked.notify_to.as_ref().map(|addresses| {
-            let given = addresses.iter().map(|address| address.trim()).filter(|address| !address.is_empty());
-            given.map(str::to_owned).collect::<Vec<_>>()
-        });
-        let addresses_given = addresses.iter().flatten();
-        if let Some(wrong) = addresses_given.map(|address| mailbox(address)).find_map(Result::err) {
-            return Err(EngineError::Usage(wrong).next("give one such as ann@example.edu"));
-        }
-        if addresses.as_ref().is_some_and(|addresses| addresses.len() > MOST_ADDRESSES) {
-            return Err(EngineError::Usage(format!("a collection can have at most {MOST_ADDRESSES} addresses"))
-                .next("give the address of a mailing list"));
-        }
-        let mut suppressed = asked.suppress.clone();
-        if let Some(kinds) = &mut suppressed {
-            kinds.sort_unstable();
-            kinds.dedup();
-        }
-        if let Some(url) = asked.callback_url.as_deref().filter(|url| !url.is_empty()) {
-            check_url(url, authorized)?;
-        }
-        Ok(Self { addresses, suppressed, callback_url: asked.callback_url.clone() })
+/// What is asked of who hears of a collection's batches laid over what holds, where it can be used.
+fn told_by(asked: &Rules, known: Notifications, authorized: &Authorized<'_>) -> Result<Notifications, EngineError> {
+    let mut told = known;
+    if let Some(addresses) = &asked.notify_to {
+        told.addresses = checked_addresses(addresses)?;
     }
-
-    fn apply(&self, tx: &mut dyn Transaction, collection: CollectionId) -> Result<(), RegistryError> {
-        let Self { addresses, suppressed, callback_url } = self;
-        if addresses.is_none() && suppressed.is_none() && callback_url.is_none() {
-            return Ok(());
-        }
-        let holds = notifications::get(tx, collection)?;
-        let notifications = Notifications {
-            addresses: addresses.clone().unwrap_or(holds.addresses),
-            suppressed: suppressed.clone().unwrap_or(holds.suppressed),
-            callback_url: callback_url.clone().or(holds.callback_url).filter(|url| !url.is_empty()),
-        };
-        notifications::set(tx, collection, &notifications)
+    if let Some(kinds) = &asked.suppress {
+        told.suppressed.clone_from(kinds);
+        told.suppressed.sort_unstable();
+        told.suppressed.dedup();
     }
+    if let Some(url) = &asked.callback_url {
+        told.callback_url = Some(url.clone()).filter(|url| !url.is_empty());
+        // What nothing is posted to confirms nothing.
+        told.is_callback_required &= told.callback_url.is_some();
+    }
+    told.is_callback_required = asked.callback_required.unwrap_or(told.is_callback_required);
+    if let Some(url) = told.callback_url.as_deref().filter(|_| asked.callback_url.is_some()) {
+        check_url(url, authorized)?;
+    }
+    if told.is_callback_required && told.callback_url.is_none() {
+        return Err(EngineError::Usage(
+            "a callback is required, and there is no URL that events are posted to".to_owned(),
+        )
+        .next("give --callback-url, too"));
+    }
+    Ok(told)
 }
 
 /// Refuses a URL that callbacks cannot be posted to by the settings.
@@ -343,6 +317,7 @@ fn checked(asked: Rules, known: CollectionRules, authorized: &Authorized<'_>) ->
         (None, None) => known.profile_version,
         (_, version) => version.filter(|version| *version > 0),
     };
+    let notifications = told_by(&asked, known.notifications, authorized)?;
     let rules = CollectionRules {
         name: asked.name.unwrap_or(known.name),
         profile: over(asked.profile, known.profile).map(|name| Profile::canonical_name(&name)),
@@ -355,6 +330,7 @@ fn checked(asked: Rules, known: CollectionRules, authorized: &Authorized<'_>) ->
         most_bytes: asked.most_bytes.or(known.most_bytes).filter(|most| *most > 0),
         most_rows: asked.most_rows.or(known.most_rows).filter(|most| *most > 0),
         shoulder: over(asked.shoulder, known.shoulder),
+        notifications,
     };
     if let Some(priority) = rules.priority.filter(|priority| *priority > MOST_PRIORITY) {
         return Err(EngineError::Usage(format!("{priority} is no priority"))

@@ -9,6 +9,7 @@ use super::views::{DepositView, SubmittedView};
 use super::{OpContext, PAGE};
 use crate::EngineError;
 use crate::ingest::{DepositRequest, deposit};
+use crate::notifications::checked_addresses;
 use crate::paging;
 
 pub use crate::ingest::{DepositKind, DepositMode, GivenDescription, PackageSource, delete_paths, read_description};
@@ -42,6 +43,8 @@ pub struct Request {
     pub digest: Option<(Algorithm, Digest)>,
     /// The objects must exist already.
     pub update: bool,
+    /// The addresses that mails about the batch go to, instead of those of the collection.
+    pub notify_to: Vec<String>,
 }
 
 /// Makes a batch and its work items. Nothing is made when anything of the request is wrong.
@@ -70,6 +73,7 @@ pub fn submit(context: &OpContext, request: Request) -> Result<SubmittedView, En
         note: request.note,
         digest: request.digest,
         update: request.update,
+        notify_to: checked_addresses(&request.notify_to)?,
         by: authorized.entry(),
     };
     let made = deposit(authorized.home(), &request)?;

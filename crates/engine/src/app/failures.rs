@@ -5,16 +5,17 @@ use std::collections::BTreeMap;
 
 use strongroom_registry::failures::{self, Failure};
 use strongroom_registry::items::{self, Asker, Request};
-use strongroom_registry::{BatchId, ItemId, RegistryError, Scope, Stage, counted};
+use strongroom_registry::{BatchId, ItemId, RegistryError, Scope, Stage, Transaction, counted};
 use url::Url;
 
 use super::authorization::{ITEMS_LIST, ITEMS_STEER};
 use super::items::{Ask, check_folder};
-use super::views::{FailureGroupView, RequeuedView};
+use super::views::{FailureGroupView, FailureGroupsView, RequeuedView};
 use super::{Authorized, OpContext, PAGE};
-use crate::EngineError;
 use crate::journal::Target;
+use crate::reports::behind_reports;
 use crate::restoration::follow_receipt;
+use crate::{EngineError, paging};
 
 /// Items requeued in one transaction.
 const AT_ONCE: usize = 100;
@@ -52,36 +53,99 @@ fn host(failure: &Failure) -> Option<String> {
     Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
 }
 
-/// The failures in groups, the largest first.
-pub fn groups(context: &OpContext, filter: &Filter) -> Result<Vec<FailureGroupView>, EngineError> {
+/// Groups that are told.
+const MOST_GROUPS: usize = 1_000;
+
+/// What makes failures a group: their code, their host, and their stage.
+type Key = (Option<String>, Option<String>, String);
+
+/// The failures in groups, the largest first. A manifest can name a host in each row: of many groups the largest are told, each that has
+/// more than one in a thousand of all failures among them, and how many failures the others have.
+pub fn groups(context: &OpContext, filter: &Filter) -> Result<FailureGroupsView, EngineError> {
     let authorized = context.authorize(&ITEMS_LIST)?;
     let scope = authorized.scope_of(filter.institution.as_deref())?;
-    let mut groups: BTreeMap<_, FailureGroupView> = BTreeMap::new();
-    let mut after = None;
-    loop {
-        let page = authorized.read(|tx| failures::list(tx, scope, filter.batch, after, PAGE))?;
-        let Some(last) = page.last() else { break };
-        after = Some(last.item);
-        for failure in page.into_iter().filter(|failure| filter.is_met_by(failure)) {
-            let host = host(&failure);
-            let group =
-                groups.entry((failure.code.clone(), host.clone(), failure.stage.to_string())).or_insert_with(|| {
-                    FailureGroupView {
-                        code: failure.code,
-                        host,
-                        stage: failure.stage,
-                        items: 0,
-                        newest: failure.item,
-                        note: None,
-                    }
-                });
-            group.items += 1;
-            (group.newest, group.note) = (failure.item, failure.note);
+    let each = |act: &mut dyn FnMut(Failure)| -> Result<(), EngineError> {
+        let page = |after, limit| authorized.read(|tx| failures::list(tx, scope, filter.batch, after, limit));
+        for failure in paging::rows(PAGE, |failure: &Failure| failure.item, page) {
+            let failure = failure?;
+            if filter.is_met_by(&failure) {
+                act(failure);
+            }
         }
+        Ok(())
+    };
+    let mut groups = Groups::new(MOST_GROUPS);
+    each(&mut |failure| groups.add(failure))?;
+    let mut others = 0;
+    if groups.has_dropped {
+        groups.begin_again();
+        each(&mut |failure| others += u64::from(!groups.add_to_known(failure)))?;
     }
-    let mut groups: Vec<FailureGroupView> = groups.into_values().collect();
-    groups.sort_by_key(|group| Reverse(group.items));
-    Ok(groups)
+    Ok(FailureGroupsView { groups: groups.largest_first(), others })
+}
+
+/// Groups of failures, of which at most a number is in memory. Where there are more, each failure of a new one takes one away from every
+/// group, and groups that have none left are dropped (Misra and Gries, "Finding repeated elements", 1982): what is left then has the
+/// largest among it, and is counted once more.
+struct Groups {
+    most: usize,
+    found: BTreeMap<Key, FailureGroupView>,
+    /// Whether any was left out, so that the counts are too low.
+    has_dropped: bool,
+}
+
+impl Groups {
+    fn new(most: usize) -> Self {
+        Self { most, found: BTreeMap::new(), has_dropped: false }
+    }
+
+    fn add(&mut self, failure: Failure) {
+        let key = key_of(&failure);
+        if self.found.len() < self.most || self.found.contains_key(&key) {
+            let new = FailureGroupView {
+                code: key.0.clone(),
+                host: key.1.clone(),
+                stage: failure.stage,
+                items: 0,
+                newest: failure.item,
+                note: None,
+            };
+            count(self.found.entry(key).or_insert(new), failure);
+            return;
+        }
+        self.has_dropped = true;
+        self.found.retain(|_, group| {
+            group.items -= 1;
+            group.items > 0
+        });
+    }
+
+    /// Forgets the counts, for another look at all failures.
+    fn begin_again(&mut self) {
+        self.found.values_mut().for_each(|group| group.items = 0);
+    }
+
+    /// Whether the group of a failure is one of those that are known.
+    fn add_to_known(&mut self, failure: Failure) -> bool {
+        self.found.get_mut(&key_of(&failure)).map(|group| count(group, failure)).is_some()
+    }
+
+    fn largest_first(self) -> Vec<FailureGroupView> {
+        // What was requeued meanwhile left some empty.
+        let mut groups: Vec<_> = self.found.into_values().filter(|group| group.items > 0).collect();
+        groups.sort_by_key(|group| Reverse(group.items));
+        groups
+    }
+}
+
+fn key_of(failure: &Failure) -> Key {
+    (failure.code.clone(), host(failure), failure.stage.to_string())
+}
+
+/// Counts a failure, which is newer than those before it.
+fn count(group: &mut FailureGroupView, failure: Failure) {
+    group.items += 1;
+    (group.newest, group.note) = (failure.item, failure.note);
 }
 
 /// Requeues the failures that a filter means, for this stage or for the one that each stopped at, in transactions of 100. Those that
@@ -138,7 +202,7 @@ fn requeue_page(
     let registry = &authorized.home().registry;
     let (who, entry) = (authorized.actor().name.clone(), authorized.entry_named(Ask::Requeue(stage).act()));
     let (filter, workflows) = (filter.clone(), registry.workflows());
-    let done = registry.write(move |tx| {
+    let act = move |tx: &mut dyn Transaction| {
         let mut done = Page::default();
         let page = failures::list(tx, scope, filter.batch, after, AT_ONCE)?;
         done.last = page.last().map(|last| last.item);
@@ -161,7 +225,46 @@ fn requeue_page(
             done.requeued += 1;
         }
         Ok::<_, EngineError>(done)
-    })?;
+    };
+    let done = behind_reports(authorized.home(), || registry.write(act.clone()))?;
     registry.wakeups().notify(done.topics.iter().map(String::as_str));
     Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strongroom_registry::InstitutionId;
+
+    fn failure(host: &str) -> Failure {
+        Failure {
+            item: ItemId::new(),
+            institution: InstitutionId::new(),
+            stage: Stage::named("fetch"),
+            source: Some(format!("https://{host}/a")),
+            note: None,
+            code: None,
+        }
+    }
+
+    #[test]
+    fn of_more_groups_than_are_kept_the_largest_are_counted_and_the_rest_is_a_number() {
+        // Two large groups among a hundred of one item each, each of which comes when the memory is full.
+        let hosts: Vec<String> = (0..100)
+            .flat_map(|number| [format!("{number}.example.org"), "a.example.edu".into(), "b.example.edu".into()])
+            .chain(["b.example.edu".into()])
+            .collect();
+        let mut groups = Groups::new(3);
+        for host in &hosts {
+            groups.add(failure(host));
+            assert!(groups.found.len() <= 3);
+        }
+        assert!(groups.has_dropped);
+        groups.begin_again();
+        let others = hosts.iter().filter(|host| !groups.add_to_known(failure(host))).count();
+        let found: Vec<_> =
+            groups.largest_first().into_iter().map(|group| (group.host.unwrap(), group.items)).collect();
+        assert_eq!(found[..2], [("b.example.edu".to_owned(), 101), ("a.example.edu".to_owned(), 100)]);
+        assert_eq!(others as u64 + found.iter().map(|(_, items)| items).sum::<u64>(), hosts.len() as u64);
+    }
 }

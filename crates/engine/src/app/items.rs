@@ -4,14 +4,18 @@ use strongroom_queue::tasks;
 use strongroom_registry::items::{self, Asker, Item, ItemFilter, Request};
 use strongroom_registry::{
     Action, BatchId, InstitutionId, ItemId, ItemStatus, RegistryError, Scope, Stage, Time, Transaction, WaitReason,
+    holds,
 };
 
 use super::authorization::{ITEMS_HISTORY, ITEMS_LIST, ITEMS_SHOW, ITEMS_STEER, ITEMS_WORK};
+use super::batches::refuse_untold;
 use super::collections::MOST_PRIORITY;
+use super::untold;
 use super::views::{BytesView, HistoryLineView, ItemView, ObstacleView, StandingView};
 use super::{Authorized, Listing, OpContext, Page, find_institution};
 use crate::arks::{find_object, is_ark};
 use crate::journal::Target;
+use crate::reports::behind_reports;
 use crate::restoration::{follow_receipt, is_into_folder};
 use crate::runtime::{Shutdown, Summary};
 use crate::{EngineError, Home, work_on};
@@ -48,8 +52,13 @@ pub enum Ask {
     Release,
     /// End without success.
     Cancel,
+    /// End as failed: it keeps what it has in staging, and can be requeued.
+    Fail,
     /// Go away, where it has ended; row and history stay.
-    Delete,
+    Delete {
+        /// Whether the actor knows what the depositor does not hear because of it.
+        is_confirmed: bool,
+    },
     /// Be worked on again, from this stage, or from the one it stopped at.
     Requeue(Option<Stage>),
 }
@@ -61,7 +70,8 @@ impl Ask {
             Self::Hold => "hold",
             Self::Release => "release",
             Self::Cancel => "cancel",
-            Self::Delete => "delete",
+            Self::Fail => "fail",
+            Self::Delete { .. } => "delete",
             Self::Requeue(_) => "requeue",
         }
     }
@@ -73,7 +83,8 @@ impl From<Ask> for Request {
             Ask::Hold => Self::Hold,
             Ask::Release => Self::Release,
             Ask::Cancel => Self::Cancel,
-            Ask::Delete => Self::Delete,
+            Ask::Fail => Self::Fail,
+            Ask::Delete { .. } => Self::Delete,
             Ask::Requeue(stage) => Self::Requeue(stage),
         }
     }
@@ -135,7 +146,8 @@ fn of_object(authorized: &Authorized<'_>, identifier: &str) -> Result<(Instituti
             Err(error) => Err(error.into()),
         };
     };
-    if identifier.contains('…') || identifier.contains("...") {
+    // Shortened, or in another normalization form.
+    if identifier.contains("...") || !identifier.is_ascii() {
         match authorized.read(|tx| find_object(tx, scope, identifier)) {
             Ok(object) => return Ok((object.institution, object.identifier)),
             // It may be the whole name of an object of which nothing is kept.
@@ -207,7 +219,24 @@ pub(super) fn check_folder(scope: Scope, ask: Ask, item: &Item) -> Result<(), En
     }
 }
 
-/// Asks something of several items, all or none of them; the items as they are then. The reason is kept with a hold.
+/// What depositors do not hear because items are deleted, a sentence each; nothing of those whose ends are in a report.
+pub fn untold_by_deletion(context: &OpContext, wanted: &[ItemId]) -> Result<Vec<String>, EngineError> {
+    let authorized = context.authorize(&ITEMS_SHOW)?;
+    untold_of(&authorized, wanted)
+}
+
+fn untold_of(authorized: &Authorized<'_>, wanted: &[ItemId]) -> Result<Vec<String>, EngineError> {
+    Ok(authorized.read(|tx| {
+        let found: Vec<Item> =
+            wanted.iter().map(|id| items::find(tx, authorized.scope(), *id)).collect::<Result<_, _>>()?;
+        untold::of_items(tx, &found)
+    })?)
+}
+
+/// Asks something of several items, all or none of them; the items as they are then. The reason is kept with a hold, and with a failure.
+///
+/// # Errors
+/// A deletion that is not confirmed keeps something from the depositor: [`EngineError::Usage`].
 pub fn steer(
     context: &OpContext,
     wanted: &[ItemId],
@@ -215,10 +244,13 @@ pub fn steer(
     reason: Option<&str>,
 ) -> Result<Vec<ItemView>, EngineError> {
     let authorized = context.authorize(&ITEMS_STEER)?;
+    if let Ask::Delete { is_confirmed: false } = ask {
+        refuse_untold(untold_of(&authorized, wanted)?)?;
+    }
     let (scope, who) = (authorized.scope(), authorized.actor().name.clone());
     let (entry, registry) = (authorized.entry_named(ask.act()), &authorized.home().registry);
     let (asked, workflows, reason) = (wanted.to_vec(), registry.workflows(), reason.map(str::to_owned));
-    registry.write_and_wake(move |tx| {
+    let act = move |tx: &mut dyn Transaction| {
         let mut topics = Vec::new();
         for id in &asked {
             let item = items::find(tx, scope, *id)?;
@@ -237,7 +269,8 @@ pub fn steer(
             entry.done(tx, &Target::of(item.institution, format!("item {id} of {}", item.object_identifier)))?;
         }
         Ok::<_, EngineError>(topics)
-    })?;
+    };
+    behind_reports(authorized.home(), || registry.write_and_wake(act.clone()))?;
     views(&authorized, wanted)
 }
 
@@ -289,7 +322,13 @@ pub fn obstacle(context: &OpContext, item: ItemId) -> Result<Option<ObstacleView
         if item.status != ItemStatus::Pending {
             return Ok(None);
         }
-        let held = older_held(tx, authorized.scope(), &item)?;
+        let held = match older_held(tx, authorized.scope(), &item)? {
+            Some(held) => {
+                let holds = holds::of_item(tx, &held)?;
+                Some(Item { note: holds::note_now(&held, &holds).or(held.note.clone()), ..held })
+            }
+            None => None,
+        };
         let (is_paused, are_all) = (tasks::is_paused(tx, &item.topic)?, tasks::are_all_paused(tx)?);
         Ok(obstacle_of(&item, held.as_ref(), is_paused, are_all))
     })?)
@@ -315,6 +354,9 @@ fn obstacle_of(item: &Item, held: Option<&Item>, is_paused: bool, are_all: bool)
     let next = match item.wait_reason? {
         WaitReason::RefusedStore => {
             "do what the reason says; the item then continues by itself. \"strongroom store list\" shows the store"
+        }
+        WaitReason::Confirmation => {
+            "nothing; it continues when the program has answered. Background tasks deliver the event: \"strongroom background run outbox\""
         }
         _ => "nothing; it continues by itself",
     };

@@ -2,7 +2,7 @@
 
 use strongroom_queue::{Cursor, TaskId, TaskState, TopicCounts, tasks};
 use strongroom_registry::counted;
-use strongroom_registry::{RegistryError, work};
+use strongroom_registry::{RegistryError, Transaction, work};
 
 use super::authorization::{
     QUEUES_DELETE, QUEUES_EMPTY, QUEUES_LIST, QUEUES_PAUSE, QUEUES_RESUME, QUEUES_RETRY, QUEUES_TASKS,
@@ -11,6 +11,7 @@ use super::views::{AffectedTasksView, TaskView, TopicView};
 use super::{Authorized, OpContext, PAGE, Page};
 use crate::EngineError;
 use crate::journal::Target;
+use crate::reports::behind_reports;
 use crate::settings::{nearest_few, topics};
 
 /// The states in which tasks are listed where none is named, in this order.
@@ -119,18 +120,19 @@ pub fn retry(context: &OpContext, topic: &str, task: Option<TaskId>) -> Result<A
     check_topic(&authorized, topic)?;
     let (name, who) = (topic.to_owned(), authorized.actor().name.clone());
     let workflows = authorized.home().registry.workflows();
-    let retried = authorized.write_and_wake(move |tx| {
+    let act = move |tx: &mut dyn Transaction| {
         let (retried, topics) = work::retry(tx, workflows.as_ref(), &name, task, &who)?;
         if let (0, Some(task)) = (retried, task) {
             return Err(RegistryError::NotFound { what: "dead task", id: task.to_string() });
         }
         Ok((Target::of_system(format!("{name}: {}", counted(retried, "task", "tasks"))), (retried, topics)))
-    });
+    };
+    let retried = behind_reports(authorized.home(), || Ok(authorized.write_and_wake(act.clone())?));
     let retried = retried.map_err(|error| match error {
-        RegistryError::NotFound { .. } => {
-            EngineError::from(error).next("\"strongroom queue dead\" shows those there are")
+        EngineError::Registry(RegistryError::NotFound { .. }) => {
+            error.next("\"strongroom queue dead\" shows those there are")
         }
-        other => other.into(),
+        other => other,
     })?;
     Ok(AffectedTasksView { topic: topic.to_owned(), tasks: retried })
 }

@@ -42,18 +42,19 @@ pub fn show(context: &OpContext, batch: BatchId, number: Option<u64>) -> Result<
 pub fn make(context: &OpContext, batch: BatchId) -> Result<ReportView, EngineError> {
     let authorized = context.authorize(&BATCHES_REPORT)?;
     let (scope, who) = (authorized.scope(), authorized.actor().name.clone());
-    let made = authorized.write_and_wake(move |tx| {
+    let act = move |tx: &mut dyn Transaction| {
         let batch = find_batch(tx, scope, batch)?;
         let (id, topics) = records::make(tx, &batch, &who)?;
         let view = reports::view(tx, id)?;
         let target = Target::of(batch.institution, format!("batch {} report {}", batch.id, view.number));
         Ok((target, (view, topics)))
-    });
+    };
+    let made = reports::behind_reports(authorized.home(), || Ok(authorized.write_and_wake(act.clone())?));
     made.map_err(|error| match error {
-        RegistryError::State { .. } => {
-            EngineError::from(error).next(format!("\"strongroom batches reports {batch}\" lists its reports"))
+        EngineError::Registry(RegistryError::State { .. }) => {
+            error.next(format!("\"strongroom batches reports {batch}\" lists its reports"))
         }
-        error => error.into(),
+        error => error,
     })
 }
 

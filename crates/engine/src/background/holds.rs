@@ -1,11 +1,12 @@
 //! Brings the status of work items in line with the holds that there are: where a process was killed between a hold and its items, and
-//! where a transaction decided by a hold that was placed or lifted meanwhile.
+//! where a transaction decided by a hold that was placed or lifted meanwhile. Deletes what is left of batches that were deleted.
 
 use std::time::Duration;
 
 use strongroom_registry::{BatchId, holds};
 
 use super::BackgroundTask;
+use crate::batch_acts::finish_deletions;
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home};
 
@@ -18,8 +19,11 @@ const ITEMS_AT_ONCE: usize = 100;
 pub(super) const TASK: BackgroundTask = BackgroundTask { name: "holds", every: |_| EVERY, run };
 
 fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
+    let deleted = finish_deletions(home, &|| stop.is_requested())?;
     let changed = settle(home, None, "system", &|| stop.is_requested())?;
-    Ok(format!("{changed} items held or continued"))
+    let deleted =
+        if deleted == 0 { String::new() } else { format!(", {deleted} items of deleted batches deleted or cancelled") };
+    Ok(format!("{changed} items held or continued{deleted}"))
 }
 
 /// Holds the items that wait and are on hold, and lets those continue that are held and that nothing holds; of one batch where one is

@@ -14,8 +14,10 @@ pub(super) const TASK: BackgroundTask =
     BackgroundTask { name: NAME, every: |settings| settings.receiving.scan_interval, run };
 
 fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
-    tell_untold(home, stop)?;
+    let told = tell_untold(home, stop);
+    // A report that cannot be told keeps no message waiting.
     let done = deliver(home, stop)?;
+    told?;
     Ok(format!(
         "{} delivered, {} no longer needed, {} failed, {} undeliverable; the messages for {} wait for another attempt",
         counted(done.delivered, "message", "messages"),

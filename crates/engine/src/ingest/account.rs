@@ -114,7 +114,14 @@ impl<'a, 'c> Account<'a, 'c> {
     /// Returns what is reserved beyond so many bytes.
     pub(super) fn shrink_to(&self, bytes: u64) -> Result<(), StageError> {
         self.is_all.set(false);
-        self.reserve(bytes, self.context.home.staging_capacity()).map(drop)
+        self.context.write(move |tx, claim| interim::shrink(tx, claim, bytes))?;
+        self.reserved.set(self.reserved.get().min(bytes));
+        Ok(())
+    }
+
+    /// Bytes that are reserved.
+    pub(super) fn reserved(&self) -> u64 {
+        self.reserved.get()
     }
 
     fn reserve(&self, bytes: u64, capacity: u64) -> Result<bool, StageError> {

@@ -55,6 +55,8 @@ pub struct DepositRequest {
     pub digest: Option<(Algorithm, Digest)>,
     /// The objects must exist already.
     pub update: bool,
+    /// The addresses that mails about the batch go to, instead of those of the collection; none: those of the collection.
+    pub notify_to: Vec<String>,
     /// Whose act it is.
     pub by: JournalEntry,
 }
@@ -77,6 +79,7 @@ impl DepositRequest {
             note: None,
             digest: None,
             update: false,
+            notify_to: Vec::new(),
             by: JournalEntry::of_system("deposits.submit"),
         }
     }
@@ -235,6 +238,7 @@ pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, Engin
             collection: collection.as_ref(),
             packages: &packages,
             options: &options,
+            notify_to: &request.notify_to,
             note: request.note.as_deref().unwrap_or("deposited"),
             by: &request.by,
             target: format!("batch {batch}"),
@@ -504,6 +508,7 @@ pub fn describe(
             submitted_by: &by.actor.name,
             note: None,
             row_count: Some(found.len() as u64),
+            notify_to: &[],
         };
         batches::create(tx, &new_batch)?;
         let mut made = Vec::with_capacity(found.len());

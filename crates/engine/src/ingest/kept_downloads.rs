@@ -35,6 +35,24 @@ fn bytes_of(folder: &Path) -> u64 {
     entries.flatten().filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.len()).sum()
 }
 
+/// What is kept of an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DownloadsOfItem {
+    /// Where.
+    pub(crate) folder: PathBuf,
+    /// Files.
+    pub(crate) files: u64,
+    /// Bytes.
+    pub(crate) bytes: u64,
+}
+
+/// What is kept of an item on this machine; none where that is nothing.
+pub(crate) fn of_item(home: &Home, item: ItemId) -> Option<DownloadsOfItem> {
+    let folder = home.directory.join(FOLDER).join(item.to_string());
+    let files = fs::read_dir(&folder).ok()?.flatten().count() as u64;
+    (files > 0).then(|| DownloadsOfItem { bytes: bytes_of(&folder), folder, files })
+}
+
 /// What lies in the folder of downloads of a data directory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct KeptDownloads {

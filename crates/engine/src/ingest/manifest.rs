@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
@@ -218,13 +219,21 @@ pub(crate) struct Downloading {
     task: TaskContext,
     /// Beside which path it is kept on its way.
     kept: Option<PathBuf>,
+    /// Whether others are shown before it.
+    is_ahead: Arc<AtomicBool>,
     /// Dropped with the rest: then the thread stops.
     _is_wanted: Arc<()>,
 }
 
 impl Downloading {
-    /// Begins a download in a thread of its own, which ends soon after this is dropped.
-    fn begin(context: &StageContext<'_>, row: FileRow, named: Option<&str>) -> Result<Self, StageError> {
+    /// Begins a download in a thread of its own, which ends soon after this is dropped. Whether others are shown before it says
+    /// `is_ahead`.
+    fn begin(
+        context: &StageContext<'_>,
+        row: FileRow,
+        named: Option<&str>,
+        is_ahead: bool,
+    ) -> Result<Self, StageError> {
         let client = context.home.downloads()?.clone();
         // Where its size is stated and small, it is not kept anyway.
         let is_kept = row.size.is_none_or(|size| size > SMALL);
@@ -235,9 +244,11 @@ impl Downloading {
         let is_wanted = Arc::new(());
         let watched = Arc::downgrade(&is_wanted);
         let (url, expected) = (row.url.clone(), expected_of(&row));
+        let is_ahead = Arc::new(AtomicBool::new(is_ahead));
+        let ahead = is_ahead.clone();
         std::thread::spawn(move || {
             let check = move || if watched.upgrade().is_some() { Ok(()) } else { Err("it is not needed any more") };
-            let supervision = Supervision::new(check);
+            let supervision = Supervision::new(check).ahead(ahead);
             let opened = match to_keep {
                 Some(kept) => {
                     client.open_kept(&url, expected, supervision, &kept).map(|body| (body.size(), body.into()))
@@ -255,6 +266,7 @@ impl Downloading {
             failure: None,
             task: context.task.clone(),
             kept,
+            is_ahead,
             _is_wanted: is_wanted,
         })
     }
@@ -388,8 +400,8 @@ fn download(url: &str, opened: Result<(Option<u64>, Bytes<'_>), DownloadError>, 
 pub(crate) type NextRow<'r> = &'r mut dyn FnMut() -> Result<Option<FileRow>, StageError>;
 
 /// Downloads the files of a list, several at a time, and shows them in the order of their rows. Each download is ahead by at most
-/// 1 MiB of what was shown. Large files are kept on their way by what is `named` and their line. `wanted` says whether a row is to be
-/// downloaded.
+/// 1 MiB of what was shown, and keeps its connection meanwhile; one connection to each host is left to what is shown. Large files are
+/// kept on their way by what is `named` and their line. `wanted` says whether a row is to be downloaded.
 pub(crate) fn download_all(
     context: &StageContext<'_>,
     next_row: NextRow<'_>,
@@ -399,11 +411,15 @@ pub(crate) fn download_all(
 ) -> Result<(), StageError> {
     let mut under_way: VecDeque<Downloading> = VecDeque::new();
     loop {
+        if let Some(next) = under_way.front() {
+            next.is_ahead.store(false, Ordering::Release);
+        }
         while under_way.len() < AT_ONCE {
             context.task.check()?;
             let Some(row) = next_row()? else { break };
             if wanted(&row)? {
-                under_way.push_back(Downloading::begin(context, row, named)?);
+                let is_ahead = !under_way.is_empty();
+                under_way.push_back(Downloading::begin(context, row, named, is_ahead)?);
             }
         }
         match under_way.pop_front() {

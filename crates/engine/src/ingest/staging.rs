@@ -164,11 +164,12 @@ impl<'a, 'c> Staging<'a, 'c> {
     /// What is wrong within an archive is for the scan to say: damage is a finding and no failure.
     pub(crate) fn take(&mut self, entry: &BagFile, bytes: &mut dyn Read) -> io::Result<()> {
         let mut source = WatchedReader { bytes, has_failed: false };
-        let (packed, before) = (self.pack.len(), self.bytes);
+        let (packed, rows, before) = (self.pack.len(), self.rows.len(), self.bytes);
         match self.try_take(entry, &mut source) {
             Ok(()) => Ok(()),
             Err(failure) => {
                 self.pack.truncate(packed);
+                self.rows.truncate(rows);
                 self.bytes = before;
                 if !(source.has_failed && self.is_archive) {
                     self.failure = Some(failure);
@@ -252,8 +253,8 @@ impl<'a, 'c> Staging<'a, 'c> {
         if self.spooled == 0 {
             return Ok(());
         }
-        let wanted = self.bytes.saturating_sub(std::mem::take(&mut self.spooled));
-        self.account.shrink_to(wanted)
+        self.bytes = self.bytes.saturating_sub(std::mem::take(&mut self.spooled));
+        self.account.shrink_to(self.bytes)
     }
 
     /// Why taking a file failed, if it did.
@@ -394,8 +395,9 @@ impl<'a, 'c> Staging<'a, 'c> {
     pub(crate) fn end(mut self) -> Result<Staged, StageError> {
         self.put_pack()?;
         let rows = std::mem::take(&mut self.rows);
+        let reserved = self.account.reserved();
         if !self.resumes && self.recorded == 0 {
-            return Ok(Staged { totals: totals_of(&rows), rows });
+            return Ok(Staged { totals: totals_of(&rows), rows, reserved });
         }
         let item = self.context.item.id;
         let totals = if rows.is_empty() {
@@ -406,7 +408,7 @@ impl<'a, 'c> Staging<'a, 'c> {
                 interim::totals(tx, item)
             })?
         };
-        Ok(Staged { totals, rows: Vec::new() })
+        Ok(Staged { totals, rows: Vec::new(), reserved })
     }
 
     /// Puts the pack, then records every file that waits.
@@ -457,6 +459,8 @@ pub(crate) struct Staged {
     pub(crate) totals: Totals,
     /// What is not recorded yet.
     pub(crate) rows: Vec<InterimFile>,
+    /// Bytes that are reserved for it.
+    pub(crate) reserved: u64,
 }
 
 /// The totals of files of which none was recorded before. Of two of one path the later counts.

@@ -51,6 +51,8 @@ pub(crate) struct Submission<'s> {
     pub(crate) collection: Option<&'s Collection>,
     pub(crate) packages: &'s [Package],
     pub(crate) options: &'s DepositOptions,
+    /// See [`NewBatch::notify_to`].
+    pub(crate) notify_to: &'s [String],
     /// What the history of each item begins with.
     pub(crate) note: &'s str,
     /// Whose act it is.
@@ -95,6 +97,7 @@ pub(crate) fn submit(
         submitted_by: &options.submitted_by,
         note,
         row_count: (!has_list).then_some(submission.packages.len() as u64),
+        notify_to: submission.notify_to,
     };
     batches::create(tx, &new_batch)?;
     let ids = Identifiers { name: None, ark: options.ark.clone(), local_ids: options.local_ids.clone() }.ids();

@@ -8,6 +8,7 @@ use super::sweep;
 use crate::workflow::{Passes, Stage, StageContext, StageError, StageWork, WaitsFor, Workflow};
 
 pub(super) const RECEIVE: Name = Name::named("receive");
+pub(super) const ESTIMATE: Name = Name::named("estimate");
 pub(super) const PROVISION: Name = Name::named("provision");
 pub(super) const FETCH: Name = Name::named("fetch");
 pub(super) const VALIDATE: Name = Name::named("validate");
@@ -16,6 +17,7 @@ pub(super) const COMPARE: Name = Name::named("compare");
 pub(super) const WRITE: Name = Name::named("write");
 pub(super) const RECORD: Name = Name::named("record");
 pub(super) const NOTIFY: Name = Name::named("notify");
+pub(crate) const CONFIRM: Name = Name::named("confirm");
 
 /// A deposit.
 pub(crate) const INGEST: Action = Action::named("ingest");
@@ -26,7 +28,7 @@ pub(crate) const WORKFLOW: Workflow = Workflow {
     group: "ingest",
     stages: &[
         stage(RECEIVE, stages::receive, WaitsFor::Turn),
-        stage(Name::named("estimate"), stages::estimate, WaitsFor::Time),
+        stage(ESTIMATE, stages::estimate, WaitsFor::Time),
         stage(PROVISION, stages::provision, WaitsFor::Staging),
         Stage { passes: Passes::Once, ..stage(FETCH, stages::fetch, WaitsFor::Time) },
         stage(VALIDATE, stages::validate, WaitsFor::Time),
@@ -39,6 +41,7 @@ pub(crate) const WORKFLOW: Workflow = Workflow {
         stage(RECORD, stages::record, WaitsFor::ObjectLease),
         stage(NOTIFY, stages::notify, WaitsFor::Time),
         stage(Name::named("cleanup"), stages::cleanup, WaitsFor::Time),
+        stage(CONFIRM, stages::confirm, WaitsFor::Confirmation),
     ],
     restart: Some(restart),
     restage: Some(restage),
@@ -64,6 +67,10 @@ pub(crate) fn is_taken_in(stage: Name) -> bool {
 }
 
 fn restart(tx: &mut dyn Transaction, item: &Item, wanted: Name) -> Result<Name, RegistryError> {
+    // What the earlier stages are for has been reached, also where no version was to be made.
+    if item.stage == CONFIRM {
+        return Ok(if has_reached(wanted, NOTIFY) { wanted } else { NOTIFY });
+    }
     let version = versions::of_item(tx, item.id)?.map(|version| version.state);
     match version {
         Some(VersionState::Committing) => return Ok(RECORD),
@@ -82,6 +89,10 @@ fn restart(tx: &mut dyn Transaction, item: &Item, wanted: Name) -> Result<Name, 
     // object.
     if has_reached(wanted, COMPARE) && version.is_none() {
         return Ok(RESOLVE);
+    }
+    // What was too large may be another package by now.
+    if wanted == PROVISION && item.stage == PROVISION {
+        return Ok(RECEIVE);
     }
     // Nothing is staged without room reserved for it, and what a failed item returned of its space may be what others wait for.
     if wanted == FETCH && (interim::has_returned(tx, item.id)? || !interim::has_reservation(tx, item.id)?) {

@@ -6,10 +6,10 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::Sha256;
-use strongroom_registry::outbox;
+use strongroom_registry::outbox::{self, Message};
 use uuid::Uuid;
 
-use super::Prepared;
+use super::{Prepared, Receivers};
 use crate::settings::Secret;
 
 /// An event that is posted to a URL.
@@ -39,7 +39,12 @@ pub(super) struct Payload {
 
 impl Callback {
     /// The callback as a message of the outbox, under a key that names what it reports.
-    pub fn prepare(mut self, key: impl Into<String>) -> Prepared {
+    pub fn prepare(self, key: impl Into<String>) -> Prepared {
+        self.prepare_as(key, Uuid::new_v4().to_string())
+    }
+
+    /// The same under an idempotency key that an earlier message about the same had.
+    pub(crate) fn prepare_as(mut self, key: impl Into<String>, idempotency_key: String) -> Prepared {
         if let Value::Object(body) = &mut self.body {
             body.insert("event".to_owned(), Value::String(self.event.clone()));
         }
@@ -47,13 +52,29 @@ impl Callback {
             url: self.url,
             collection: self.collection,
             event: self.event,
-            idempotency_key: Uuid::new_v4().to_string(),
+            idempotency_key,
             body: self.body.to_string(),
         };
         // Texts only: it cannot fail.
         let payload = serde_json::to_string(&payload).unwrap_or_default();
         Prepared { key: key.into(), kind: outbox::CALLBACK, payload }
     }
+}
+
+/// The URL and the idempotency key of the message of a callback.
+pub(crate) fn sent(message: &Message) -> Option<(String, String)> {
+    let payload: Payload = serde_json::from_str(&message.payload).ok()?;
+    Some((payload.url, payload.idempotency_key))
+}
+
+/// Where the message of a callback goes.
+pub(super) fn receivers(message: &Message) -> Receivers {
+    let payload: Option<Payload> = serde_json::from_str(&message.payload).ok();
+    payload.map_or_else(Receivers::default, |payload| Receivers {
+        to: vec![strongroom_download::shown_url(&payload.url)],
+        subject: Some(payload.event),
+        refused: Vec::new(),
+    })
 }
 
 /// The signature of a body that is posted at a time in seconds: HMAC-SHA256 (RFC 2104) of `TIME.BODY`, as lower-case hex.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use strongroom_download::{Client, DownloadError, Policy, Post, Posted, Timeouts};
 use strongroom_registry::outbox::{self, Message};
+use strongroom_registry::work;
 use url::Url;
 
 use super::callback::{Payload, signature};
@@ -89,8 +90,11 @@ impl Channel for Callbacks {
         match home.callbacks()?.post(&post) {
             Ok(Posted { status: 200..=299, .. }) => {
                 crash_point("outbox.callback.sent");
-                let id = message.id;
-                home.registry.write(move |tx| outbox::set_delivered(tx, id))?;
+                let (id, item) = (message.id, message.item);
+                home.registry.write_and_wake(move |tx| {
+                    outbox::set_delivered(tx, id)?;
+                    item.map_or(Ok(Vec::new()), |item| work::wake_for_confirmation(tx, item))
+                })?;
                 Ok(Delivery::Made)
             }
             Ok(posted) if is_transient(posted.status) => {

@@ -6,6 +6,7 @@ use lettre::message::Mailbox;
 use serde::{Deserialize, Serialize};
 use strongroom_registry::outbox::{self, Message};
 
+use super::Receivers;
 use super::addresses::mailbox;
 use super::composed::compose;
 use super::mail::Payload;
@@ -102,6 +103,15 @@ impl Channel for Mails {
             )),
         })
     }
+}
+
+/// Whom the message of a mail goes to.
+pub(super) fn receivers(message: &Message) -> Receivers {
+    let Ok(payload) = serde_json::from_str::<Payload>(&message.payload) else { return Receivers::default() };
+    let progress = message.progress.as_deref().and_then(|text| serde_json::from_str::<Progress>(text).ok());
+    let refused = progress.unwrap_or_default().refused;
+    let refused = refused.iter().map(|refusal| format!("{}: {}", refusal.recipient, refusal.answer)).collect();
+    Receivers { to: recipients(&payload), subject: Some(payload.mail.subject), refused }
 }
 
 /// What became of the recipients in earlier attempts. Where all were refused, and a person has it sent again, all are asked again.

@@ -10,10 +10,12 @@ mod mail;
 mod mails;
 mod smtp;
 
-use strongroom_registry::{InstitutionId, ItemId, RegistryError, Transaction, outbox};
+use strongroom_registry::outbox::{self, About, Message};
+use strongroom_registry::{InstitutionId, ItemId, RegistryError, Transaction};
 
-pub(crate) use addresses::mailbox;
+pub(crate) use addresses::{checked_addresses, mailbox};
 pub use callback::Callback;
+pub(crate) use callback::sent;
 pub(crate) use callbacks::{Callbacks, client as callback_client};
 pub use mail::{Attachment, Mail};
 pub(crate) use mails::Mails;
@@ -38,9 +40,41 @@ impl Prepared {
         outbox::insert(tx, institution, item, &self.key, self.kind, &self.payload)
     }
 
+    /// The same for a message that may be about a batch.
+    pub fn insert_about(&self, tx: &mut dyn Transaction, about: About) -> Result<(), RegistryError> {
+        outbox::insert_about(tx, about, &self.key, self.kind, &self.payload)
+    }
+
+    /// What it says, as the outbox keeps it.
+    pub(crate) fn payload(&self) -> &str {
+        &self.payload
+    }
+
     /// What names the message in the outbox.
     pub fn key(&self) -> &str {
         &self.key
+    }
+}
+
+/// Who gets a message and what of it, for people: nothing of messages that are neither mails nor callbacks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Receivers {
+    /// The addresses, or the URL.
+    pub(crate) to: Vec<String>,
+    /// The subject of a mail, the event of a callback.
+    pub(crate) subject: Option<String>,
+    /// Those of the recipients of a mail whom the server refused, with its answers.
+    pub(crate) refused: Vec<String>,
+}
+
+impl Receivers {
+    /// Those of a message.
+    pub(crate) fn of(message: &Message) -> Self {
+        match message.kind.as_str() {
+            outbox::MAIL => mails::receivers(message),
+            outbox::CALLBACK => callback::receivers(message),
+            _ => Self::default(),
+        }
     }
 }
 

@@ -259,6 +259,7 @@ fn take_in(
         ..DepositOptions::default()
     };
     let submission = Submission {
+        notify_to: &[],
         batch,
         institution: upload.institution,
         institution_identifier: &upload.institution_identifier,

@@ -8,6 +8,7 @@ use strongroom_registry::items::{self, Item};
 use strongroom_registry::receiving::{self as record, Due, Fate, Upload};
 use strongroom_registry::{ItemStatus, RegistryError, Scope, Time, Transaction, UploadId, UploadState, outbox};
 
+use super::notice::MailStanding;
 use super::watch::ScanSummary;
 use super::{notice, removal};
 use crate::event::Event;
@@ -30,6 +31,9 @@ pub(super) fn follow(home: &Home, stop: &Shutdown, watched: &mut ScanSummary) ->
     turn.for_each(Due::Warning(now.plus(notice)), &mut |upload| warn(home, upload))?;
     let warned_by = Time(now.0.saturating_sub(notice));
     turn.for_each(Due::Expiry(now, warned_by), &mut |upload| {
+        if waits_for_mail(home, upload, notice)? {
+            return Ok(());
+        }
         let days = home.settings.receiving.invalid_retention.as_secs() / 86_400;
         let note = format!("removed after {days} days because it was not valid");
         begin_removal(home, upload, &note).map(|_| ())
@@ -175,6 +179,29 @@ fn warn(home: &Home, upload: &Upload) -> Result<(), EngineError> {
         let key = format!("removal of {id} {} due {}", upload.etag, due.0);
         outbox::insert(tx, upload.institution, item, &key, outbox::UPLOAD_EXPIRES, &payload)
     })?)
+}
+
+/// What the note of an upload ends with whose removal waits.
+const WAITS_FOR_MAIL: &str = "; it stays until the mail about its removal is sent or given up";
+
+/// Whether an upload that is not valid is not removed yet because of the mail about that: while it is attempted, and for the time of a
+/// notice after it was sent or given up.
+fn waits_for_mail(home: &Home, upload: &Upload, notice: i64) -> Result<bool, EngineError> {
+    let (standing, now) =
+        home.registry.read(|tx| Ok::<_, RegistryError>((notice::mail_standing(tx, upload)?, tx.now()?)))?;
+    let note = upload.note.clone().unwrap_or_default();
+    let before = note.strip_suffix(WAITS_FOR_MAIL).unwrap_or(&note);
+    let (note_now, remove_after) = match standing {
+        MailStanding::None => return Ok(false),
+        MailStanding::Settled(at) if at.plus(notice) <= now => return Ok(false),
+        MailStanding::Settled(at) => (before.to_owned(), Some(at.plus(notice))),
+        MailStanding::Waiting => (format!("{before}{WAITS_FOR_MAIL}"), upload.remove_after),
+    };
+    if note_now != note || remove_after != upload.remove_after {
+        let fate = Fate { remove_after, warned_at: upload.warned_at, ..Fate::new(UploadState::Invalid, note_now) };
+        keep(home, upload, &fate)?;
+    }
+    Ok(true)
 }
 
 /// Begins the removal of what was ingested or not valid, unless its work item continues; whether it is to be removed now.

@@ -1,20 +1,27 @@
 //! Notices to an institution that an upload which is not valid is going to be removed. A notice is delivered when it lies in
-//! `notices/` of the institution's place in the receiving store; the time until the removal counts from then.
+//! `notices/` of the institution's place in the receiving store; the time until the removal counts from then. Where the collection of the
+//! upload has it told by mail, the mail is put into the outbox with the delivery of the notice, and the time counts from what becomes of
+//! the mail: see [`mail_standing`].
 
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 use strongroom_registry::items::{self, ItemProblem};
-use strongroom_registry::outbox::{self, Message};
+use strongroom_registry::notifications::{self, Notifications};
+use strongroom_registry::outbox::{self, About, Message};
 use strongroom_registry::receiving::{self as record, Fate, Upload};
-use strongroom_registry::{ItemId, RegistryError, Scope, Time, Transaction, UploadId, UploadState};
+use strongroom_registry::{
+    ItemId, MailKind, RegistryError, Scope, Time, Transaction, UploadId, UploadState, schedules,
+};
 use strongroom_storage::{Key, PutOptions, StorageError};
 
 use super::name::NOTICES;
 use super::upload::ReceivingKey;
 use crate::event::Event;
+use crate::notifications::Mail;
 use crate::outbox::{Channel, Delivery};
-use crate::{EngineError, Home, crash_point};
+use crate::reports::html_of;
+use crate::{EngineError, Home, background, crash_point};
 
 /// Problems that a notice names.
 const PROBLEMS: usize = 20;
@@ -80,9 +87,11 @@ fn deliver(home: &Home, message: &Message) -> Result<Delivery, EngineError> {
     let found = home.registry.read(|tx| {
         let upload = to_warn_of(tx, id, &etag)?;
         let problems = items::problems(tx, Scope::System, item, PROBLEMS + 1)?;
-        Ok::<_, RegistryError>((upload, problems, tx.now()?))
+        let batch = items::get(tx, Scope::System, item)?.and_then(|item| item.batch);
+        let told = batch.map_or_else(|| Ok(Notifications::default()), |batch| notifications::of_batch(tx, batch))?;
+        Ok::<_, RegistryError>((upload, problems, (batch, told), tx.now()?))
     })?;
-    let (Some(upload), problems, now) = found else { return set_obsolete(home, message) };
+    let (Some(upload), problems, (batch, told), now) = found else { return set_obsolete(home, message) };
     if !home.settings.stores.contains_key(&upload.store) {
         return Ok(Delivery::Undeliverable(format!(
             "the settings have no store {}, which has the upload that the notice is about",
@@ -92,7 +101,21 @@ fn deliver(home: &Home, message: &Message) -> Result<Delivery, EngineError> {
     let notice = home.settings.receiving.warn_before.min(home.settings.receiving.invalid_retention);
     let least = now.plus(i64::try_from(notice.as_micros()).unwrap_or(i64::MAX));
     let remove_after = upload.remove_after.map_or(least, |due| due.max(least));
-    let text = text(&upload, item, &problems, remove_after);
+    let lines = lines(&upload, item, &problems, remove_after);
+    let text = text(&lines);
+    let mail = Mail {
+        to: told.recipients(MailKind::Removal).to_vec(),
+        subject: format!(
+            "Strongroom: {}: an upload is not valid and will be removed: {}",
+            message.institution_identifier,
+            shown(&upload.key)
+        ),
+        text: text.clone(),
+        html: format!("<p>{INTRODUCTION}</p>\n{}", html_of(&lines, ADVICE)),
+        ..Mail::default()
+    };
+    let about = About { institution: message.institution, item: Some(item), batch };
+    let settings = home.settings.mail.clone();
     let store = home.store(&upload.store)?;
     let key = key(home, &upload, message)?;
     store.put(&key, &mut text.as_bytes(), &PutOptions::default())?;
@@ -102,9 +125,14 @@ fn deliver(home: &Home, message: &Message) -> Result<Delivery, EngineError> {
     let is_recorded = home.registry.write(move |tx| {
         outbox::set_delivered(tx, message_id)?;
         let Some(upload) = to_warn_of(tx, id, &etag)? else { return Ok(false) };
+        let warned_at = tx.now()?;
+        if let Some(mail) = mail.clone().prepare(&settings, mail_key(id, &upload.etag, warned_at)) {
+            mail.insert_about(tx, about)?;
+            schedules::hasten(tx, background::outbox::NAME)?;
+        }
         let fate = Fate {
             remove_after: Some(remove_after),
-            warned_at: Some(tx.now()?),
+            warned_at: Some(warned_at),
             ..Fate::new(UploadState::Invalid, upload.note.unwrap_or_default())
         };
         record::decide(tx, id, &fate)?;
@@ -148,28 +176,68 @@ fn key(home: &Home, upload: &Upload, message: &Message) -> Result<Key, EngineErr
     Ok(key)
 }
 
-fn text(upload: &Upload, item: ItemId, problems: &[ItemProblem], remove_after: Time) -> String {
-    let mut text = String::new();
-    let _ = writeln!(text, "This upload is not valid and will be removed.\n");
-    let _ = writeln!(text, "Upload:      {} (store {}, {} bytes)", shown(&upload.key), upload.store, upload.size);
-    let _ = writeln!(text, "Etag:        {}", shown(&upload.etag));
-    let _ = writeln!(text, "Changed:     {}", upload.changed_at);
-    let _ = writeln!(text, "Work item:   {item}");
-    let _ = writeln!(text, "Removed:     not before {remove_after}");
-    let _ = writeln!(text, "Why:         {}", shown(upload.note.as_deref().unwrap_or("it is not valid")));
+/// What a notice begins with.
+const INTRODUCTION: &str = "This upload is not valid and will be removed.";
+/// What it ends with.
+const ADVICE: &str = "What to do: put a corrected bag under the same name, which replaces this one and is ingested; or copy the upload \
+                      elsewhere before it is removed. Nothing else is removed. This notice may be deleted at any time.";
+
+/// What a notice says of an upload: names, and texts of one line each.
+fn lines(upload: &Upload, item: ItemId, problems: &[ItemProblem], remove_after: Time) -> Vec<(&'static str, String)> {
+    let mut lines = vec![
+        ("Upload", format!("{} (store {}, {} bytes)", shown(&upload.key), upload.store, upload.size)),
+        ("Etag", shown(&upload.etag)),
+        ("Changed", upload.changed_at.to_string()),
+        ("Work item", item.to_string()),
+        ("Removed", format!("not before {remove_after}")),
+        ("Why", shown(upload.note.as_deref().unwrap_or("it is not valid"))),
+    ];
     for problem in problems.iter().take(PROBLEMS) {
         let place = problem.path.as_deref().or(problem.file.as_deref()).map(shown).unwrap_or_default();
-        let _ = writeln!(text, "  {} {}: {place} {}", problem.severity, problem.code, shown(&problem.message));
+        lines.push(("", format!("{} {}: {place} {}", problem.severity, problem.code, shown(&problem.message))));
     }
     if problems.len() > PROBLEMS {
-        let _ = writeln!(text, "  and more: \"strongroom items show {item}\" lists them");
+        lines.push(("", format!("and more: \"strongroom items show {item}\" lists them")));
     }
-    let _ = writeln!(
-        text,
-        "\nWhat to do: put a corrected bag under the same name, which replaces this one and is ingested; or copy the upload \
-         elsewhere before it is removed. Nothing else is removed. This notice may be deleted at any time."
-    );
+    lines
+}
+
+fn text(lines: &[(&'static str, String)]) -> String {
+    let mut text = format!("{INTRODUCTION}\n\n");
+    for (name, value) in lines {
+        let _ = match *name {
+            "" => writeln!(text, "  {value}"),
+            name => writeln!(text, "{:12} {value}", format!("{name}:")),
+        };
+    }
+    let _ = writeln!(text, "\n{ADVICE}");
     text
+}
+
+/// The key of the mail about the removal of an upload whose notice was delivered at a time.
+fn mail_key(upload: UploadId, etag: &str, warned_at: Time) -> String {
+    format!("removal of {upload} {etag} told {}", warned_at.0)
+}
+
+/// What the mail about the removal of an upload means for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MailStanding {
+    /// There is none, or a person removed it: the notice alone counts.
+    None,
+    /// It is still attempted: the upload is not removed before that has ended.
+    Waiting,
+    /// It was sent, or given up, at this time: the time until the removal counts from then.
+    Settled(Time),
+}
+
+/// What became of the mail about the removal of an upload. A mail is attempted for `mail.give_up_after` at most: a server that is away
+/// delays a removal, and does not prevent it.
+pub(super) fn mail_standing(tx: &mut dyn Transaction, upload: &Upload) -> Result<MailStanding, RegistryError> {
+    let Some(warned_at) = upload.warned_at else { return Ok(MailStanding::None) };
+    let Some(mail) = outbox::by_key(tx, &mail_key(upload.id, &upload.etag, warned_at))? else {
+        return Ok(MailStanding::None);
+    };
+    Ok(mail.delivered_at.or(mail.undeliverable_at).map_or(MailStanding::Waiting, MailStanding::Settled))
 }
 
 /// A text of others, cut, on one line, without characters that steer a terminal or the direction of writing.

@@ -166,6 +166,9 @@ pub fn facts(report: &ReportView) -> Vec<(&'static str, String)> {
             format!("the batch was {}; its report follows when all its items have ended", report.state),
         ));
     }
+    if let Some(time) = &report.deleted_at {
+        facts.push(("Deleted", time.clone()));
+    }
     facts.push(("Items", counts(report)));
     if report.kind == ReportKind::Update {
         facts.push(("Changed", format!("{} since the last report", counted(report.changed, "item", "items"))));

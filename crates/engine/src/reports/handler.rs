@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use strongroom_queue::Outcome;
-use strongroom_registry::reports::{self, EndedItem, Subject, TOPIC};
+use strongroom_registry::reports::{self, EndedItem, Subject, TOPIC, Untold};
 use strongroom_registry::work::Assignment;
 use strongroom_registry::{RegistryError, ReportId, Transaction, schedules};
 
@@ -59,6 +59,12 @@ impl ReportHandler {
             }
         };
         Ok(TaskEnd::from(Outcome::Done).with(Box::new(move |tx, _| {
+            // Whoever heard that a batch has ended does not hear that it is queued.
+            if let Subject::Queued(batch) = subject
+                && reports::has_ended_once(tx, batch)?
+            {
+                return Ok(Vec::new());
+            }
             put(tx, report, &messages)?;
             Ok(Vec::new())
         })))
@@ -81,19 +87,62 @@ impl ReportHandler {
     }
 }
 
-/// Composes what is told of the reports that are whole and were not told, and puts it into the outbox: no task does it where nobody but
-/// those who run the installation may hear of them, or where the task of one was given up.
+/// Composes what is told of the reports that were not told, and puts it into the outbox: no task does it where nobody but
+/// those who run the installation may hear of them, or where the task of one was given up. What such a one lacks is written first.
+///
+/// # Errors
+/// One of them cannot be told; the others are.
 pub(crate) fn tell_untold(home: &Home, stop: &Shutdown) -> Result<(), EngineError> {
     let page = |after, limit| home.registry.read(|tx| reports::untold(tx, after, limit));
-    for id in paging::rows(UNTOLD_AT_ONCE, |id: &ReportId| *id, page) {
+    let mut outcome = Ok(());
+    for untold in paging::rows(UNTOLD_AT_ONCE, |untold: &Untold| untold.report, page) {
         if stop.is_requested() {
             break;
         }
-        let id = id?;
-        let messages = compose(home, id)?;
-        home.registry.write(move |tx| put(tx, Some(id), &messages))?;
+        match tell(home, untold?, stop) {
+            // Its batch was removed when the time of its items had ended.
+            Ok(()) | Err(EngineError::Registry(RegistryError::NotFound { .. })) => {}
+            Err(error) => outcome = outcome.and(Err(error)),
+        }
     }
-    Ok(())
+    outcome
+}
+
+fn tell(home: &Home, Untold { report, is_filled }: Untold, stop: &Shutdown) -> Result<(), EngineError> {
+    if !is_filled && (home.registry.read(|tx| reports::has_task(tx, report))? || !fill(home, report, stop)?) {
+        return Ok(());
+    }
+    let messages = compose(home, report)?;
+    Ok(home.registry.write(move |tx| put(tx, Some(report), &messages))?)
+}
+
+/// Writes what a report lacks, page by page, unless a stop is asked for; whether it is whole.
+fn fill(home: &Home, id: ReportId, stop: &Shutdown) -> Result<bool, RegistryError> {
+    while !home.registry.write(move |tx| reports::fill(tx, id, PAGES_AT_ONCE))? {
+        if stop.is_requested() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Does what changes items that have ended. Where a long report that says how they ended is not written yet, it is written first: not in
+/// the transaction of the act, which would be as long as the report.
+pub(crate) fn behind_reports<T>(
+    home: &Home,
+    mut act: impl FnMut() -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
+    loop {
+        match act() {
+            Err(EngineError::Registry(RegistryError::ReportUnwritten { report })) => {
+                match fill(home, report, &Shutdown::new()) {
+                    Ok(_) | Err(RegistryError::NotFound { .. }) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            outcome => return outcome,
+        }
+    }
 }
 
 /// Reports that are looked up at once.
@@ -106,8 +155,8 @@ fn put(tx: &mut dyn Transaction, report: Option<ReportId>, messages: &[Composed]
         None => true,
     };
     if is_first && !messages.is_empty() {
-        for Composed { message, institution, item } in messages {
-            message.insert(tx, *institution, *item)?;
+        for Composed { message, about } in messages {
+            message.insert_about(tx, *about)?;
         }
         schedules::hasten(tx, background::outbox::NAME)?;
     }

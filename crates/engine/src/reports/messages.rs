@@ -6,12 +6,12 @@ use std::io::{self, Write};
 
 use serde_json::json;
 use strongroom_registry::batches::{self, Batch};
+use strongroom_registry::items::Item;
 use strongroom_registry::notifications::{self, Notifications};
-use strongroom_registry::outbox::Message;
+use strongroom_registry::outbox::{About, Message};
 use strongroom_registry::reports::{EndedItem, Report, RowFilter};
 use strongroom_registry::{
-    BatchId, BatchState, InstitutionId, ItemId, MailKind, RegistryError, ReportKind, Scope, Time, counted, items,
-    objects,
+    BatchId, BatchState, ItemId, MailKind, RegistryError, ReportKind, Scope, Time, counted, items, objects,
 };
 
 use super::forms::{self, ReportForm, TABLE_HEAD, escaped, facts, facts_as_html, printable, row_as_html, title};
@@ -31,8 +31,7 @@ const LONGEST_TEXT: usize = 300;
 #[derive(Debug, Clone)]
 pub(super) struct Composed {
     pub(super) message: Prepared,
-    pub(super) institution: InstitutionId,
-    pub(super) item: Option<ItemId>,
+    pub(super) about: About,
 }
 
 /// A batch and its recipients; none where batches of its kind have none: restorations have a receipt.
@@ -64,7 +63,8 @@ pub(super) fn of_queued(home: &Home, id: BatchId) -> Result<Vec<Composed>, Engin
         ..Mail::default()
     };
     let message = mail.prepare(&home.settings.mail, format!("batch {id} queued"));
-    Ok(message.map(|message| Composed { message, institution: batch.institution, item: None }).into_iter().collect())
+    let about = about(&batch);
+    Ok(message.map(|message| Composed { message, about }).into_iter().collect())
 }
 
 /// What is told of a report.
@@ -99,29 +99,53 @@ pub(super) fn of_report(home: &Home, report: &Report, view: &ReportView) -> Resu
         let collection = secret_of(&batch);
         messages.push(Callback { url, collection, event: event.to_owned(), body }.prepare(format!("{key} callback")));
     }
-    let institution = batch.institution;
-    Ok(messages.into_iter().map(|message| Composed { message, institution, item: None }).collect())
+    let about = about(&batch);
+    Ok(messages.into_iter().map(|message| Composed { message, about }).collect())
+}
+
+fn about(batch: &Batch) -> About {
+    About { institution: batch.institution, item: None, batch: Some(batch.id) }
 }
 
 /// What is told when an item ended at a time.
 pub(super) fn of_item(home: &Home, id: ItemId, at: Time, ended: &EndedItem) -> Result<Vec<Composed>, EngineError> {
-    let found = home.registry.read(|tx| {
-        let Some(item) = items::get(tx, Scope::System, id)? else { return Ok(None) };
-        let object = match item.object {
-            Some(object) => objects::get(tx, Scope::System, object)?,
-            None => None,
-        };
-        Ok::<_, RegistryError>(Some((item, object)))
-    })?;
-    let Some((item, object)) = found else { return Ok(Vec::new()) };
+    let Some(item) = home.registry.read(|tx| items::get(tx, Scope::System, id))? else { return Ok(Vec::new()) };
     // The item that reads a manifest is no row of it; what came of it is told of the batch.
     let Some(batch) = item.batch.filter(|_| item.action == INGEST) else { return Ok(Vec::new()) };
     let Some((batch, listeners)) = batch_and_listeners(home, batch)? else { return Ok(Vec::new()) };
     let Some(url) = listeners.callback_url else { return Ok(Vec::new()) };
-    let local_ids = DepositOptions::of(&item).map(|options| options.local_ids).unwrap_or_default();
+    let event = format!("item.{}", ended.status);
+    let callback = callback_of_item(home, (&item, url), event, (ended, Some(at)))?;
+    let message = callback.prepare(format!("item {id} {} callback", at.0));
+    Ok(vec![Composed { message, about: About { item: Some(id), ..about(&batch) } }])
+}
+
+/// The event that an item has done what it had to, and waits for the program at a URL to confirm that.
+pub(crate) fn ingested(home: &Home, item: &Item, url: &str, message: &str) -> Result<Callback, EngineError> {
+    let done = EndedItem {
+        status: item.status,
+        stage: item.stage.to_string(),
+        version: item.version,
+        message: Some(message.to_owned()),
+    };
+    callback_of_item(home, (item, url.to_owned()), "item.ingested".to_owned(), (&done, None))
+}
+
+/// An event about an item.
+fn callback_of_item(
+    home: &Home,
+    (item, url): (&Item, String),
+    event: String,
+    (state, ended_at): (&EndedItem, Option<Time>),
+) -> Result<Callback, EngineError> {
+    let object = match item.object {
+        Some(object) => home.registry.read(|tx| objects::get(tx, Scope::System, object))?,
+        None => None,
+    };
+    let local_ids = DepositOptions::of(item).map(|options| options.local_ids).unwrap_or_default();
     let body = json!({
         "item": item.id,
-        "batch": batch.id,
+        "batch": item.batch,
         "institution": item.institution_identifier,
         "collection": item.collection_identifier,
         "action": item.action.as_str(),
@@ -129,15 +153,15 @@ pub(super) fn of_item(home: &Home, id: ItemId, at: Time, ended: &EndedItem) -> R
         "object": item.object_identifier,
         "ark": object.and_then(|object| object.ark),
         "local_ids": local_ids,
-        "status": ended.status,
-        "stage": ended.stage,
-        "version": ended.version,
-        "message": ended.message,
-        "ended_at": at.to_string(),
+        "status": state.status,
+        "stage": state.stage,
+        "version": state.version,
+        "message": state.message,
+        "ended_at": ended_at.map(|at| at.to_string()),
     });
-    let callback = Callback { url, collection: secret_of(&batch), event: format!("item.{}", ended.status), body };
-    let message = callback.prepare(format!("item {id} {} callback", at.0));
-    Ok(vec![Composed { message, institution: item.institution, item: Some(id) }])
+    // Whose secret signs it.
+    let collection = item.collection_identifier.as_ref().map(|name| format!("{}/{name}", item.institution_identifier));
+    Ok(Callback { url, collection, event, body })
 }
 
 /// The mail to those who run the installation when a message cannot be delivered: the first of a channel in each hour. None where it is
@@ -185,12 +209,11 @@ fn secret_of(batch: &Batch) -> Option<String> {
 
 fn subject(view: &ReportView, batch: &Batch, kind: MailKind) -> String {
     let outcome = match kind {
-        MailKind::Queued => "is queued".to_owned(),
-        MailKind::Done => "is done".to_owned(),
         MailKind::Failed => format!("ended with {} unresolved", counted(view.unresolved, "item", "items")),
         MailKind::Update => {
             format!("changed: {}, {} unresolved", counted(view.changed, "item", "items"), view.unresolved)
         }
+        _ => "is done".to_owned(),
     };
     format!("Strongroom: {}: batch {} {outcome}", place_of(batch), batch.id)
 }
@@ -305,7 +328,8 @@ fn text_of(lines: &[(&str, String)], end: &str) -> String {
     text
 }
 
-fn html_of(lines: &[(&str, String)], end: &str) -> String {
+/// Lines of a mail as a table, and what stands below it.
+pub(crate) fn html_of(lines: &[(&str, String)], end: &str) -> String {
     let rows = lines
         .iter()
         .map(|(name, value)| format!("<tr><th>{}</th><td><bdi>{}</bdi></td></tr>\n", escaped(name), escaped(value)));

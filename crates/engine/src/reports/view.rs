@@ -20,6 +20,8 @@ pub struct ReportView {
     pub made_by: Option<String>,
     /// Where the batch was.
     pub state: BatchState,
+    /// When the batch was deleted, which the report itself does not say; none where it was not.
+    pub deleted_at: Option<String>,
     /// The domain name of its institution.
     pub institution: String,
     /// The short name of its collection.
@@ -63,6 +65,7 @@ impl ReportView {
             made_at: report.made_at.to_string(),
             made_by: report.made_by.clone(),
             state: report.batch_state,
+            deleted_at: (batch.state == BatchState::Deleted).then(|| batch.updated_at.to_string()),
             institution: batch.institution_identifier.clone(),
             collection: batch.collection_identifier.clone(),
             submitted: batch.kind.clone(),

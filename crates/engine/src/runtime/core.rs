@@ -326,7 +326,7 @@ impl Core {
         };
         self.held.remove(held.lease);
         if let Some((_, pool)) = ran {
-            pool.ended();
+            pool.ended(work);
         }
         let looked = is_taken || (leasing && leased.is_some());
         let (leased, asked_at) = leased.unwrap_or_default();

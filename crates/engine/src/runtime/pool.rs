@@ -2,8 +2,11 @@
 //! workers and what it prefetches; both can change while it works. Besides it takes as many items as it has workers that come from
 //! the stage before: they wait for a thread for a moment, instead of going by the queue, and are returned where that
 //! takes longer.
+//!
+//! Those that wait here are begun in turns, too, as in the queue: first the tasks of whom the fewest are worked on, and not of whom the last
+//! was that was begun.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -32,6 +35,10 @@ struct State {
     waiting: VecDeque<Work>,
     /// Being worked on.
     running: usize,
+    /// How many of these each has whose tasks they are, by its fair key; nobody without any.
+    running_of: BTreeMap<String, usize>,
+    /// Whose task was begun last.
+    last_begun: String,
     /// Slots kept for tasks that a transaction under way may lease.
     reserved: usize,
     threads: usize,
@@ -40,6 +47,22 @@ struct State {
 }
 
 impl State {
+    /// Takes out the task whose turn it is: of whom the fewest are worked on, then not of whom the last was, then the one that has
+    /// waited longest.
+    fn take_next(&mut self) -> Option<Work> {
+        let turn = |work: &Work| {
+            let whose = &work.assignment.task.fair_key;
+            (self.running_of.get(whose).copied().unwrap_or_default(), *whose == self.last_begun)
+        };
+        let (place, _) = self.waiting.iter().enumerate().min_by_key(|(_, work)| turn(work))?;
+        let work = self.waiting.remove(place)?;
+        self.running += 1;
+        let whose = work.assignment.task.fair_key.clone();
+        *self.running_of.entry(whose.clone()).or_default() += 1;
+        self.last_begun = whose;
+        Some(work)
+    }
+
     fn used(&self) -> usize {
         self.waiting.len() + self.running + self.reserved
     }
@@ -75,6 +98,8 @@ impl Pool {
                 max_total: settings.max_total,
                 waiting: VecDeque::new(),
                 running: 0,
+                running_of: BTreeMap::new(),
+                last_begun: String::new(),
                 reserved: 0,
                 threads: 0,
                 idle: 0,
@@ -192,9 +217,8 @@ impl Pool {
                 state.threads -= 1;
                 return None;
             }
-            if let Some(work) = state.waiting.pop_front() {
+            if let Some(work) = state.take_next() {
                 state.idle = state.idle.saturating_sub(1);
-                state.running += 1;
                 return Some(work);
             }
             if state.closed {
@@ -207,9 +231,16 @@ impl Pool {
     }
 
     /// A task ended; its thread is idle again.
-    pub(super) fn ended(&self) {
+    pub(super) fn ended(&self, work: &Work) {
         let mut state = self.state();
         state.running = state.running.saturating_sub(1);
+        let whose = &work.assignment.task.fair_key;
+        let left = state.running_of.get(whose).copied().unwrap_or_default().saturating_sub(1);
+        if left == 0 {
+            state.running_of.remove(whose);
+        } else {
+            state.running_of.insert(whose.clone(), left);
+        }
         state.idle += 1;
     }
 

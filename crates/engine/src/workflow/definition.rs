@@ -90,6 +90,8 @@ pub enum WaitsFor {
     Staging,
     /// The lease of its object.
     ObjectLease,
+    /// The confirmation of a program.
+    Confirmation,
 }
 
 impl Workflow {
@@ -129,6 +131,7 @@ impl Stage {
             WaitsFor::Time => None,
             WaitsFor::Turn => Some(WaitKey::turn(subject.institution, subject.object_identifier)),
             WaitsFor::Staging => Some(WaitKey::staging()),
+            WaitsFor::Confirmation => Some(WaitKey::confirmation()),
             WaitsFor::ObjectLease => subject.object.map(WaitKey::object),
         }
     }

@@ -72,6 +72,7 @@ fn end_of_outcome(workflow: &Workflow, stage: Name, outcome: Outcome) -> StageEn
             Some(next) => StageEnd::Next { next, note },
             None => StageEnd::Succeeded { note },
         },
+        Outcome::End { note } => StageEnd::Succeeded { note },
         Outcome::Skip { to, note } => StageEnd::Next { next: to, note },
         Outcome::RestartFrom { stage, note } => StageEnd::Back { to: stage, note },
     }

@@ -27,6 +27,11 @@ pub enum Outcome {
         /// What is shown to people.
         note: String,
     },
+    /// The item is done: the stages that follow have nothing to do.
+    End {
+        /// What is shown to people.
+        note: String,
+    },
     /// Back to an earlier stage, or to the same one from its beginning.
     RestartFrom {
         /// The stage to go back to.

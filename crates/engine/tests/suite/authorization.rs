@@ -149,6 +149,10 @@ const CASES: &[Case] = cases! {
     };
     "batches::show" "batches.show" |call, world| something(app::batches::show(call, world.batch));
     "batches::steer" "batches.steer" |call, world| something(app::batches::steer(call, world.batch, Ask::Hold, None));
+    "batches::told" "batches.show" |call, world| something(app::batches::told(call, world.batch));
+    "batches::untold_by_deletion" "batches.show" |call, world| {
+        something(app::batches::untold_by_deletion(call, world.batch))
+    };
     "batches::work" "items.work" |call, world| something(app::batches::work(call, world.batch, &stopped()));
     "collections::list" "collections.list" |call, _| app::collections::list(call, None, true).map(|found| some(&found));
     "collections::rules" "collections.show" |call, _| {
@@ -224,6 +228,10 @@ const CASES: &[Case] = cases! {
         let name = Some("another name".to_owned());
         something(app::institutions::set(call, INSTITUTION, app::institutions::Changes { name, ..Default::default() }))
     };
+    "counts::list" "items.list" |call, _| {
+        let page = app::counts::list(call, app::counts::By::Collection, None, None)?;
+        Ok(some(&page.items.iter().filter(|counted| counted.institution == INSTITUTION).collect::<Vec<_>>()))
+    };
     "failures::groups" "items.list" |call, _| {
         app::failures::groups(call, &app::failures::Filter::default()).map(|_| Shown::Nothing)
     };
@@ -242,6 +250,11 @@ const CASES: &[Case] = cases! {
     "items::standing" "items.show" |call, world| something(app::items::standing(call, &[world.item]));
     "items::obstacle" "items.show" |call, world| something(app::items::obstacle(call, world.item));
     "items::history" "items.history" |call, world| something(app::items::history(call, world.item));
+    "items::untold_by_deletion" "items.show" |call, world| {
+        something(app::items::untold_by_deletion(call, &[world.item]))
+    };
+    "interim::show" "items.show" |call, world| something(app::interim::show(call, world.item));
+    "interim::files" "items.show" |call, world| something(app::interim::files(call, world.item, None));
     "items::steer" "items.steer" |call, world| something(app::items::steer(call, &[world.item], Ask::Hold, None));
     "items::bytes_read" "items.work" |call, _| something(app::items::bytes_read(call));
     "items::work" "items.work" |call, _| something(app::items::work(call, &[], &Shutdown::new()));
@@ -267,6 +280,7 @@ const CASES: &[Case] = cases! {
     };
     "objects::show" "objects.show" |call, _| something(app::objects::show(call, &letters()));
     "outbox::list" "outbox.list" |call, _| app::outbox::list(call, None).map(|page| some(&page.items));
+    "outbox::waiting" "outbox.list" |call, _| app::outbox::waiting(call, None).map(|page| some(&page.items));
     "outbox::send" "outbox.send" |call, _| something(app::outbox::send(call, FindingId::new().0));
     "outbox::remove" "outbox.remove" |call, _| something(app::outbox::remove(call, FindingId::new().0));
     "profiles::list" "profiles.list" |call, _| app::profiles::list(call).map(|found| some(&found));

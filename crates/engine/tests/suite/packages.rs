@@ -7,6 +7,7 @@ mod fetching;
 mod hostile;
 mod identifiers;
 mod kinds;
+mod ledger;
 mod manifests;
 mod misbehaving;
 mod modes;

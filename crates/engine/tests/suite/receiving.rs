@@ -5,6 +5,7 @@ mod fetching;
 mod keeping;
 mod lifetimes;
 mod listing;
+mod mails;
 mod model;
 mod parts;
 mod removing;

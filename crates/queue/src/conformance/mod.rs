@@ -44,7 +44,7 @@ macro_rules! conformance_suite {
     ($make:path) => {
         $crate::conformance_suite! { $make:
             equals_come_in_the_order_they_were_enqueued
-            the_lower_priority_goes_first
+            i10_the_lower_priority_goes_first
             no_priority_waits_for_ever
             fair_keys_take_turns
             who_comes_late_joins_where_the_line_is_served

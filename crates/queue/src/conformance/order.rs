@@ -18,7 +18,7 @@ pub fn equals_come_in_the_order_they_were_enqueued(subject: &dyn Subject) {
 }
 
 /// Lower numbers are more urgent, negative ones as well.
-pub fn the_lower_priority_goes_first(subject: &dyn Subject) {
+pub fn i10_the_lower_priority_goes_first(subject: &dyn Subject) {
     let queue = subject.queue();
     let with = |priority, key| NewTask { priority, ..task(key) };
     put(&*queue, &[with(5, "late"), with(0, "middle"), with(-5, "first"), with(0, "middle too")]);

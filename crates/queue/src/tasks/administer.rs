@@ -102,6 +102,17 @@ pub fn set_all_paused(transaction: &mut dyn Transaction, paused: bool) -> Result
     set_paused(transaction, ALL_TOPICS, paused)
 }
 
+/// The topics that are paused by their names, also where all are.
+pub fn paused_topics(transaction: &mut dyn Transaction) -> Result<Vec<String>, QueueError> {
+    let mut paused = Vec::new();
+    for row in transaction.query(TOPICS, &[])? {
+        if row.bool("paused")? && row.text("topic")? != ALL_TOPICS {
+            paused.push(row.text("topic")?.to_owned());
+        }
+    }
+    Ok(paused)
+}
+
 /// Whether all topics are paused by [`set_all_paused`].
 pub fn are_all_paused(transaction: &mut dyn Transaction) -> Result<bool, QueueError> {
     super::lease::is_paused(transaction, ALL_TOPICS)

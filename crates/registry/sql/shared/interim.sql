@@ -25,6 +25,9 @@ DELETE FROM interim_facts WHERE item_id = ?1 AND name = ?2
 SELECT 1 AS found FROM interim_files WHERE item_id = ?1 LIMIT 1 OFFSET ?2
 -- name: interim.facts
 SELECT name, value FROM interim_facts WHERE item_id = ?1
+-- name: interim.shown_facts
+SELECT name, substr(value, 1, CAST(CAST(?3 AS BIGINT) AS INTEGER)) AS value, CAST(length(value) AS BIGINT) AS length
+FROM interim_facts WHERE item_id = ?1 ORDER BY name LIMIT ?2
 -- name: interim.fact
 SELECT value FROM interim_facts WHERE item_id = ?1 AND name = ?2
 -- name: space.reserve
@@ -49,6 +52,8 @@ FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN reser
 WHERE w.id = ?1
 -- name: space.keep_staged
 UPDATE reservations SET bytes = ?2 WHERE item_id = ?1 AND bytes <> ?2
+-- name: space.shrink
+UPDATE reservations SET bytes = ?2 WHERE item_id = ?1 AND bytes > ?2
 -- name: space.staged
 SELECT CAST(coalesce(sum(size), 0) AS BIGINT) AS bytes FROM interim_files WHERE item_id = ?1
 -- name: space.reserved

@@ -1,9 +1,10 @@
+-- Whether all that an item lacks is the confirmation of a program: items.only_unconfirmed.
 -- The columns of an item as it is read from a row, whether a person holds the item, its batch or its collection, and the tables
 -- that the columns are of.
 -- list: items.columns
 w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
     w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
-    w.cancel_requested, w.requested_by, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
+    w.cancel_requested, w.requested_by, w.request_reason, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
     i.identifier AS institution_identifier, c.identifier AS collection_identifier, w.is_verdict, w.staging_losses,
     w.wait_reason, w.wait_until, w.wait_key, w.topic,
     (w.is_committed OR EXISTS (SELECT 1 FROM versions v WHERE v.item_id = w.id
@@ -11,6 +12,8 @@ w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.ob
     {items.is_on_hold} AS is_on_hold, w.requeues, w.deleted_from
 -- list: items.is_on_hold
 EXISTS (SELECT 1 FROM holds h WHERE h.subject_id IN (w.id, w.batch_id, w.collection_id))
+-- list: items.only_unconfirmed
+(w.wait_key IS NOT NULL AND w.wait_key = 'confirmation')
 -- list: items.tables
 work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
 -- Whether a deposit that failed needs no review any more: a later one of the same object succeeded, that is no other part of it.
@@ -51,20 +54,20 @@ UPDATE work_items SET object_id = ?3 WHERE id = ?1 AND fence = ?2
 -- name: items.set_version
 UPDATE work_items SET version = ?3 WHERE id = ?1 AND fence = ?2
 -- name: items.ask_cancel
-UPDATE work_items SET cancel_requested = ?2, requested_by = ?3 WHERE id = ?1
+UPDATE work_items SET cancel_requested = ?2, requested_by = ?3, request_reason = ?4 WHERE id = ?1
 -- name: items.older_open
 SELECT w.id FROM work_items w
 WHERE w.institution_id = ?1 AND w.object_identifier = ?2 AND w.number < (SELECT m.number FROM work_items m WHERE m.id = ?3)
     AND w.status IN ('pending', 'started', 'held')
-    AND w.action = 'ingest'
+    AND w.action = 'ingest' AND NOT {items.only_unconfirmed}
     AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
         WHERE m.item_id = ?3 AND p.item_id = w.id)
 ORDER BY w.number DESC LIMIT 1
 -- name: items.open_up_to
-SELECT id FROM work_items
-WHERE institution_id = ?1 AND object_identifier = ?2 AND number <= (SELECT m.number FROM work_items m WHERE m.id = ?3)
-    AND status IN ('pending', 'started', 'held') AND action = 'ingest'
-ORDER BY number
+SELECT w.id FROM work_items w
+WHERE w.institution_id = ?1 AND w.object_identifier = ?2 AND w.number <= (SELECT m.number FROM work_items m WHERE m.id = ?3)
+    AND w.status IN ('pending', 'started', 'held') AND w.action = 'ingest' AND (w.id = ?3 OR NOT {items.only_unconfirmed})
+ORDER BY w.number
 -- name: items.next_waiting
 SELECT id FROM work_items WHERE wait_key = ?1 AND status IN ('pending', 'started')
     AND number > (SELECT m.number FROM work_items m WHERE m.id = ?2)
@@ -77,6 +80,13 @@ UPDATE work_items SET is_committed = TRUE WHERE id = ?1
 SELECT status, count(*) AS items FROM work_items GROUP BY status
 -- name: items.count_by_status_of_institution
 SELECT status, count(*) AS items FROM work_items WHERE institution_id = ?1 GROUP BY status
+-- Counted in the index; names are looked up for the groups.
+-- name: items.count_by_collection
+SELECT c.identifier AS collection, counted.status, counted.items
+FROM (SELECT collection_id, status, count(*) AS items FROM work_items WHERE institution_id = ?1 GROUP BY collection_id, status)
+    AS counted
+LEFT JOIN collections c ON c.id = counted.collection_id
+ORDER BY c.identifier IS NOT NULL, c.identifier, counted.status
 -- name: items.history_insert
 INSERT INTO item_history (item_id, number, time, stage, status, note, holder, actor, fence)
 SELECT ?1, coalesce((SELECT max(number) FROM item_history WHERE item_id = ?1), 0) + 1, ?2, ?3, ?4, ?5, ?6, ?7, fence
@@ -94,12 +104,30 @@ FROM work_items w WHERE w.id = ?1
 DELETE FROM item_problems WHERE item_id = ?1
 -- name: batches.insert
 INSERT INTO batches (id, institution_id, collection_id, type, state, submitted_by, note, created_at, updated_at, row_count,
-    rules_version)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, (SELECT rules_version FROM collections WHERE id = ?3))
+    rules_version, notify_to)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, (SELECT rules_version FROM collections WHERE id = ?3), ?10)
 ON CONFLICT (id) DO NOTHING
-RETURNING EXISTS (SELECT 1 FROM collection_notifications n WHERE n.collection_id = batches.collection_id) AS has_listeners
+RETURNING (notify_to IS NOT NULL OR EXISTS (SELECT 1 FROM collection_rules r
+    WHERE r.collection_id = batches.collection_id AND r.version = batches.rules_version AND r.notify_to IS NOT NULL))
+    AS has_addresses
+-- name: batches.rules_version
+SELECT rules_version FROM batches WHERE id = ?1
+-- Items that make those of the rows of a list, and have not made the last one.
+-- name: batches.open_lists
+SELECT id FROM work_items WHERE batch_id = ?1 AND list_state = 'open' ORDER BY id
+-- name: batches.has_undeleted
+SELECT 1 AS found FROM work_items WHERE batch_id = ?1
+    AND status IN ('pending', 'started', 'held', 'failed', 'cancelled', 'succeeded') LIMIT 1
+-- name: batches.being_deleted
+SELECT b.id, h.placed_by FROM holds h JOIN batches b ON b.id = h.subject_id
+WHERE h.kind = 'batch' AND b.state = 'deleted' AND b.id > ?1 ORDER BY b.id LIMIT ?2
+-- name: batches.waits
+SELECT 1 AS found FROM work_items WHERE batch_id = ?1 AND status = 'pending' LIMIT 1
+-- name: batches.waits_in
+SELECT 1 AS found FROM work_items WHERE batch_id = ?1 AND status = 'pending' AND topic = ?2 LIMIT 1
 -- name: batches.take_new_rules
-UPDATE batches SET rules_version = (SELECT c.rules_version FROM collections c WHERE c.id = batches.collection_id) WHERE id = ?1
+UPDATE batches SET rules_version = (SELECT c.rules_version FROM collections c WHERE c.id = batches.collection_id)
+WHERE id = ?1 AND rules_version <> (SELECT c.rules_version FROM collections c WHERE c.id = batches.collection_id)
 -- name: batches.lock
 UPDATE batches SET state = state WHERE id = ?1
 -- name: batches.set_state
@@ -110,10 +138,10 @@ SELECT EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status IN ('pend
     EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status IN ('failed', 'cancelled'))
     OR EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status = 'deleted' AND deleted_from <> 'succeeded')
         AS has_unsuccessful_items,
-    EXISTS (SELECT 1 FROM batches b JOIN collection_notifications n ON n.collection_id = b.collection_id
-        WHERE b.id = ?1) AS has_listeners,
-    EXISTS (SELECT 1 FROM batches b JOIN collection_notifications n ON n.collection_id = b.collection_id
-        WHERE b.id = ?1 AND n.callback_url IS NOT NULL) AS has_callback
+    EXISTS (SELECT 1 FROM batches b LEFT JOIN collection_rules r ON r.collection_id = b.collection_id AND r.version = b.rules_version
+        WHERE b.id = ?1 AND (b.notify_to IS NOT NULL OR r.notify_to IS NOT NULL OR r.callback_url IS NOT NULL)) AS has_listeners,
+    EXISTS (SELECT 1 FROM batches b JOIN collection_rules r ON r.collection_id = b.collection_id AND r.version = b.rules_version
+        WHERE b.id = ?1 AND r.callback_url IS NOT NULL) AS has_callback
 -- name: items.set_options
 UPDATE work_items SET options = ?3 WHERE id = ?1 AND fence = ?2
 -- name: items.set_object_identifier

@@ -1,10 +1,13 @@
+-- The columns of a message as it is read from a row.
+-- list: outbox.columns
+o.id, o.number, o.institution_id, i.identifier AS institution_identifier, o.item_id, o.batch_id, o.key, o.kind, o.payload,
+    o.created_at, o.delivered_at, o.undeliverable_at, o.attempts, o.next_attempt_at, o.last_error, o.progress
 -- name: outbox.next_institution
 SELECT institution_id FROM outbox
 WHERE delivered_at IS NULL AND undeliverable_at IS NULL AND kind = ?1 AND institution_id > ?2
 ORDER BY institution_id LIMIT 1
 -- name: outbox.undelivered
-SELECT o.id, o.number, o.institution_id, i.identifier AS institution_identifier, o.item_id, o.key, o.kind, o.payload,
-    o.created_at, o.delivered_at, o.undeliverable_at, o.attempts, o.next_attempt_at, o.last_error, o.progress
+SELECT {outbox.columns}
 FROM outbox o JOIN institutions i ON i.id = o.institution_id
 WHERE o.delivered_at IS NULL AND o.undeliverable_at IS NULL AND o.kind = ?1 AND o.institution_id = ?2
     AND o.number > ?3
@@ -33,19 +36,31 @@ WHERE id = ?1 AND undeliverable_at IS NOT NULL
 -- name: outbox.count_undeliverable
 SELECT count(*) AS messages FROM outbox WHERE undeliverable_at IS NOT NULL
 -- name: outbox.undeliverable
-SELECT o.id, o.number, o.institution_id, i.identifier AS institution_identifier, o.item_id, o.key, o.kind, o.payload,
-    o.created_at, o.delivered_at, o.undeliverable_at, o.attempts, o.next_attempt_at, o.last_error, o.progress
+SELECT {outbox.columns}
 FROM outbox o JOIN institutions i ON i.id = o.institution_id
 WHERE o.undeliverable_at IS NOT NULL AND o.number > ?1 ORDER BY o.number LIMIT ?2
 -- name: outbox.get
-SELECT o.id, o.number, o.institution_id, i.identifier AS institution_identifier, o.item_id, o.key, o.kind, o.payload,
-    o.created_at, o.delivered_at, o.undeliverable_at, o.attempts, o.next_attempt_at, o.last_error, o.progress
+SELECT {outbox.columns}
 FROM outbox o JOIN institutions i ON i.id = o.institution_id WHERE o.id = ?1
 -- name: outbox.by_key
-SELECT o.id, o.number, o.institution_id, i.identifier AS institution_identifier, o.item_id, o.key, o.kind, o.payload,
-    o.created_at, o.delivered_at, o.undeliverable_at, o.attempts, o.next_attempt_at, o.last_error, o.progress
+SELECT {outbox.columns}
 FROM outbox o JOIN institutions i ON i.id = o.institution_id WHERE o.key = ?1
 -- name: outbox.reserve
 UPDATE outbox SET next_attempt_at = ?2 WHERE id = ?1 AND delivered_at IS NULL
 -- name: outbox.progress
 UPDATE outbox SET progress = ?2 WHERE id = ?1
+-- name: outbox.replace
+UPDATE outbox SET payload = ?2, progress = ?3, undeliverable_at = NULL, next_attempt_at = NULL, attempts = 0
+WHERE id = ?1 AND delivered_at IS NULL
+-- name: outbox.attempted
+SELECT {outbox.columns}
+FROM outbox o JOIN institutions i ON i.id = o.institution_id
+WHERE o.delivered_at IS NULL AND o.undeliverable_at IS NULL AND o.kind = ?1 AND o.number > ?2 ORDER BY o.number LIMIT ?3
+-- name: outbox.of_batch
+SELECT {outbox.columns}
+FROM outbox o JOIN institutions i ON i.id = o.institution_id
+WHERE o.batch_id = ?1 AND (o.item_id IS NULL OR o.kind <> 'callback' OR o.delivered_at IS NULL) AND o.number < ?2
+ORDER BY o.number DESC LIMIT ?3
+-- name: outbox.counts_of_batch
+SELECT o.kind, count(*) AS messages, count(o.delivered_at) AS delivered, count(o.undeliverable_at) AS undeliverable
+FROM outbox o WHERE o.batch_id = ?1 GROUP BY o.kind ORDER BY o.kind

@@ -19,11 +19,12 @@ p.id, p.batch_id, b.institution_id, p.number, p.kind, p.batch_state, p.made_at, 
 -- name: reports.insert
 INSERT INTO reports (id, batch_id, number, kind, batch_state, made_at, made_by, items, succeeded, failed, cancelled, deleted,
     held, at_work, is_filled, numbered, completed_at)
+-- The transaction of another item that ended meanwhile may have begun later than this one: the report is not true of a moment before that.
 SELECT ?1, ?2, (SELECT coalesce(max(r.number), 0) + 1 FROM reports r WHERE r.batch_id = ?2),
     CASE WHEN ?3 THEN 'provisional'
         WHEN EXISTS (SELECT 1 FROM reports r WHERE r.batch_id = ?2 AND r.kind <> 'provisional') THEN 'update'
         ELSE 'final' END,
-    ?4, ?5, ?6, count(*),
+    ?4, CASE WHEN max(w.updated_at) > CAST(?5 AS BIGINT) THEN max(w.updated_at) ELSE CAST(?5 AS BIGINT) END, ?6, count(*),
     coalesce(sum(CASE WHEN w.status = 'succeeded' THEN 1 ELSE 0 END), 0),
     coalesce(sum(CASE WHEN w.status = 'failed' THEN 1 ELSE 0 END), 0),
     coalesce(sum(CASE WHEN w.status = 'cancelled' THEN 1 ELSE 0 END), 0),
@@ -48,9 +49,14 @@ UPDATE reports SET is_filled = TRUE WHERE id = ?1
 -- name: reports.complete
 UPDATE reports SET completed_at = ?2 WHERE id = ?1 AND completed_at IS NULL RETURNING number
 -- name: reports.untold
-SELECT id FROM reports WHERE completed_at IS NULL AND is_filled AND id > ?1 ORDER BY id LIMIT ?2
+SELECT id, is_filled FROM reports WHERE completed_at IS NULL AND id > ?1 ORDER BY id LIMIT ?2
 -- name: reports.unfilled
 SELECT id FROM reports WHERE batch_id = ?1 AND NOT is_filled ORDER BY number
+-- name: reports.says
+SELECT 1 AS found FROM report_rows r
+WHERE r.item_id = ?2 AND r.state = ?3 AND coalesce(r.message, '') = ?4
+    AND r.report_id = (SELECT p.id FROM reports p JOIN report_rows m ON m.report_id = p.id AND m.item_id = ?2
+        WHERE p.batch_id = ?1 AND p.kind <> 'provisional' ORDER BY p.number DESC LIMIT 1)
 -- name: reports.get
 SELECT {reports.columns} FROM reports p JOIN batches b ON b.id = p.batch_id WHERE p.id = ?1
 -- name: reports.last
@@ -66,3 +72,5 @@ SELECT r.item_id, r.row_number, r.name, r.object_identifier, r.version, r.local_
 FROM report_rows r WHERE r.report_id = ?1 AND r.item_id > ?2
     AND (NOT ?3 OR r.is_changed) AND (NOT ?4 OR r.state NOT IN ('succeeded', 'deleted'))
 ORDER BY r.item_id LIMIT ?5
+-- name: reports.untold_of_batch
+SELECT number FROM reports WHERE batch_id = ?1 AND completed_at IS NULL ORDER BY number LIMIT ?2

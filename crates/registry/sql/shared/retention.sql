@@ -25,8 +25,12 @@ WHERE w.id > ?2 AND w.updated_at < ?1 AND w.status IN ('succeeded', 'cancelled',
     AND NOT EXISTS (SELECT 1 FROM interim_files f WHERE f.item_id = w.id)
     AND NOT EXISTS (SELECT 1 FROM interim_facts f WHERE f.item_id = w.id)
     AND NOT EXISTS (SELECT 1 FROM reservations f WHERE f.item_id = w.id)
-    -- A report that is being made lists all items of its batch.
-    AND NOT EXISTS (SELECT 1 FROM reports r WHERE r.batch_id = w.batch_id AND NOT r.is_filled)
+    -- A report that is being made lists all items of its batch, and is told.
+    AND NOT EXISTS (SELECT 1 FROM reports r WHERE r.batch_id = w.batch_id AND r.completed_at IS NULL)
+    -- The items of a batch go together: its state and its reports follow from all of them.
+    AND NOT EXISTS (SELECT 1 FROM batches b WHERE b.id = w.batch_id
+        AND (b.state IN ('pending', 'processing', 'held') OR b.updated_at >= ?1))
+    AND NOT EXISTS (SELECT 1 FROM work_items x WHERE x.batch_id = w.batch_id AND x.needs_review)
     -- The receipt of a batch of restorations tells of all of its items.
     AND NOT EXISTS (SELECT 1 FROM work_items r WHERE r.batch_id = w.batch_id AND r.action = 'restore_batch'
         AND r.status IN ('pending', 'started', 'held', 'failed'))

@@ -24,53 +24,6 @@ SELECT {items.columns},
     coalesce((SELECT value FROM registry_facts WHERE name = 'stores.replacements'), '0') AS replacements
 FROM {items.tables}
 WHERE w.id = ?1
--- name: items.list
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id > ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.status = ?3)
-    AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5) AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT {items.made_good}))
-    AND (?7 IS NULL OR w.created_at >= ?7) AND ?8 IS NULL AND ?9 IS NULL
-    AND (w.status <> 'deleted' OR ?3 = 'deleted')
-ORDER BY w.id LIMIT ?10
--- name: items.list_of_batch
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id > ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.status = ?3)
-    AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5) AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT {items.made_good}))
-    AND (?7 IS NULL OR w.created_at >= ?7) AND w.batch_id = ?8 AND ?9 IS NULL
-    AND (w.status <> 'deleted' OR ?3 = 'deleted')
-ORDER BY w.id LIMIT ?10
--- name: items.list_of_object
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id > ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.status = ?3)
-    AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5) AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT {items.made_good}))
-    AND (?7 IS NULL OR w.created_at >= ?7) AND (?8 IS NULL OR w.batch_id = ?8) AND w.institution_id = ?11
-    AND w.object_identifier = ?9
-    AND (w.status <> 'deleted' OR ?3 = 'deleted')
-ORDER BY w.id LIMIT ?10
--- name: items.newest
-SELECT w.id FROM work_items w
-WHERE w.id < ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.status = ?3) AND (w.status <> 'deleted' OR ?3 = 'deleted')
-    AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5)
-    AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT {items.made_good}))
-    AND (?7 IS NULL OR w.created_at >= ?7)
-ORDER BY w.id DESC LIMIT ?8
--- name: items.newest_of_status
-SELECT w.id FROM work_items w
-WHERE w.id < ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND w.status = ?3
-    AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5)
-    AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT {items.made_good}))
-    AND (?7 IS NULL OR w.created_at >= ?7)
-ORDER BY w.id DESC LIMIT ?8
--- name: items.newest_of_object
-SELECT w.id FROM work_items w
-WHERE w.id < ?1 AND (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.status = ?3) AND (w.status <> 'deleted' OR ?3 = 'deleted')
-    AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5)
-    AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT {items.made_good}))
-    AND (?7 IS NULL OR w.created_at >= ?7)
-    AND w.institution_id = ?9 AND w.object_identifier = ?10
-ORDER BY w.id DESC LIMIT ?8
 -- name: items.may_write
 SELECT 1 AS found FROM work_items WHERE id = ?1 AND fence = ?2 AND status = 'started'
     AND coalesce((SELECT value FROM registry_facts WHERE name = 'stores.replacements'), '0') = ?3
@@ -84,14 +37,14 @@ SELECT 1 AS found FROM work_items WHERE id = ?1
 SELECT 1 AS found FROM work_items WHERE id = ?1
 -- name: items.move
 UPDATE work_items SET stage = ?2, status = ?3, note = ?4, needs_review = ?5, retry_count = ?6,
-    holder = NULL, lease_until = NULL, updated_at = ?7, cancel_requested = NULL, requested_by = NULL,
+    holder = NULL, lease_until = NULL, updated_at = ?7, cancel_requested = NULL, requested_by = NULL, request_reason = NULL,
     wait_reason = ?8, topic = ?9, wait_key = ?10, wait_until = ?11,
     is_verdict = CASE WHEN ?3 IN ('pending', 'started', 'held') THEN 0 ELSE is_verdict END,
     deleted_from = CASE WHEN ?3 = 'deleted' THEN status ELSE NULL END
 WHERE id = ?1
 -- name: items.go_on
 UPDATE work_items SET stage = ?3, topic = ?4, wait_key = ?5, note = ?6, lease_until = ?7, stage_started_at = ?8,
-    updated_at = ?8, needs_review = 0, retry_count = 0, cancel_requested = NULL, requested_by = NULL, is_verdict = 0
+    updated_at = ?8, needs_review = 0, retry_count = 0, cancel_requested = NULL, requested_by = NULL, request_reason = NULL, is_verdict = 0
 WHERE id = ?1 AND fence = ?2
 -- name: items.set_verdict
 UPDATE work_items SET is_verdict = 1 WHERE id = ?1

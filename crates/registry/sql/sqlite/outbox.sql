@@ -1,4 +1,4 @@
 -- name: outbox.insert
-INSERT INTO outbox (id, institution_id, item_id, key, kind, payload, created_at, number)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, (SELECT coalesce(max(number), 0) + 1 FROM outbox))
+INSERT INTO outbox (id, institution_id, item_id, key, kind, payload, created_at, batch_id, number)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, (SELECT coalesce(max(number), 0) + 1 FROM outbox))
 ON CONFLICT (key) DO NOTHING

@@ -106,6 +106,8 @@ words! {
         Failed = "failed",
         /// Items changed after it had ended.
         Update = "update",
+        /// An upload of it is not valid and is going to be removed.
+        Removal = "removal",
     }
 
     /// Where an activity is.
@@ -252,6 +254,8 @@ words! {
         IdentifierService = "identifier_service",
         /// The other work items of its batch.
         Batch = "batch",
+        /// The program that has to confirm what was ingested.
+        Confirmation = "confirmation",
         /// What the note says.
         Other = "other",
     }

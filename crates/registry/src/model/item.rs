@@ -136,6 +136,8 @@ pub struct Item {
     pub cancel_requested: Option<ItemStatus>,
     /// Who asked for it.
     pub requested_by: Option<String>,
+    /// Why, where that was said.
+    pub request_reason: Option<String>,
     /// Raised at each claim.
     pub fence: i64,
     /// Who holds it.
@@ -272,8 +274,10 @@ pub enum Request {
     Hold,
     /// Lift the hold that was placed on it.
     Release,
-    /// End it.
+    /// End it without success, for good unless it is requeued.
     Cancel,
+    /// End it as failed: it keeps what it has, and can be requeued.
+    Fail,
     /// Put it away; row and history stay.
     Delete,
     /// Work again from a stage, or from the one it stopped at.

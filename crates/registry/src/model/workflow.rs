@@ -90,6 +90,11 @@ impl WaitKey {
     pub fn staging() -> Self {
         Self("staging".to_owned())
     }
+
+    /// The confirmation of a program. What the item had to do is done: later deposits of its object do not wait for it.
+    pub fn confirmation() -> Self {
+        Self("confirmation".to_owned())
+    }
 }
 
 /// Where an item is in its workflow.

@@ -125,7 +125,8 @@ fn go_on(
     tx.execute(Statement("items.history_go_on"), &lines)?;
     (item.stage, item.topic, item.wait_key) = (position.stage, position.topic, position.wait_key);
     item.note = Some(note.clone());
-    (item.retry_count, item.needs_review, item.cancel_requested, item.requested_by) = (0, false, None, None);
+    (item.retry_count, item.needs_review) = (0, false);
+    (item.cancel_requested, item.requested_by, item.request_reason) = (None, None, None);
     (item.lease_until, item.updated_at) = (Some(task.lease_until), now);
     let claim = Claim { replacements: found.replacements, spent: task.spent, ..claim.clone() };
     Ok(Some(Assignment { task, claimed: Some((claim, Box::new(item))) }))

@@ -1,13 +1,12 @@
 //! Batches: one submission and the work items made from it.
 
 use strongroom_database::{Row, Statement, Time, Transaction};
+use strongroom_queue::tasks;
 use uuid::Uuid;
 
-use crate::holds::{self, On};
-use crate::items::{self, Asker, Item, ItemFilter, Request};
-use crate::reports;
+pub use super::batch_requests::{BatchAct, BatchRequest, being_deleted, request};
 use crate::{
-    BatchId, BatchState, CollectionId, InstitutionId, ItemId, ItemStatus, Order, RegistryError, Scope, Workflows,
+    BatchId, BatchState, CollectionId, InstitutionId, ItemId, Order, RegistryError, Scope, notifications, reports,
 };
 
 /// A batch as it stands.
@@ -56,10 +55,12 @@ pub struct NewBatch<'a> {
     pub note: Option<&'a str>,
     /// How many items its rows become in the same transaction; none where an item makes them later, see [`list_made`].
     pub row_count: Option<u64>,
+    /// The addresses that its mails go to, instead of those of its collection; none: those of the collection.
+    pub notify_to: &'a [String],
 }
 
 /// Makes a batch: `processing` where its items are made in the same transaction, `pending` where the rows of a list become items later.
-/// A repeat makes nothing. Where its collection has it told, a task follows.
+/// A repeat makes nothing. Where mails about it have recipients, a task follows.
 pub fn create(tx: &mut dyn Transaction, new: &NewBatch<'_>) -> Result<(), RegistryError> {
     let now = tx.now()?;
     let state = if new.row_count.is_some() { BatchState::Processing } else { BatchState::Pending };
@@ -75,9 +76,10 @@ pub fn create(tx: &mut dyn Transaction, new: &NewBatch<'_>) -> Result<(), Regist
             new.note.into(),
             now.into(),
             new.row_count.into(),
+            notifications::as_json(new.notify_to).into(),
         ],
     )?;
-    if made.map_or(Ok(false), |row| row.bool("has_listeners"))? {
+    if made.map_or(Ok(false), |row| row.bool("has_addresses"))? {
         reports::enqueue(tx, reports::Subject::Queued(new.id), new.institution, Vec::new())?;
     }
     Ok(())
@@ -137,116 +139,31 @@ pub fn set_state(tx: &mut dyn Transaction, id: BatchId, state: BatchState) -> Re
     Ok(())
 }
 
-/// Has a batch go on with the rules that its collection has now.
-pub fn take_new_rules(tx: &mut dyn Transaction, id: BatchId) -> Result<(), RegistryError> {
-    tx.execute(Statement("batches.take_new_rules"), &[id.into()])?;
-    Ok(())
+/// Which version of the rules of its collection a batch has; none without a collection.
+pub fn rules_version(tx: &mut dyn Transaction, id: BatchId) -> Result<Option<u64>, RegistryError> {
+    let row = tx.query_one(Statement("batches.rules_version"), &[id.into()])?;
+    Ok(row.map(|row| row.optional_integer("rules_version")).transpose()?.flatten().map(i64::unsigned_abs))
 }
 
-/// What a request for a batch did.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct BatchRequest {
-    /// The topics that have new work.
-    pub topics: Vec<String>,
-    /// How many of its items the request meant; of the others nothing was asked.
-    pub items: u64,
-    /// Whether the request changed anything.
-    pub has_changed: bool,
-    /// How many of its failed items cannot be requeued, because their packages would fail again.
-    pub permanent: u64,
+/// Has a batch go on with the rules that its collection has now. Whether it had others.
+pub fn take_new_rules(tx: &mut dyn Transaction, id: BatchId) -> Result<bool, RegistryError> {
+    Ok(tx.execute(Statement("batches.take_new_rules"), &[id.into()])? > 0)
 }
 
-/// Carries out a person's request for a batch. A hold is placed on the batch itself, or lifted; the first of its items follow in the same
-/// transaction, the others by [`holds::settle`]. The other requests are for every item of it that they mean, all or none: the open are
-/// cancelled, all are deleted, those that failed are requeued unless their packages would fail again. Items whose version is committed
-/// go on to their end.
-///
-/// # Errors
-/// [`RegistryError::StillHeld`] where the batch has no hold of its own to be lifted.
-pub fn request<'a>(
-    tx: &mut dyn Transaction,
-    workflows: &dyn Workflows,
-    scope: Scope,
-    id: BatchId,
-    request: Request,
-    by: impl Into<Asker<'a>>,
-) -> Result<BatchRequest, RegistryError> {
-    let by = by.into();
-    let Some(batch) = get(tx, scope, id)? else {
-        return Err(RegistryError::NotFound { what: "batch", id: id.to_string() });
-    };
-    if matches!(request, Request::Hold | Request::Release) {
-        return hold_or_release(tx, workflows, &batch, request, by);
+/// The topics that are paused and in which items of a batch wait. Where all topics are, those that come to be later as well, and an item
+/// waits, the answer is `all`.
+pub fn paused_topics(tx: &mut dyn Transaction, id: BatchId) -> Result<Vec<String>, RegistryError> {
+    if tasks::are_all_paused(tx)? {
+        let waits = tx.query_one(Statement("batches.waits"), &[id.into()])?.is_some();
+        return Ok(if waits { vec!["all".to_owned()] } else { Vec::new() });
     }
-    let mut permanent = 0;
-    if request == Request::Delete {
-        // First, so that no report is made of the ends of its items.
-        holds::lift(tx, On::Batch(id))?;
-        set_state(tx, id, BatchState::Deleted)?;
-    }
-    let filter = ItemFilter { batch: Some(id), ..ItemFilter::default() };
-    let (mut topics, mut meant, mut after) = (Vec::new(), 0, None);
-    loop {
-        let page = items::list(tx, scope, &filter, after, PAGE)?;
-        let Some(last) = page.last() else { break };
-        after = Some(last.id);
-        for item in page.iter().filter(|item| is_meant(request, item)) {
-            if request == Request::Cancel && item.is_committed {
-                continue;
-            }
-            if matches!(request, Request::Requeue(_)) && items::is_permanent(tx, item)?.is_some() {
-                permanent += 1;
-                continue;
-            }
-            topics.extend(items::request(tx, workflows, scope, item.id, request, by)?);
-            meant += 1;
+    let mut paused = Vec::new();
+    for topic in tasks::paused_topics(tx)? {
+        if tx.query_one(Statement("batches.waits_in"), &[id.into(), (&topic).into()])?.is_some() {
+            paused.push(topic);
         }
     }
-    if request != Request::Delete {
-        topics.extend(settle(tx, id)?.topics);
-    }
-    topics.sort();
-    topics.dedup();
-    Ok(BatchRequest { topics, items: meant, has_changed: meant > 0, permanent })
-}
-
-/// Places a hold on a batch, or lifts it.
-fn hold_or_release(
-    tx: &mut dyn Transaction,
-    workflows: &dyn Workflows,
-    batch: &Batch,
-    request: Request,
-    by: Asker<'_>,
-) -> Result<BatchRequest, RegistryError> {
-    let (status, has_changed) = if request == Request::Hold {
-        (ItemStatus::Pending, batch.state.is_open() && holds::place(tx, On::Batch(batch.id), batch.institution, by)?)
-    } else {
-        let before = holds::of_batch(tx, batch)?;
-        let is_lifted = holds::lift(tx, On::Batch(batch.id))?;
-        if !is_lifted && !before.is_empty() {
-            return Err(RegistryError::StillHeld { what: "batch", id: batch.id.to_string(), holds: before });
-        }
-        (ItemStatus::Held, is_lifted)
-    };
-    if !has_changed {
-        return Ok(BatchRequest::default());
-    }
-    let found = holds::unsettled(tx, Some(batch.id), status, None, PAGE)?.items;
-    let (items, topics) = holds::settle(tx, workflows, &found, by.who)?;
-    Ok(BatchRequest { topics, items, has_changed, permanent: 0 })
-}
-
-/// Items inspected in one go.
-const PAGE: usize = 500;
-
-/// Whether a request for a batch means an item; the others are left as they are.
-fn is_meant(request: Request, item: &Item) -> bool {
-    match request {
-        Request::Hold | Request::Release => false,
-        Request::Cancel => !item.status.is_ended(),
-        Request::Delete => item.status != ItemStatus::Deleted,
-        Request::Requeue(_) => item.status == ItemStatus::Failed,
-    }
+    Ok(paused)
 }
 
 /// What follows from the state of a batch.
@@ -267,7 +184,9 @@ pub(crate) fn settle(tx: &mut dyn Transaction, id: BatchId) -> Result<Settled, R
     tx.execute(Statement("batches.lock"), &[id.into()])?;
     let Some(batch) = get(tx, Scope::System, id)? else { return Ok(Settled::default()) };
     if batch.state == BatchState::Deleted {
-        return Ok(Settled::default());
+        // It has no report; the ends of its items are told like those of others.
+        let has_callback = notifications::of_batch(tx, id)?.callback_url.is_some();
+        return Ok(Settled { topics: Vec::new(), has_callback });
     }
     let Some(row) = tx.query_one(Statement("batches.has_items"), &[id.into()])? else { return Ok(Settled::default()) };
     let (at_work, held) = (row.bool("has_items_at_work")?, row.bool("has_held_items")?);

@@ -9,6 +9,7 @@ use super::advance::begin_to_end;
 use super::claims::settle;
 use super::holds::{self, On};
 use super::items::{self, Asker, Item, Move};
+use super::requests::{is_swept, note_of};
 use super::space;
 use super::waking::{wake_all, wake_younger};
 use crate::model::claim::{Claim, ItemOutcome, StageEnd};
@@ -47,7 +48,7 @@ pub(crate) fn carry_out(
     let change = why.on(Move::new(item, item.position(), wanted, String::new()));
     items::apply(tx, item, &change)?;
     let outcome = outcome_of(tx, item, &change)?;
-    Ok((on_item_inactive(tx, item, wanted, true)?, outcome))
+    Ok((on_item_inactive(tx, item, wanted, is_swept(wanted))?, outcome))
 }
 
 /// What came of an item by a move; none where it goes on.
@@ -91,13 +92,16 @@ impl Requested {
             return Ok(Self { note: holds::note_of(&holds), who });
         }
         let who = item.requested_by.clone();
-        let note = who.as_deref().map_or_else(|| format!("{wanted} as asked"), |who| format!("{wanted} by {who}"));
+        let reason = item.request_reason.as_deref();
+        let note =
+            who.as_deref().map_or_else(|| format!("{wanted} as asked"), |who| note_of(wanted, Asker { who, reason }));
         Ok(Self { note, who })
     }
 
     /// The move as the person asked for it: history names the person, and not the worker.
     fn on<'a>(&'a self, change: Move<'a>) -> Move<'a> {
-        let change = Move { note: self.note.clone(), ..change };
+        let needs_review = change.status == ItemStatus::Failed;
+        let change = Move { note: self.note.clone(), needs_review, ..change };
         match self.who.as_deref() {
             Some(who) => Move { actor: Some(who), holder: None, ..change },
             None => change,

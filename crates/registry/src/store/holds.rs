@@ -154,6 +154,11 @@ pub(crate) fn note_of(holds: &[Hold]) -> String {
     if holds.is_empty() { "held".to_owned() } else { holds.iter().map(one).collect::<Vec<_>>().join("; ") }
 }
 
+/// Why an item is held by the holds that there are now; none where it is not. Its own note names those of the time when it was held.
+pub fn note_now(item: &Item, holds: &[Hold]) -> Option<String> {
+    (item.status == ItemStatus::Held && !holds.is_empty()).then(|| note_of(holds))
+}
+
 /// Lifts the hold on an item, for `request`. The topics that have new work where nothing else holds it.
 ///
 /// # Errors

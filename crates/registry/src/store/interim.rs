@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 pub use super::space::{
     Demand, Provision, SpaceHolder, SpaceOfStatus, by_status, failed_before, give_back, has_returned, kept, provision,
-    reclaim_failed, reserve, reserved, set_kept,
+    reclaim_failed, reserve, reserved, set_kept, shrink,
 };
 use crate::objects::Object;
 use crate::versions::ROWS_AT_ONCE;
@@ -300,6 +300,35 @@ pub fn facts(tx: &mut dyn Transaction, item: ItemId) -> Result<Facts, RegistryEr
     let rows = tx.query(Statement("interim.facts"), &[item.into()])?;
     let of_row = |row: &Row| Ok((row.text("name")?.to_owned(), row.text("value")?.to_owned()));
     Ok(Facts(rows.iter().map(of_row).collect::<Result<_, RegistryError>>()?))
+}
+
+/// A fact of an item as people see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownFact {
+    /// Its name.
+    pub name: String,
+    /// The beginning of its value.
+    pub value: String,
+    /// How many characters the whole value has.
+    pub length: u64,
+}
+
+/// At most `limit` facts of an item, by their names, with at most `most` characters of each.
+pub fn shown_facts(
+    tx: &mut dyn Transaction,
+    item: ItemId,
+    limit: usize,
+    most: usize,
+) -> Result<Vec<ShownFact>, RegistryError> {
+    let rows = tx.query(Statement("interim.shown_facts"), &[item.into(), limit.into(), most.into()])?;
+    let of_row = |row: &Row| {
+        Ok(ShownFact {
+            name: row.text("name")?.to_owned(),
+            value: row.text("value")?.to_owned(),
+            length: row.count("length")?,
+        })
+    };
+    rows.iter().map(of_row).collect()
 }
 
 /// Sets facts of an item, for a caller that has checked the fence.

@@ -271,24 +271,10 @@ pub fn list(
     after: Option<ItemId>,
     limit: usize,
 ) -> Result<Vec<Item>, RegistryError> {
-    if filter.order == Order::NewestFirst && filter.batch.is_none() {
-        return newest(tx, scope, filter, after, limit);
-    }
     let (institution, identifier) = filter.object.clone().unzip();
-    let statement = match (&institution, filter.batch) {
-        (Some(_), _) => Statement("items.list_of_object"),
-        (None, Some(_)) => Statement("items.list_of_batch"),
-        (None, None) => Statement("items.list"),
-    };
-    let mut values = filter_values(after.unwrap_or(ItemId(Uuid::nil())), scope, filter);
-    values.extend([filter.batch.into(), identifier.into(), limit.into()]);
-    values.extend(institution.map(Value::from));
-    tx.query(statement, &values)?.iter().map(item_row).collect()
-}
-
-/// What every listing of items is given first: where it goes on, the scope, and the filters that all of them have.
-fn filter_values(cursor: ItemId, scope: Scope, filter: &ItemFilter) -> Vec<Value> {
-    vec![
+    let is_newest_first = filter.order == Order::NewestFirst && filter.batch.is_none();
+    let cursor = after.unwrap_or(ItemId(if is_newest_first { Uuid::max() } else { Uuid::nil() }));
+    let mut values = vec![
         cursor.into(),
         scope.value(),
         filter.status.map(ItemStatus::as_str).into(),
@@ -296,29 +282,64 @@ fn filter_values(cursor: ItemId, scope: Scope, filter: &ItemFilter) -> Vec<Value
         filter.action.as_ref().map(Action::as_str).into(),
         filter.needs_review.into(),
         filter.since.into(),
-    ]
-}
-
-/// Items in the opposite order of their making, before `before`.
-fn newest(
-    tx: &mut dyn Transaction,
-    scope: Scope,
-    filter: &ItemFilter,
-    before: Option<ItemId>,
-    limit: usize,
-) -> Result<Vec<Item>, RegistryError> {
-    let statement = match (&filter.object, filter.status) {
-        (Some(_), _) => Statement("items.newest_of_object"),
-        (None, Some(_)) => Statement("items.newest_of_status"),
-        (None, None) => Statement("items.newest"),
-    };
-    let mut values = filter_values(before.unwrap_or(ItemId(Uuid::max())), scope, filter);
-    values.push(limit.into());
-    if let Some((institution, identifier)) = filter.object.clone() {
+        filter.batch.into(),
+        limit.into(),
+    ];
+    if let (Some(institution), Some(identifier)) = (institution, identifier) {
         values.extend([institution.into(), identifier.into()]);
     }
-    let ids = tx.query(statement, &values)?;
-    ids.iter().map(|row| find(tx, scope, ItemId(row.uuid("id")?))).collect()
+    let statement = statement_of(scope, filter, is_newest_first);
+    tx.query(statement, &values)?.iter().map(item_row).collect()
+}
+
+/// The statement that reads the fewest rows for a filter: by the index of what it asks for most narrowly.
+fn statement_of(scope: Scope, filter: &ItemFilter, is_newest_first: bool) -> Statement {
+    let is_of_institution = matches!(scope, Scope::Institution(_));
+    let (oldest, newest) = if filter.object.is_some() {
+        (Statement("listing.oldest_of_object"), Statement("listing.newest_of_object"))
+    } else if filter.batch.is_some() {
+        // The order of the others is not asked for.
+        (Statement("listing.oldest_of_batch"), Statement("listing.oldest_of_batch"))
+    } else if filter.status.is_some() && is_of_institution {
+        (Statement("listing.oldest_of_status_of_institution"), Statement("listing.newest_of_status_of_institution"))
+    } else if filter.status.is_some() {
+        (Statement("listing.oldest_of_status"), Statement("listing.newest_of_status"))
+    } else if filter.needs_review == Some(true) {
+        (Statement("listing.oldest_to_review"), Statement("listing.newest_to_review"))
+    } else if filter.action.is_some() {
+        (Statement("listing.oldest_of_action"), Statement("listing.newest_of_action"))
+    } else if is_of_institution {
+        (Statement("listing.oldest_of_institution"), Statement("listing.newest_of_institution"))
+    } else {
+        (Statement("listing.oldest"), Statement("listing.newest"))
+    };
+    if is_newest_first { newest } else { oldest }
+}
+
+/// How many items of a collection have a status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counted {
+    /// The short name of the collection; none for items that are in none.
+    pub collection: Option<String>,
+    /// The status.
+    pub status: ItemStatus,
+    /// How many.
+    pub items: u64,
+}
+
+/// How many items of an institution have each status, by collection: first those that are in none, then in order of the names.
+pub fn count_by_collection(
+    tx: &mut dyn Transaction,
+    institution: InstitutionId,
+) -> Result<Vec<Counted>, RegistryError> {
+    let read = |row: &Row| {
+        Ok(Counted {
+            collection: row.optional_text("collection")?.map(str::to_owned),
+            status: row.text("status")?.parse()?,
+            items: row.count("items")?,
+        })
+    };
+    tx.query(Statement("items.count_by_collection"), &[institution.into()])?.iter().map(read).collect()
 }
 
 /// How many items have each status; of one batch when given.
@@ -504,6 +525,7 @@ pub(crate) fn item_row(row: &Row) -> Result<Item, RegistryError> {
         retry_count: row.count("retry_count")?,
         cancel_requested: row.optional_text("cancel_requested")?.map(str::parse).transpose()?,
         requested_by: row.optional_text("requested_by")?.map(str::to_owned),
+        request_reason: row.optional_text("request_reason")?.map(str::to_owned),
         fence: row.integer("fence")?,
         holder: row.optional_text("holder")?.map(str::to_owned),
         lease_until: row.optional_time("lease_until")?,

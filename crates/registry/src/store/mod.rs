@@ -5,6 +5,7 @@ pub mod activities;
 mod activity_runs;
 mod advance;
 pub mod backfill;
+mod batch_requests;
 pub mod batches;
 pub mod checks;
 mod claims;

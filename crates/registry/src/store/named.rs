@@ -1,5 +1,5 @@
-//! Records by what people type of their identifiers: the whole, a beginning that only one has, or the beginning and the end as
-//! tables show them, such as `0190a1b2…4a5b`.
+//! Records by what people type of their identifiers: the whole, a beginning that only one has, or the parts that tables show, such as
+//! `0190a1b2…4a5b` or `0190a1b2…a40c12…4a5b`.
 
 use strongroom_database::{Statement, Transaction};
 use uuid::Uuid;
@@ -59,7 +59,7 @@ pub fn find<N: Named>(tx: &mut dyn Transaction, scope: Scope, text: &str) -> Res
         for row in &page {
             let id = row.uuid("id")?;
             last = Some(id);
-            if part.ends(id) {
+            if part.fits(id) {
                 found.push(id);
             }
         }
@@ -102,27 +102,45 @@ struct Part {
     first: Uuid,
     /// And the last.
     last: Uuid,
+    /// How many digits it begins with.
+    beginning: usize,
+    /// The digits that follow somewhere, one behind the other.
+    middles: Vec<String>,
     /// The digits that it ends with.
     end: String,
 }
 
 impl Part {
-    /// A beginning, and an end where the text has one; none for a text that is no part of an identifier.
+    /// A beginning, and what follows where the text has more; none for a text that is no part of an identifier.
     fn of(text: &str) -> Option<Self> {
-        let (beginning, end) = text.split_once('…').or_else(|| text.split_once("...")).unwrap_or((text, ""));
-        let (beginning, end) = (digits(beginning)?, digits(end)?);
-        if beginning.is_empty() || beginning.len() + end.len() > DIGITS {
+        let text = text.replace("...", "…");
+        let mut parts = text.split('…').map(digits).collect::<Option<Vec<String>>>()?;
+        let end = if parts.len() > 1 { parts.pop()? } else { String::new() };
+        let middles = parts.split_off(1);
+        let beginning = parts.pop()?;
+        let count = beginning.len() + middles.iter().map(String::len).sum::<usize>() + end.len();
+        if beginning.is_empty() || count > DIGITS {
             return None;
         }
         let filled = |digit: &str| {
             let text = format!("{beginning}{}", digit.repeat(DIGITS - beginning.len()));
             u128::from_str_radix(&text, 16).ok().map(Uuid::from_u128)
         };
-        Some(Self { first: filled("0")?, last: filled("f")?, end })
+        let (first, last) = (filled("0")?, filled("f")?);
+        Some(Self { first, last, beginning: beginning.len(), middles, end })
     }
 
-    fn ends(&self, id: Uuid) -> bool {
-        id.simple().to_string().ends_with(&self.end)
+    /// Whether an identifier that begins so goes on so.
+    fn fits(&self, id: Uuid) -> bool {
+        let digits = id.simple().to_string();
+        let Some(rest) = digits.get(self.beginning..).and_then(|rest| rest.strip_suffix(self.end.as_str())) else {
+            return false;
+        };
+        let mut rest = Some(rest);
+        for middle in &self.middles {
+            rest = rest.and_then(|rest| rest.split_once(middle.as_str()).map(|(_, behind)| behind));
+        }
+        rest.is_some()
     }
 }
 
@@ -140,13 +158,18 @@ mod tests {
     fn a_part_of_an_identifier_has_digits_and_hyphens_only() {
         let whole = "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b".to_owned();
         let id = whole.parse().expect("an identifier");
-        for text in ["0", "0190A1B2", "0190a1b2-c3", "0190a1b2…4a5b", "0190a1b2...4a5b", "0190a1b2…", &whole] {
+        let with_middles = ["0190a1b2…7e5f…4a5b", "0190a1b2…5f-8a…4a5b", "0190a1b2...c3d4...9b0c...4a5b"];
+        for text in ["0", "0190A1B2", "0190a1b2-c3", "0190a1b2…4a5b", "0190a1b2...4a5b", "0190a1b2…", &whole]
+            .into_iter()
+            .chain(with_middles)
+        {
             let part = Part::of(text).expect(text);
-            assert!(part.first <= id && id <= part.last && part.ends(id), "{text}");
+            assert!(part.first <= id && id <= part.last && part.fits(id), "{text}");
         }
-        for text in ["0191", "0190a1b2…4a5c"] {
+        for text in ["0191", "0190a1b2…4a5c", "0190a1b2…7e5e…4a5b", "0190a1b2…9b0c…c3d4…4a5b", "0190a1b2…4a5b…4a5b"]
+        {
             let part = Part::of(text).expect(text);
-            assert!(!(part.first <= id && id <= part.last && part.ends(id)), "{text}");
+            assert!(!(part.first <= id && id <= part.last && part.fits(id)), "{text}");
         }
         for text in ["", "…4a5b", "greeting", "-", "0190a1b2 ", "é", &"0".repeat(33)] {
             assert!(Part::of(text).is_none(), "{text}");

@@ -1,12 +1,13 @@
 //! Who hears of the batches of a collection: addresses of mails, kinds of mails that are not sent, and a URL that events are
-//! posted to. What is said is composed elsewhere.
+//! posted to. It is a part of the collection's rules; a submission may name addresses of its own. What is said is composed elsewhere.
 
-use strongroom_database::{Row, Statement, Transaction, Value};
+use serde::Serialize;
+use strongroom_database::{Row, Statement, Transaction};
 
-use crate::{BatchId, CollectionId, MailKind, RegistryError};
+use crate::{BatchId, MailKind, RegistryError};
 
 /// Who hears of the batches of a collection.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Notifications {
     /// The addresses that mails go to.
     pub addresses: Vec<String>,
@@ -14,62 +15,45 @@ pub struct Notifications {
     pub suppressed: Vec<MailKind>,
     /// The URL that events are posted to.
     pub callback_url: Option<String>,
+    /// Whether a deposit succeeds only when the program at that URL has confirmed its event.
+    pub is_callback_required: bool,
 }
 
 impl Notifications {
-    /// Whether nobody hears of anything.
-    pub fn is_empty(&self) -> bool {
-        self.addresses.is_empty() && self.suppressed.is_empty() && self.callback_url.is_none()
-    }
-
     /// The addresses that a mail of this kind goes to.
     pub fn recipients(&self, kind: MailKind) -> &[String] {
         if self.suppressed.contains(&kind) { &[] } else { &self.addresses }
     }
-}
 
-/// Those of a collection.
-pub fn get(tx: &mut dyn Transaction, collection: CollectionId) -> Result<Notifications, RegistryError> {
-    read(tx.query_one(Statement("notifications.get"), &[collection.into()])?.as_ref())
-}
-
-/// Those of the collection of a batch; nobody where it has none.
-pub fn of_batch(tx: &mut dyn Transaction, batch: BatchId) -> Result<Notifications, RegistryError> {
-    read(tx.query_one(Statement("notifications.of_batch"), &[batch.into()])?.as_ref())
-}
-
-/// Sets those of a collection.
-pub fn set(
-    tx: &mut dyn Transaction,
-    collection: CollectionId,
-    notifications: &Notifications,
-) -> Result<(), RegistryError> {
-    if notifications.is_empty() {
-        tx.execute(Statement("notifications.remove"), &[collection.into()])?;
-        return Ok(());
+    /// The URL whose program has to confirm that a deposit was ingested.
+    pub fn required_url(&self) -> Option<&str> {
+        self.callback_url.as_deref().filter(|_| self.is_callback_required)
     }
-    let Notifications { addresses, suppressed, callback_url } = notifications;
-    let values: [Value; 4] =
-        [collection.into(), as_json(addresses).into(), as_json(suppressed).into(), callback_url.clone().into()];
-    tx.execute(Statement("notifications.set"), &values)?;
-    Ok(())
 }
 
-fn read(row: Option<&Row>) -> Result<Notifications, RegistryError> {
-    let Some(row) = row else { return Ok(Notifications::default()) };
+/// Those of a batch: as the rules that it has say, with the addresses of its submission where that named some. Nobody where it has neither.
+pub fn of_batch(tx: &mut dyn Transaction, batch: BatchId) -> Result<Notifications, RegistryError> {
+    let row = tx.query_one(Statement("notifications.of_batch"), &[batch.into()])?;
+    row.as_ref().map_or_else(|| Ok(Notifications::default()), read)
+}
+
+pub(crate) fn read(row: &Row) -> Result<Notifications, RegistryError> {
     Ok(Notifications {
-        addresses: from_json(row.text("addresses")?)?,
-        suppressed: from_json(row.text("suppressed")?)?,
+        addresses: from_json(row.optional_text("notify_to")?)?,
+        suppressed: from_json(row.optional_text("suppressed")?)?,
         callback_url: row.optional_text("callback_url")?.map(str::to_owned),
+        is_callback_required: row.bool("callback_required")?,
     })
 }
 
-fn as_json<T: serde::Serialize>(list: &[T]) -> String {
+/// A list as it is kept; none where it is empty.
+pub(crate) fn as_json<T: Serialize>(list: &[T]) -> Option<String> {
     // Texts only: it cannot fail.
-    serde_json::to_string(list).unwrap_or_default()
+    (!list.is_empty()).then(|| serde_json::to_string(list).unwrap_or_default())
 }
 
-fn from_json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, RegistryError> {
+fn from_json<T: serde::de::DeserializeOwned>(text: Option<&str>) -> Result<Vec<T>, RegistryError> {
+    let Some(text) = text else { return Ok(Vec::new()) };
     serde_json::from_str(text)
         .map_err(|_| RegistryError::Corrupt { wanted: "a list of notifications", found: text.to_owned() })
 }

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use strongroom_database::{Row, Statement, Time, Transaction};
 use strongroom_digest::Digest;
+use unicode_normalization::UnicodeNormalization as _;
 use uuid::Uuid;
 
 use crate::interim::digest;
@@ -257,10 +258,14 @@ pub fn with_version(
 /// beginning and an end with `…` or `...` between them suffice, where no other object has both.
 pub fn find(tx: &mut dyn Transaction, scope: Scope, name: &str) -> Result<Object, RegistryError> {
     let found = if name.contains('/') {
-        match by_identifier(tx, scope, name)? {
-            None => by_ends(tx, scope, name)?,
-            found => found,
+        let mut found = by_identifier(tx, scope, name)?.filter(|object| object.state != ObjectState::New);
+        if found.is_none() {
+            found = by_other_form(tx, scope, name)?;
         }
+        if found.is_none() {
+            found = by_ends(tx, scope, name)?;
+        }
+        found
     } else {
         match named::find::<ObjectId>(tx, scope, name) {
             Ok(id) => get(tx, scope, id)?,
@@ -271,6 +276,31 @@ pub fn find(tx: &mut dyn Transaction, scope: Scope, name: &str) -> Result<Object
     found
         .filter(|object| object.state != ObjectState::New)
         .ok_or_else(|| RegistryError::NotFound { what: "object", id: name.into() })
+}
+
+/// The one object whose `<institution>/<name>` is the same text in another normalization form of Unicode (Unicode Standard Annex 15): a
+/// name looks the same composed and decomposed, and people cannot choose which they type.
+///
+/// # Errors
+/// There is one of each form: [`RegistryError::Ambiguous`] names their identifiers, by which they can be told from each other.
+fn by_other_form(tx: &mut dyn Transaction, scope: Scope, name: &str) -> Result<Option<Object>, RegistryError> {
+    if name.is_ascii() {
+        return Ok(None);
+    }
+    let mut forms: Vec<String> = vec![name.nfc().collect(), name.nfd().collect()];
+    forms.dedup();
+    let mut found = Vec::new();
+    for form in forms.iter().filter(|form| *form != name) {
+        found.extend(by_identifier(tx, scope, form)?.filter(|object| object.state != ObjectState::New));
+    }
+    if found.len() > 1 {
+        return Err(RegistryError::Ambiguous {
+            what: "object",
+            id: name.to_owned(),
+            candidates: named::listed(found.iter().map(|object| object.id.to_string()).collect()),
+        });
+    }
+    Ok(found.pop())
 }
 
 /// The one object whose `<institution>/<name>` begins and ends as a shortened one says; none where the text is not shortened.

@@ -4,7 +4,7 @@
 use strongroom_database::{CLOCK_TOLERANCE, Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
-use crate::{InstitutionId, ItemId, RegistryError};
+use crate::{BatchId, InstitutionId, ItemId, RegistryError};
 
 /// The kind of a message that an invalid upload is going to be removed.
 pub const UPLOAD_EXPIRES: &str = "upload_expires";
@@ -17,6 +17,9 @@ pub const INGESTED: &str = "ingested";
 pub const MAIL: &str = "mail";
 /// The kind of a message that is posted to a URL.
 pub const CALLBACK: &str = "callback";
+
+/// What the key of a message begins with that a person removed.
+const REMOVED: &str = "removed ";
 
 /// Longer errors are cut, in characters: parts of them come from stores and servers.
 const LONGEST_ERROR: usize = 1_000;
@@ -34,6 +37,8 @@ pub struct Message {
     pub institution_identifier: String,
     /// The work item that it is about.
     pub item: Option<ItemId>,
+    /// The batch that it is about.
+    pub batch: Option<BatchId>,
     /// Names what is reported; no two messages have the same.
     pub key: String,
     /// What kind of message it is.
@@ -56,6 +61,13 @@ pub struct Message {
     pub progress: Option<String>,
 }
 
+impl Message {
+    /// Whether a person removed it, so that it was never delivered.
+    pub fn is_removed(&self) -> bool {
+        self.key.starts_with(REMOVED)
+    }
+}
+
 /// Inserts a message to be delivered; a key that the outbox has already changes nothing.
 pub fn insert(
     tx: &mut dyn Transaction,
@@ -65,12 +77,46 @@ pub fn insert(
     kind: &str,
     payload: &str,
 ) -> Result<(), RegistryError> {
-    let (id, item, now) = (Uuid::now_v7(), item.into(), tx.now()?);
-    tx.execute(
-        Statement("outbox.insert"),
-        &[id.into(), institution.into(), item.into(), key.into(), kind.into(), payload.into(), now.into()],
-    )?;
+    insert_about(tx, About { institution, item: item.into(), batch: None }, key, kind, payload)
+}
+
+/// What a message is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct About {
+    /// The institution that it is for.
+    pub institution: InstitutionId,
+    /// The work item.
+    pub item: Option<ItemId>,
+    /// The batch: the message is among those that are shown with it.
+    pub batch: Option<BatchId>,
+}
+
+/// The same for a message that may be about a batch.
+pub fn insert_about(
+    tx: &mut dyn Transaction,
+    about: About,
+    key: &str,
+    kind: &str,
+    payload: &str,
+) -> Result<(), RegistryError> {
+    let (id, now) = (Uuid::now_v7(), tx.now()?);
+    let values = [
+        id.into(),
+        about.institution.into(),
+        about.item.into(),
+        key.into(),
+        kind.into(),
+        payload.into(),
+        now.into(),
+        about.batch.into(),
+    ];
+    tx.execute(Statement("outbox.insert"), &values)?;
     Ok(())
+}
+
+/// The message with an identifier.
+pub fn get(tx: &mut dyn Transaction, id: Uuid) -> Result<Option<Message>, RegistryError> {
+    tx.query_one(Statement("outbox.get"), &[id.into()])?.as_ref().map(message_row).transpose()
 }
 
 /// The message with a key.
@@ -122,7 +168,7 @@ pub fn set_delivered(tx: &mut dyn Transaction, id: Uuid) -> Result<(), RegistryE
 /// Ends a message that is not to be delivered. Its key is free again: where what the message is about goes on, a new one is put.
 pub fn set_removed(tx: &mut dyn Transaction, message: &Message) -> Result<(), RegistryError> {
     let now = tx.now()?;
-    let key = format!("removed {} {}", message.id, message.key);
+    let key = format!("{REMOVED}{} {}", message.id, message.key);
     tx.execute(Statement("outbox.removed"), &[message.id.into(), now.into(), key.into()])?;
     Ok(())
 }
@@ -147,8 +193,7 @@ pub fn set_undeliverable(tx: &mut dyn Transaction, id: Uuid, reason: &str) -> Re
 /// # Errors
 /// [`RegistryError::NotFound`] where there is no such message; [`RegistryError::State`] where it is not undeliverable.
 pub fn find_undeliverable(tx: &mut dyn Transaction, id: Uuid, act: &str) -> Result<Message, RegistryError> {
-    let found = tx.query_one(Statement("outbox.get"), &[id.into()])?.as_ref().map(message_row).transpose()?;
-    let message = found.ok_or_else(|| RegistryError::NotFound { what: "message", id: id.to_string() })?;
+    let message = get(tx, id)?.ok_or_else(|| RegistryError::NotFound { what: "message", id: id.to_string() })?;
     if message.undeliverable_at.is_none() {
         let state = if message.delivered_at.is_some() { "done with" } else { "still to be attempted" };
         let (id, state, act) = (id.to_string(), state.to_owned(), act.to_owned());
@@ -161,6 +206,61 @@ pub fn find_undeliverable(tx: &mut dyn Transaction, id: Uuid, act: &str) -> Resu
 pub fn send_again(tx: &mut dyn Transaction, id: Uuid) -> Result<(), RegistryError> {
     tx.execute(Statement("outbox.send_again"), &[id.into()])?;
     Ok(())
+}
+
+/// Has an undelivered message attempted again with another payload, and with another note of its channel.
+pub fn replace(tx: &mut dyn Transaction, id: Uuid, payload: &str, progress: &str) -> Result<(), RegistryError> {
+    tx.execute(Statement("outbox.replace"), &[id.into(), payload.into(), progress.into()])?;
+    Ok(())
+}
+
+/// The messages of a kind that are still attempted, in order, after the number `after`.
+pub fn attempted(
+    tx: &mut dyn Transaction,
+    kind: &str,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<Message>, RegistryError> {
+    let values = [kind.into(), after.into(), limit.into()];
+    tx.query(Statement("outbox.attempted"), &values)?.iter().map(message_row).collect()
+}
+
+/// The messages about a batch, the newest first, before the number `before`: of the callbacks about its items only those that are not
+/// delivered.
+pub fn of_batch(
+    tx: &mut dyn Transaction,
+    batch: BatchId,
+    before: u64,
+    limit: usize,
+) -> Result<Vec<Message>, RegistryError> {
+    let values = [batch.into(), before.into(), limit.into()];
+    tx.query(Statement("outbox.of_batch"), &values)?.iter().map(message_row).collect()
+}
+
+/// How many messages of a kind there are about a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counts {
+    /// The kind.
+    pub kind: String,
+    /// All of them.
+    pub messages: u64,
+    /// Those that were delivered, or that a person removed.
+    pub delivered: u64,
+    /// Those that need review.
+    pub undeliverable: u64,
+}
+
+/// How many messages of each kind there are about a batch.
+pub fn counts_of_batch(tx: &mut dyn Transaction, batch: BatchId) -> Result<Vec<Counts>, RegistryError> {
+    let row = |row: &Row| {
+        Ok(Counts {
+            kind: row.text("kind")?.to_owned(),
+            messages: row.count("messages")?,
+            delivered: row.count("delivered")?,
+            undeliverable: row.count("undeliverable")?,
+        })
+    };
+    tx.query(Statement("outbox.counts_of_batch"), &[batch.into()])?.iter().map(row).collect()
 }
 
 /// The messages that are undeliverable, in order, after the number `after`.
@@ -215,6 +315,7 @@ fn message_row(row: &Row) -> Result<Message, RegistryError> {
         institution: InstitutionId(row.uuid("institution_id")?),
         institution_identifier: row.text("institution_identifier")?.to_owned(),
         item: row.optional_uuid("item_id")?.map(ItemId),
+        batch: row.optional_uuid("batch_id")?.map(BatchId),
         key: row.text("key")?.to_owned(),
         kind: row.text("kind")?.to_owned(),
         payload: row.text("payload")?.to_owned(),

@@ -1,5 +1,5 @@
 //! Reports of batches: what a batch had come to at one moment, row by row. A report is made in the transaction that ends its batch, with the
-//! counts of that moment. The rows of a long one are written afterwards, page by page; before an item that has ended changes,
+//! counts of that moment. The rows of a long one are written afterwards, page by page; no item that has ended changes before
 //! the unfinished reports of its batch are finished, so that every row says what was true when the report was made. Reports do not
 //! change after that. Who hears of them is decided elsewhere, by tasks that are enqueued here.
 
@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::objects::optional_count;
 use crate::batches::Batch;
-use crate::items;
+use crate::items::{self, Item};
 use crate::{
     BatchId, BatchState, InstitutionId, ItemId, ItemStatus, RegistryError, ReportId, ReportKind, Scope, Stage,
 };
@@ -215,18 +215,39 @@ pub(crate) fn make_at_end(
     Ok(needs_task)
 }
 
-/// Reports that are whole and whose messages are not in the outbox, after the report `after` in the order of their identifiers.
-pub fn untold(tx: &mut dyn Transaction, after: Option<ReportId>, limit: usize) -> Result<Vec<ReportId>, RegistryError> {
+/// A report whose messages are not in the outbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Untold {
+    /// Its identifier.
+    pub report: ReportId,
+    /// Whether all its rows are written.
+    pub is_filled: bool,
+}
+
+/// Reports whose messages are not in the outbox, after the report `after` in the order of their identifiers.
+pub fn untold(tx: &mut dyn Transaction, after: Option<ReportId>, limit: usize) -> Result<Vec<Untold>, RegistryError> {
     let after = after.unwrap_or(ReportId(Uuid::nil()));
     let rows = tx.query(Statement("reports.untold"), &[after.into(), limit.into()])?;
-    rows.iter().map(|row| Ok(ReportId(row.uuid("id")?))).collect()
+    rows.iter().map(|row| Ok(Untold { report: ReportId(row.uuid("id")?), is_filled: row.bool("is_filled")? })).collect()
+}
+
+/// Whether a task is to finish a report and to tell it: none is, once it was given up or deleted.
+pub fn has_task(tx: &mut dyn Transaction, id: ReportId) -> Result<bool, RegistryError> {
+    Ok(!tasks::of_key(tx, &Subject::Report(id).to_string())?.is_empty())
+}
+
+/// The numbers of the reports of a batch whose messages are not in the outbox.
+pub fn untold_of_batch(tx: &mut dyn Transaction, batch: BatchId, limit: usize) -> Result<Vec<u64>, RegistryError> {
+    let rows = tx.query(Statement("reports.untold_of_batch"), &[batch.into(), limit.into()])?;
+    rows.iter().map(|row| Ok(row.count("number")?)).collect()
 }
 
 /// Makes a report that a person asks for, whole: a provisional one while the batch is open, in place of the provisional ones before it; else an
 /// update, or the final report where the batch has none. The topics that have new work.
 ///
 /// # Errors
-/// Nothing has changed since the last report, or the batch was deleted: [`RegistryError::State`].
+/// Nothing has changed since the last report, or the batch was deleted: [`RegistryError::State`]. The report before it is not written:
+/// [`RegistryError::ReportUnwritten`].
 pub fn make(tx: &mut dyn Transaction, batch: &Batch, who: &str) -> Result<(ReportId, Vec<String>), RegistryError> {
     let refuse = |state: String| RegistryError::State {
         what: "batch",
@@ -331,11 +352,31 @@ fn insert_rows(tx: &mut dyn Transaction, id: ReportId, batch: BatchId, after: It
 }
 
 /// Finishes the reports of a batch that are not whole: an item of it is about to change.
+///
+/// # Errors
+/// One of them lacks more than a page: [`RegistryError::ReportUnwritten`]. It is written by [`fill`], page by page, in other transactions;
+/// then this one can be repeated.
 pub(crate) fn finish_unfilled(tx: &mut dyn Transaction, batch: BatchId) -> Result<(), RegistryError> {
-    for row in tx.query(Statement("reports.unfilled"), &[batch.into()])? {
-        fill(tx, ReportId(row.uuid("id")?), usize::MAX)?;
+    for report in unfilled(tx, batch)? {
+        if !fill(tx, report, 1)? {
+            return Err(RegistryError::ReportUnwritten { report });
+        }
     }
     Ok(())
+}
+
+/// The reports of a batch that are not whole.
+fn unfilled(tx: &mut dyn Transaction, batch: BatchId) -> Result<Vec<ReportId>, RegistryError> {
+    let rows = tx.query(Statement("reports.unfilled"), &[batch.into()])?;
+    rows.iter().map(|row| Ok(ReportId(row.uuid("id")?))).collect()
+}
+
+/// Whether the last report that lists an item says what the item says now; provisional reports do not count.
+pub fn says(tx: &mut dyn Transaction, item: &Item) -> Result<bool, RegistryError> {
+    let Some(batch) = item.batch else { return Ok(false) };
+    let values =
+        [batch.into(), item.id.into(), item.status.as_str().into(), item.note.clone().unwrap_or_default().into()];
+    Ok(tx.query_one(Statement("reports.says"), &values)?.is_some())
 }
 
 /// Records that the messages of a report are in the outbox. Whether they were not there before.
@@ -348,6 +389,15 @@ pub fn complete(tx: &mut dyn Transaction, id: ReportId) -> Result<bool, Registry
 pub fn get(tx: &mut dyn Transaction, id: ReportId) -> Result<Report, RegistryError> {
     let row = tx.query_one(Statement("reports.get"), &[id.into()])?;
     row.as_ref().map(report_row).transpose()?.ok_or_else(|| not_found(id))
+}
+
+/// Whether a batch has a report that is not provisional, or was deleted. The batch is locked: it does not end before the transaction of the
+/// caller has, so that what is written with a no lies before all that its end brings.
+pub fn has_ended_once(tx: &mut dyn Transaction, batch: BatchId) -> Result<bool, RegistryError> {
+    tx.execute(Statement("batches.lock"), &[batch.into()])?;
+    let is_deleted =
+        super::batches::get(tx, Scope::System, batch)?.is_none_or(|batch| batch.state == BatchState::Deleted);
+    Ok(is_deleted || last(tx, batch)?.is_some())
 }
 
 /// The reports of a batch after the number `after`, in their order.

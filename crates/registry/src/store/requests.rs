@@ -5,7 +5,7 @@ use strongroom_queue::tasks;
 
 use super::holds::{self, On};
 use super::items::{Asker, Item, ItemProblem, Move, NewLine, Request, add_history, apply, enqueue, find, problems};
-use crate::{ItemId, ItemStatus, RegistryError, Scope, Stage, Subject, Workflows, workflow};
+use crate::{BatchState, ItemId, ItemStatus, RegistryError, Scope, Stage, Subject, Workflows, batches, workflow};
 
 /// Problems of a package that are inspected.
 const PROBLEMS: usize = 1_000;
@@ -42,7 +42,7 @@ pub fn request<'a>(
         state: format!("{} at {}", item.status, item.stage),
         act: act.to_owned(),
     };
-    let stops_it = matches!(request, Request::Hold | Request::Cancel | Request::Delete);
+    let stops_it = matches!(request, Request::Hold | Request::Cancel | Request::Fail | Request::Delete);
     if item.is_committed && stops_it && !item.status.is_ended() {
         return Err(refuse("stop it: its version is committed and is always completed"));
     }
@@ -58,11 +58,21 @@ pub fn request<'a>(
             return Ok(holds::settle_item(tx, workflows, id, who)?.unwrap_or_default());
         }
         Request::Release => return holds::release(tx, workflows, &item, by),
-        Request::Cancel => (ItemStatus::Cancelled, here, format!("cancelled by {who}")),
-        Request::Delete => (ItemStatus::Deleted, here, format!("deleted by {who}")),
+        Request::Cancel => (ItemStatus::Cancelled, here, note_of(ItemStatus::Cancelled, by)),
+        Request::Fail if item.status == ItemStatus::Held => {
+            return Err(refuse("let it fail: it is held; release it first, or cancel it"));
+        }
+        Request::Fail => (ItemStatus::Failed, here, note_of(ItemStatus::Failed, by)),
+        Request::Delete => (ItemStatus::Deleted, here, note_of(ItemStatus::Deleted, by)),
         Request::Requeue(stage) => {
             if !matches!(item.status, ItemStatus::Failed | ItemStatus::Cancelled | ItemStatus::Pending) {
                 return Err(refuse("requeue it: only failed, cancelled and pending items can be"));
+            }
+            if let Some(batch) = item.batch
+                && let Some(batch) = batches::get(tx, Scope::System, batch)?
+                && batch.state == BatchState::Deleted
+            {
+                return Err(refuse("requeue it: its batch was deleted"));
             }
             if let Some(code) = is_permanent(tx, &item)? {
                 return Err(RegistryError::Permanent { id: id.to_string(), code });
@@ -73,14 +83,22 @@ pub fn request<'a>(
         }
     };
     if item.status == ItemStatus::Started {
-        if status != ItemStatus::Cancelled {
+        if !matches!(status, ItemStatus::Cancelled | ItemStatus::Failed) {
             return Err(refuse("do this while a worker has it; cancel or hold it first"));
         }
-        tx.execute(Statement("items.ask_cancel"), &[id.into(), status.as_str().into(), who.into()])?;
+        let values = [id.into(), status.as_str().into(), who.into(), by.reason.map(str::to_owned).into()];
+        tx.execute(Statement("items.ask_cancel"), &values)?;
         return Ok(Vec::new());
     }
     let topic = position.topic.clone();
-    let change = Move { retry_count: 0, holder: None, actor: Some(who), ..Move::new(&item, position, status, note) };
+    let needs_review = status == ItemStatus::Failed;
+    let change = Move {
+        retry_count: 0,
+        holder: None,
+        actor: Some(who),
+        needs_review,
+        ..Move::new(&item, position, status, note)
+    };
     apply(tx, &item, &change)?;
     if let Request::Requeue(_) = request {
         // What was found then says nothing of how the item ends next.
@@ -95,16 +113,27 @@ pub fn request<'a>(
         enqueue(tx, &item, &topic)?;
         topics.push(topic);
     }
-    topics.extend(crate::work::on_item_inactive(tx, &item, status, true)?);
+    topics.extend(crate::work::on_item_inactive(tx, &item, status, is_swept(status))?);
     if status == ItemStatus::Pending
         && let Some(batch) = item.batch
     {
-        topics.extend(crate::batches::settle(tx, batch)?.topics);
+        topics.extend(batches::settle(tx, batch)?.topics);
     }
     if item.is_on_hold {
         topics.extend(holds::settle_item(tx, workflows, id, who)?.unwrap_or_default());
     }
     Ok(topics)
+}
+
+/// What the note of an item says that ends as a person asked.
+pub(super) fn note_of(status: ItemStatus, by: Asker<'_>) -> String {
+    let reason = by.reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+    format!("{status} by {}{reason}", by.who)
+}
+
+/// Whether what an item has in staging is removed when it ends as a person asked: one that failed keeps it for when it is requeued.
+pub(super) fn is_swept(status: ItemStatus) -> bool {
+    status != ItemStatus::Failed
 }
 
 /// Sets an item's priority, from 0 to 99, lower is sooner: at once where it waits, otherwise from its next task on. The topics that

@@ -41,8 +41,8 @@ pub fn drop_receipts(tx: &mut dyn Transaction, before: Time) -> Result<u64, Regi
 }
 
 /// Removes items that ended before `before`, after `after`, with their history and problems, and batches of which no item is
-/// left with their reports. What a person has to review stays, and what a receipt, an upload, a result of a restoration or an unpublished
-/// version names. How many items, and where to go on; `None` at the end.
+/// left with their reports. The items of a batch go together, when it has ended before `before` as well. What a person has to review stays,
+/// and what a receipt, an upload, a result of a restoration or an unpublished version names. How many items, and where to go on; `None` at the end.
 pub fn drop_items(
     tx: &mut dyn Transaction,
     before: Time,

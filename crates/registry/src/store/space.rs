@@ -126,8 +126,10 @@ pub fn provision(tx: &mut dyn Transaction, claim: &Claim, demand: &Demand) -> Re
     let left = free.checked_sub(needed);
     let mut behind = None;
     let is_in_quota = space.is_in_quota(demand.bytes);
-    let mut has_room = left.is_some() && is_in_quota;
-    if let Some(left) = left.filter(|_| has_room && space.place.is_none() && space.others_wait) {
+    // What takes nothing, such as a description, takes it from none.
+    let takes_some = needed > 0;
+    let mut has_room = !takes_some || left.is_some() && is_in_quota;
+    if let Some(left) = left.filter(|_| takes_some && has_room && space.place.is_none() && space.others_wait) {
         behind = first_before(tx, item, demand, left, now)?;
         has_room = behind.is_none();
     }
@@ -207,6 +209,12 @@ pub fn kept(tx: &mut dyn Transaction, item: ItemId) -> Result<u64, RegistryError
 /// Notes how many bytes of downloads are kept on their way for an item: should it fail, they count as what it has.
 pub fn set_kept(tx: &mut dyn Transaction, claim: &Claim, bytes: u64) -> Result<(), RegistryError> {
     interim::set_fact(tx, claim, KEPT, &bytes.to_string())
+}
+
+/// Returns what is reserved for an item beyond so many bytes. Whether that is some.
+pub fn shrink(tx: &mut dyn Transaction, claim: &Claim, bytes: u64) -> Result<bool, RegistryError> {
+    work::check_fence(tx, claim)?;
+    Ok(tx.execute(Statement("space.shrink"), &[claim.item.into(), bytes.into()])? > 0)
 }
 
 /// Bytes that are reserved for an item.

@@ -4,6 +4,7 @@ use serde::Serialize;
 use strongroom_database::{Row, Statement, Time, Transaction, Value};
 
 use crate::items::Item;
+use crate::notifications::{self, Notifications};
 use crate::store::objects::optional_count;
 use crate::{CollectionId, InstitutionId, PublicAccess, RegistryError, Scope};
 
@@ -71,6 +72,8 @@ pub struct CollectionRules {
     pub most_rows: Option<u64>,
     /// What the names of its new ARKs begin with; none: as the settings say.
     pub shoulder: Option<String>,
+    /// Who hears of its batches.
+    pub notifications: Notifications,
 }
 
 impl CollectionRules {
@@ -255,6 +258,10 @@ fn put_rules(
             rules.most_bytes.into(),
             rules.most_rows.into(),
             rules.shoulder.clone().into(),
+            notifications::as_json(&rules.notifications.addresses).into(),
+            notifications::as_json(&rules.notifications.suppressed).into(),
+            rules.notifications.callback_url.clone().into(),
+            rules.notifications.is_callback_required.into(),
         ],
     )?;
     Ok(())
@@ -348,6 +355,7 @@ fn rules_row(row: &Row) -> Result<CollectionRules, RegistryError> {
         most_bytes: optional_count(row, "most_bytes")?,
         most_rows: optional_count(row, "most_rows")?,
         shoulder: row.optional_text("shoulder")?.map(str::to_owned),
+        notifications: notifications::read(row)?,
     })
 }
 

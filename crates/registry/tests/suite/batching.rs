@@ -1,9 +1,14 @@
 //! Batches: what their state follows from, and what is asked of all their items at once.
 
+use std::time::Duration;
+
 use strongroom_registry::batches::{self, NewBatch};
-use strongroom_registry::items::{self, ItemFilter, NewItem, Request};
+use strongroom_registry::items::{self, Item, ItemFilter, NewItem, Request};
 use strongroom_registry::work::StageEnd;
-use strongroom_registry::{BatchId, BatchState, InstitutionId, ItemStatus, RegistryError, Scope, Stage};
+use strongroom_registry::{
+    Action, BatchId, BatchState, InstitutionId, ItemId, ItemStatus, Order, RegistryError, Scope, Stage, interim,
+    reports,
+};
 
 use super::world::*;
 
@@ -12,8 +17,7 @@ fn state(world: &World<'_>, id: BatchId) -> BatchState {
 }
 
 fn ask(world: &World<'_>, id: BatchId, request: Request) -> Result<Vec<String>, RegistryError> {
-    let done = world.registry.write(move |tx| batches::request(tx, &Table, Scope::System, id, request, "a person"));
-    done.map(|done| done.topics)
+    world.ask_batch(id, request).map(|done| done.topics)
 }
 
 pub(crate) fn the_state_of_a_batch_follows_from_its_items(subject: &dyn Subject) {
@@ -48,7 +52,7 @@ pub(crate) fn the_state_of_a_batch_follows_from_its_items(subject: &dyn Subject)
     assert_eq!(state(&world, batch), BatchState::Completed);
 }
 
-pub(crate) fn a_batch_is_pending_until_every_row_has_an_item(subject: &dyn Subject) {
+pub(crate) fn i02_a_batch_ends_and_reports_only_when_every_row_has_an_item_and_none_is_open(subject: &dyn Subject) {
     let world = World::new(subject);
     let (batch, ours) = (BatchId::new(), world.ours);
     world.write(move |tx| batches::create(tx, &new_batch(batch, ours, None)));
@@ -71,6 +75,7 @@ pub(crate) fn a_batch_is_pending_until_every_row_has_an_item(subject: &dyn Subje
     };
     make_rows(1);
     let row_count = || world.read(|tx| batches::get(tx, Scope::System, batch)).expect("is there").row_count;
+    let reported = || world.read(|tx| reports::list(tx, Scope::System, batch, 0, 9)).len();
     assert_eq!((state(&world, batch), row_count()), (BatchState::Pending, None), "another list is open");
     ask(&world, batch, Request::Hold).expect("is held");
     assert_eq!(state(&world, batch), BatchState::Held);
@@ -81,10 +86,11 @@ pub(crate) fn a_batch_is_pending_until_every_row_has_an_item(subject: &dyn Subje
         if item.id == lists[1] {
             world.write(move |tx| batches::list_made(tx, batch, item.id));
         }
+        assert_eq!(reported(), 0, "something is open");
         world.finish(&claim, &succeeded());
     }
     assert_eq!(row_count(), Some(1));
-    assert_eq!(state(&world, batch), BatchState::Completed);
+    assert_eq!((state(&world, batch), reported()), (BatchState::Completed, 1));
     // A list that ends before it made its rows.
     let other = BatchId::new();
     world.write(move |tx| batches::create(tx, &new_batch(other, ours, None)));
@@ -140,7 +146,7 @@ const ALLOWED: &[(BatchState, BatchState)] = &[
     (BatchState::Completed, BatchState::Deleted),
 ];
 
-pub(crate) fn batches_take_the_transitions_of_the_table_and_no_other(subject: &dyn Subject) {
+pub(crate) fn i11_batches_take_the_transitions_of_the_table_and_no_other(subject: &dyn Subject) {
     for from in BatchState::ALL {
         for to in BatchState::ALL {
             assert_eq!(from.may_become(*to), ALLOWED.contains(&(*from, *to)), "{from} to {to}");
@@ -157,8 +163,8 @@ pub(crate) fn batches_take_the_transitions_of_the_table_and_no_other(subject: &d
     let mut last = state(&world, batch);
     for _ in 0..120 {
         let item = ids[usize::try_from(next_number(3)).expect("an index")];
-        let request = [Request::Hold, Request::Release, Request::Cancel, Request::Requeue(None)]
-            [usize::try_from(next_number(4)).expect("an index")];
+        let request = [Request::Hold, Request::Release, Request::Cancel, Request::Fail, Request::Requeue(None)]
+            [usize::try_from(next_number(5)).expect("an index")];
         match next_number(4) {
             0 => drop(world.ask(item, request)),
             1 => drop(ask(&world, batch, request)),
@@ -214,9 +220,98 @@ pub(crate) fn a_batch_is_cancelled_but_for_what_is_committed(subject: &dyn Subje
     assert_eq!(world.find(other).status, ItemStatus::Cancelled);
     let kept = world.find(item.id);
     assert_eq!((kept.status, kept.cancel_requested), (ItemStatus::Started, None));
-    let refused = ask(&world, batch, Request::Delete).expect_err("one is at work");
-    assert!(matches!(refused, RegistryError::State { .. }));
-    assert_eq!(world.find(other).status, ItemStatus::Cancelled, "all or none");
+    let refused = ask(&world, batch, Request::Fail).map(|_| world.find(item.id).cancel_requested);
+    assert_eq!(refused.expect("nothing is meant"), None);
+}
+
+pub(crate) fn the_items_of_a_batch_that_wait_or_are_worked_on_fail_and_those_that_are_held_stay(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (batch, ids) = world.batch(3);
+    let (claim, at_work) = world.claim(Stage::named("receive"));
+    let others: Vec<_> = ids.into_iter().filter(|id| *id != at_work.id).collect();
+    world.ask(others[0], Request::Hold).expect("is held");
+    assert_eq!(world.ask_batch(batch, Request::Fail).expect("is asked").items, 2);
+    assert_eq!(world.find(others[0]).status, ItemStatus::Held);
+    assert_eq!(world.find(others[1]).status, ItemStatus::Failed);
+    assert_eq!(state(&world, batch), BatchState::Processing);
+    world.finish(&claim, &next(Stage::named("estimate")));
+    assert_eq!(world.status(at_work.id), (Stage::named("estimate"), ItemStatus::Failed));
+    assert_eq!(state(&world, batch), BatchState::Held);
+    ask(&world, batch, Request::Requeue(None)).expect("begins again");
+    assert_eq!(world.find(others[1]).status, ItemStatus::Pending);
+}
+
+/// The one that makes the items of rows is stopped first, wherever it is among them.
+pub(crate) fn a_request_for_a_batch_changes_a_hundred_items_in_a_transaction_and_stops_lists_first(
+    subject: &dyn Subject,
+) {
+    let world = World::new(subject);
+    let (batch, mut ids) = world.batch(230);
+    ids.sort();
+    let list = world.make(&NewItem { batch: Some(batch), is_list: true, ..world.new_item("list") });
+    let of = |status| ids.iter().filter(|id| world.find(**id).status == status).count();
+    let first = world.ask_page(batch, Request::Cancel, None).expect("is cancelled");
+    assert_eq!((first.items, first.last), (101, Some(ids[99])));
+    assert_eq!((of(ItemStatus::Cancelled), world.find(list).status), (100, ItemStatus::Cancelled));
+    assert_eq!(state(&world, batch), BatchState::Processing, "others wait");
+    let second = world.ask_page(batch, Request::Cancel, first.last).expect("is cancelled");
+    assert_eq!((second.items, second.last), (100, Some(ids[199])));
+    let third = world.ask_page(batch, Request::Cancel, second.last).expect("is cancelled");
+    assert_eq!((third.items, third.last), (30, None));
+    assert_eq!((of(ItemStatus::Cancelled), state(&world, batch)), (230, BatchState::Failed));
+}
+
+pub(crate) fn a_batch_that_is_deleted_begins_nothing_more_and_is_deleted_page_by_page(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (batch, ids) = world.batch(150);
+    let (claim, at_work) = world.claim(Stage::named("receive"));
+    let (failing, failed) = world.claim(Stage::named("receive"));
+    world.finish(&failing, &fatal());
+    let held = ids.iter().copied().find(|id| ![at_work.id, failed.id].contains(id)).expect("another");
+    world.ask(held, Request::Hold).expect("is held");
+    ask(&world, batch, Request::Hold).expect("is held");
+    let first = world.ask_page(batch, Request::Delete, None).expect("begins");
+    assert!(first.last.is_some());
+    // The process is killed here.
+    assert_eq!(state(&world, batch), BatchState::Deleted);
+    assert!(world.lease(1, Stage::named("receive"), 200).assignments.is_empty(), "none of it begins");
+    let being_deleted = || world.read(|tx| batches::being_deleted(tx, None, 9));
+    assert_eq!(being_deleted(), [(batch, "a person".to_owned())]);
+    assert!(!ask(&world, batch, Request::Release).is_ok_and(|topics| !topics.is_empty()), "it cannot be released");
+    let refused = world.ask(failed.id, Request::Requeue(None)).expect_err("its batch was deleted");
+    assert!(matches!(refused, RegistryError::State { .. }), "{refused}");
+    ask(&world, batch, Request::Delete).expect("does the rest");
+    for id in ids.iter().filter(|id| **id != at_work.id) {
+        assert_eq!(world.find(*id).status, ItemStatus::Deleted);
+    }
+    assert_eq!(world.find(failed.id).deleted_from, Some(ItemStatus::Failed));
+    assert_eq!(being_deleted().len(), 1, "a worker has one");
+    assert_eq!(world.find(at_work.id).cancel_requested, Some(ItemStatus::Cancelled));
+    world.finish(&claim, &next(Stage::named("estimate")));
+    assert_eq!(world.find(at_work.id).status, ItemStatus::Cancelled);
+    ask(&world, batch, Request::Delete).expect("does the rest");
+    assert_eq!(world.find(at_work.id).status, ItemStatus::Deleted);
+    assert!(being_deleted().is_empty());
+    assert_eq!(state(&world, batch), BatchState::Deleted);
+    assert!(world.read(|tx| strongroom_registry::reports::list(tx, Scope::System, batch, 0, 9)).is_empty());
+}
+
+pub(crate) fn what_is_committed_is_completed_in_a_batch_that_is_deleted(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (batch, _) = world.batch(1);
+    let object = world.object("bag-0");
+    let (claim, item) = world.claim(Stage::named("receive"));
+    let version = world.prepare(&claim, &object);
+    world.commit(&claim, &version);
+    ask(&world, batch, Request::Delete).expect("is deleted");
+    assert_eq!(world.find(item.id).cancel_requested, None);
+    world.publish(&claim, &[]);
+    world.finish(&claim, &next(Stage::named("notify")));
+    let (claim, _) = world.claim(Stage::named("notify"));
+    world.finish(&claim, &succeeded());
+    ask(&world, batch, Request::Delete).expect("does the rest");
+    let item = world.find(item.id);
+    assert_eq!((item.status, item.deleted_from), (ItemStatus::Deleted, Some(ItemStatus::Succeeded)));
 }
 
 pub(crate) fn a_deleted_batch_stays_deleted(subject: &dyn Subject) {
@@ -234,6 +329,39 @@ pub(crate) fn a_deleted_batch_stays_deleted(subject: &dyn Subject) {
     assert!(world.lease(1, Stage::named("receive"), 9).assignments.is_empty());
     ask(&world, batch, Request::Delete).expect("there is nothing left to do");
     assert_eq!(state(&world, batch), BatchState::Deleted);
+}
+
+pub(crate) fn the_paused_topics_are_named_in_which_items_of_a_batch_wait(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (batch, ids) = world.batch(2);
+    let paused = || world.read(|tx| batches::paused_topics(tx, batch));
+    let pause = |topic: &'static str| {
+        world.write(move |tx| Ok::<_, RegistryError>(strongroom_queue::tasks::set_paused(tx, topic, true)?));
+    };
+    assert!(paused().is_empty());
+    pause("ingest.fetch");
+    assert!(paused().is_empty(), "none waits there");
+    pause("ingest.receive");
+    assert_eq!(paused(), ["ingest.receive"]);
+    world.write(|tx| Ok::<_, RegistryError>(strongroom_queue::tasks::set_all_paused(tx, true)?));
+    assert_eq!(paused(), ["all"]);
+    for id in ids {
+        world.ask(id, Request::Cancel).expect("is cancelled");
+    }
+    assert!(paused().is_empty());
+}
+
+pub(crate) fn of_facts_the_beginnings_are_shown(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (claim, item) = world.claimed_at(Stage::named("fetch"));
+    world.write(move |tx| {
+        interim::set_fact(tx, &claim, "long", "caf\u{e9} and so on")?;
+        interim::set_fact(tx, &claim, "short", "1")
+    });
+    let shown = world.read(|tx| interim::shown_facts(tx, item.id, 9, 4));
+    let shown: Vec<_> = shown.iter().map(|fact| (fact.name.as_str(), fact.value.as_str(), fact.length)).collect();
+    assert_eq!(shown, [("long", "caf\u{e9}", 14), ("short", "1", 1)]);
+    assert_eq!(world.read(|tx| interim::shown_facts(tx, item.id, 1, 4)).len(), 1);
 }
 
 pub(crate) fn making_a_batch_twice_makes_one(subject: &dyn Subject) {
@@ -276,4 +404,105 @@ pub(crate) fn counts_and_listings_of_a_batch_are_its_own(subject: &dyn Subject) 
     assert_eq!(world.read(|tx| items::list(tx, Scope::System, &held, None, 9)).len(), 1);
     let all = world.read(|tx| items::list(tx, Scope::System, &ItemFilter::default(), None, 99));
     assert_eq!(all.len(), 7);
+}
+
+pub(crate) fn a_list_shows_the_items_that_its_filter_means_whichever_index_it_is_read_from(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (batch, in_batch) = world.batch(3);
+    world.make(&NewItem { collection: None, ..world.new_item("bag-1") });
+    world.make(&NewItem {
+        collection: None,
+        ..NewItem::new(Action::named("restore_object"), world.theirs, "example.org/maps")
+    });
+    world.make(&NewItem {
+        collection: None,
+        ..NewItem::new(Action::named("ingest"), world.theirs, "example.org/letters")
+    });
+    world.ask(in_batch[0], Request::Hold).expect("is held");
+    world.ask(in_batch[2], Request::Cancel).expect("is cancelled");
+    world.ask(in_batch[2], Request::Delete).expect("is deleted");
+    let (claim, failing) = world.claim(Stage::named("receive"));
+    world.finish(&claim, &fatal());
+    let everything = world.read(|tx| {
+        let mut found = items::list(tx, Scope::System, &ItemFilter::default(), None, 99)?;
+        found.extend(items::find(tx, Scope::System, in_batch[2]));
+        Ok(found)
+    });
+    assert_eq!(everything.len(), 6);
+    let middle = everything[3].created_at;
+    let scopes = [Scope::System, Scope::Institution(world.ours), Scope::Institution(world.theirs)];
+    let statuses =
+        [None, Some(ItemStatus::Pending), Some(ItemStatus::Held), Some(ItemStatus::Failed), Some(ItemStatus::Deleted)];
+    let mut filters = Vec::new();
+    for status in statuses {
+        for action in [None, Some(Action::named("restore_object"))] {
+            for needs_review in [None, Some(true)] {
+                for since in [None, Some(middle), Some(world.later(Duration::from_hours(1)))] {
+                    for object in [None, Some((world.ours, failing.object_identifier.clone()))] {
+                        for batch in [None, Some(batch)] {
+                            let object = object.clone();
+                            filters.push(ItemFilter {
+                                status,
+                                action,
+                                needs_review,
+                                since,
+                                object,
+                                batch,
+                                ..ItemFilter::default()
+                            });
+                        }
+                    }
+                }
+            }
+        }
+    }
+    for scope in scopes {
+        for filter in &filters {
+            let is_meant = |item: &Item| {
+                (scope == Scope::System || scope == Scope::Institution(item.institution))
+                    && filter.status.map_or(item.status != ItemStatus::Deleted, |status| status == item.status)
+                    && filter.action.is_none_or(|action| action == item.action)
+                    && filter.needs_review.is_none_or(|needed| needed == item.needs_review)
+                    && filter.since.is_none_or(|since| item.created_at >= since)
+                    && filter.batch.is_none_or(|batch| item.batch == Some(batch))
+                    && filter.object.as_ref().is_none_or(|(institution, identifier)| {
+                        *institution == item.institution && *identifier == item.object_identifier
+                    })
+            };
+            let mut expected: Vec<ItemId> =
+                everything.iter().filter(|item| is_meant(item)).map(|item| item.id).collect();
+            expected.sort_unstable();
+            for order in [Order::OldestFirst, Order::NewestFirst] {
+                // Those of a batch come oldest first.
+                if order == Order::NewestFirst && filter.batch.is_none() {
+                    expected.reverse();
+                }
+                let filter = ItemFilter { order, ..filter.clone() };
+                let (mut listed, mut after) = (Vec::new(), None);
+                loop {
+                    let page = world.read(|tx| items::list(tx, scope, &filter, after, 2));
+                    let Some(last) = page.last() else { break };
+                    after = Some(last.id);
+                    listed.extend(page.iter().map(|item| item.id));
+                }
+                assert_eq!(listed, expected, "{scope:?} {filter:?}");
+            }
+        }
+    }
+}
+
+pub(crate) fn items_are_counted_by_collection_and_status(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (_, ids) = world.batch(3);
+    world.ask(ids[0], Request::Hold).expect("is held");
+    world.make(&NewItem { collection: None, ..world.new_item("loose") });
+    world.make(&NewItem::new(Action::named("ingest"), world.theirs, "example.org/letters"));
+    let counted = |institution| {
+        let found = world.read(|tx| items::count_by_collection(tx, institution));
+        found.into_iter().map(|one| (one.collection, one.status, one.items)).collect::<Vec<_>>()
+    };
+    let maps = || Some("maps".to_owned());
+    let ours = [(None, ItemStatus::Pending, 1), (maps(), ItemStatus::Held, 1), (maps(), ItemStatus::Pending, 2)];
+    assert_eq!(counted(world.ours), ours);
+    assert_eq!(counted(world.theirs), [(None, ItemStatus::Pending, 1)]);
 }

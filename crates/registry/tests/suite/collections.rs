@@ -72,7 +72,8 @@ pub(crate) fn a_batch_keeps_the_rules_that_it_began_with_until_a_person_says_oth
     assert_eq!(placement_of(&world, &before).as_deref(), Some("First"));
     assert_eq!(placement_of(&world, &after).as_deref(), Some("Second"));
     assert_eq!(placement_of(&world, &alone).as_deref(), Some("Second"), "an item of no batch has those of now");
-    world.write(move |tx| batches::take_new_rules(tx, first));
+    assert!(world.write(move |tx| batches::take_new_rules(tx, first)));
+    assert!(!world.write(move |tx| batches::take_new_rules(tx, first)), "it has them");
     assert_eq!(placement_of(&world, &before).as_deref(), Some("Second"));
 }
 

@@ -154,7 +154,7 @@ pub(crate) fn every_write_of_a_worker_is_refused_after_its_stage_ended(subject: 
 }
 
 /// The fence of the item alone refuses it, also while the lease of the task lasts.
-pub(crate) fn every_write_with_an_earlier_fence_is_refused_though_its_task_is_current(subject: &dyn Subject) {
+pub(crate) fn i04_every_write_with_an_earlier_fence_is_refused_though_its_task_is_current(subject: &dyn Subject) {
     let world = World::new(subject);
     let (claim, version) = at_work(&world);
     let earlier = Claim { fence: claim.fence - 1, ..claim.clone() };

@@ -67,9 +67,7 @@ pub(crate) fn holds_are_independent_and_a_release_names_what_still_holds(subject
     };
     assert_eq!(named.iter().map(|hold| hold.on.kind()).collect::<Vec<_>>().len(), 2);
     let batch = world.find(item).batch.expect("a batch");
-    let release = move |world: &World<'_>| {
-        world.registry.write(move |tx| batches::request(tx, &Table, Scope::System, batch, Request::Release, "ann"))
-    };
+    let release = move |world: &World<'_>| world.ask_batch(batch, Request::Release);
     release(&world).expect("the hold on the batch is lifted");
     assert_eq!(world.find(item).status, ItemStatus::Held, "its collection is held");
     lift(&world, all[2]);
@@ -79,7 +77,9 @@ pub(crate) fn holds_are_independent_and_a_release_names_what_still_holds(subject
     assert!(matches!(refused, RegistryError::State { .. }), "{refused}");
 }
 
-pub(crate) fn a_hold_of_any_kind_takes_effect_before_the_next_stage_also_where_that_is_inline(subject: &dyn Subject) {
+pub(crate) fn i09_a_hold_of_any_kind_takes_effect_before_the_next_stage_also_where_that_is_inline(
+    subject: &dyn Subject,
+) {
     let world = World::new(subject);
     let (item, all) = item_with_all(&world);
     for (on, stage, to) in
@@ -243,7 +243,7 @@ pub(crate) fn a_package_that_would_fail_again_is_not_requeued(subject: &dyn Subj
         matches!(&refused, RegistryError::Permanent { code, .. } if code == "manifest.digest_mismatch"),
         "{refused}"
     );
-    let done = world.write(move |tx| batches::request(tx, &Table, Scope::System, batch, Request::Requeue(None), "ann"));
+    let done = world.ask_batch(batch, Request::Requeue(None)).expect("is requeued");
     assert_eq!((done.items, done.permanent), (2, 1));
     assert_eq!(world.find(permanent).status, ItemStatus::Failed);
     for item in [by_profile, elsewhere] {

@@ -1,8 +1,16 @@
 //! The record against its engines. A case is a function over a [`Subject`](world::Subject), named for the rule it proves;
 //! [`conformance_suite!`] makes a test of each for one engine.
+//!
+//! The invariants of batches and work items are tests whose names begin with `i01` to `i12`. Most are here; `i05` (a killed process) is in
+//! `crates/cli/tests/crash`, `i06` and `i07` (one ARK, one object for a local identifier) are in the suite of `crates/engine`, and `i10`
+//! (the more urgent first) in `crates/queue/src/conformance`. All are looked for from outside by `crates/cli/tests/chaos`, too.
 
 mod activities;
 mod advancing;
+mod batch_checks;
+mod batch_model;
+mod batch_people;
+mod batch_workers;
 mod batching;
 mod bringing;
 mod claims;
@@ -23,6 +31,7 @@ mod parts;
 mod postgres;
 mod profiles;
 mod provenance;
+mod random_batches;
 mod reporting;
 mod requests;
 mod restorations;
@@ -92,6 +101,7 @@ macro_rules! conformance_suite {
                 a_failed_deposit_is_put_right_by_one_that_was_submitted_later
             }
             messages {
+                messages_about_a_batch_are_counted_and_those_of_delivered_items_are_not_listed
                 a_message_about_no_work_item_is_found_by_its_key_and_inserted_once
                 what_a_channel_notes_of_a_message_stays_until_it_is_delivered_and_attempts_are_counted_anew
             }
@@ -128,7 +138,8 @@ macro_rules! conformance_suite {
                 a_request_is_carried_out_instead_of_the_next_claim
                 a_release_withdraws_a_hold_that_was_only_asked_for
                 a_cancelled_item_is_swept_however_its_stage_ended
-                a_failed_item_that_is_deleted_is_swept_and_keeps_its_history
+                i12_row_and_history_of_a_deleted_item_stay_and_nothing_else_does
+                a_person_fails_an_item_that_keeps_what_it_has_and_can_be_requeued
                 a_committed_item_cannot_be_stopped
                 a_request_that_came_before_the_commit_does_not_stop_it
                 requeueing_begins_where_the_workflow_says_and_no_later
@@ -144,7 +155,7 @@ macro_rules! conformance_suite {
             }
             holding {
                 holds_are_independent_and_a_release_names_what_still_holds
-                a_hold_of_any_kind_takes_effect_before_the_next_stage_also_where_that_is_inline
+                i09_a_hold_of_any_kind_takes_effect_before_the_next_stage_also_where_that_is_inline
                 a_hold_is_met_at_the_claim_and_where_the_worker_dies
                 whatever_arrives_under_a_hold_is_held_and_continues_when_it_is_lifted
                 a_requeued_item_obeys_the_holds_that_there_are
@@ -154,15 +165,23 @@ macro_rules! conformance_suite {
                 a_package_that_would_fail_again_is_not_requeued
             }
             batching {
-                a_batch_is_pending_until_every_row_has_an_item
+                i02_a_batch_ends_and_reports_only_when_every_row_has_an_item_and_none_is_open
                 what_was_deleted_counts_as_what_it_was
-                batches_take_the_transitions_of_the_table_and_no_other
+                i11_batches_take_the_transitions_of_the_table_and_no_other
                 the_state_of_a_batch_follows_from_its_items
                 a_batch_is_held_and_released_as_one
                 a_batch_is_cancelled_but_for_what_is_committed
+                the_items_of_a_batch_that_wait_or_are_worked_on_fail_and_those_that_are_held_stay
+                a_request_for_a_batch_changes_a_hundred_items_in_a_transaction_and_stops_lists_first
+                a_batch_that_is_deleted_begins_nothing_more_and_is_deleted_page_by_page
+                what_is_committed_is_completed_in_a_batch_that_is_deleted
+                the_paused_topics_are_named_in_which_items_of_a_batch_wait
+                of_facts_the_beginnings_are_shown
                 a_deleted_batch_stays_deleted
                 making_a_batch_twice_makes_one
                 counts_and_listings_of_a_batch_are_its_own
+                a_list_shows_the_items_that_its_filter_means_whichever_index_it_is_read_from
+                items_are_counted_by_collection_and_status
             }
             reporting {
                 a_batch_that_ends_has_one_report_that_says_what_came_of_each_item
@@ -171,9 +190,11 @@ macro_rules! conformance_suite {
                 a_report_of_an_open_batch_is_provisional_and_takes_the_place_of_the_one_before
                 a_long_report_says_what_was_true_when_the_batch_ended_whatever_happens_before_it_is_written
                 a_long_report_is_written_in_pages_by_any_number_of_workers
+                a_request_waits_for_a_report_that_lacks_more_than_a_page
                 a_batch_that_is_held_or_deleted_has_no_report
                 what_is_told_is_enqueued_where_a_collection_has_it_told_and_only_there
-                messages_of_a_report_are_recorded_once
+                i03_messages_of_a_report_are_recorded_once
+                the_items_of_a_batch_end_together_and_not_while_one_is_to_be_reviewed
                 reports_end_with_their_batch
             }
             bringing {
@@ -194,7 +215,7 @@ macro_rules! conformance_suite {
                 a_claim_writes_to_its_own_item_and_no_other
                 every_write_of_a_worker_is_refused_once_the_item_is_lost
                 every_write_of_a_worker_is_refused_after_its_stage_ended
-                every_write_with_an_earlier_fence_is_refused_though_its_task_is_current
+                i04_every_write_with_an_earlier_fence_is_refused_though_its_task_is_current
                 what_is_written_with_an_end_is_refused_once_a_store_was_replaced
             }
             identification {
@@ -247,12 +268,13 @@ macro_rules! conformance_suite {
             searching {
                 objects_are_found_by_words_of_their_description
                 files_are_found_by_a_path_in_another_normalization_form
+                objects_are_found_by_a_name_in_another_normalization_form_where_there_is_one
                 files_are_found_by_path_and_by_any_digest
             }
             space {
                 the_ledger_never_exceeds_the_capacity
                 space_comes_back_and_those_who_wait_are_woken
-                one_owner_holds_an_object
+                i08_one_owner_holds_an_object
                 a_lease_that_ran_out_is_taken_over_with_a_higher_fence
                 a_committing_object_is_kept_for_its_item
                 a_released_lease_is_not_extended
@@ -282,7 +304,7 @@ macro_rules! conformance_suite {
                 an_item_that_ends_discards_what_it_was_preparing_and_nothing_else
             }
             transitions {
-                items_take_the_transitions_of_the_table_and_no_other
+                i11_items_take_the_transitions_of_the_table_and_no_other
             }
             versioning {
                 readers_see_a_version_when_it_is_published_and_not_before
@@ -310,6 +332,10 @@ macro_rules! conformance_suite {
         #[test]
         fn random_work_follows_the_model() {
             crate::model::random_work_follows_the_model(|| Some(Box::new($make()?)));
+        }
+        #[test]
+        fn i01_random_acts_leave_each_item_in_one_state_and_each_batch_in_that_of_its_items() {
+            crate::random_batches::i01_random_acts_leave_each_item_in_one_state_and_each_batch_in_that_of_its_items(|| Some(Box::new($make()?)));
         }
         $(
             #[test]

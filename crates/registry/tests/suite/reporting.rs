@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use strongroom_queue::{LeaseRequest, TaskState, tasks};
+use strongroom_queue::{LeaseRequest, Outcome, Settlement, TaskState, tasks};
 use strongroom_registry::batches::NewBatch;
 use strongroom_registry::items::{ItemProblem, NewItem, Request};
 use strongroom_registry::notifications::{self, Notifications};
@@ -12,6 +12,7 @@ use strongroom_registry::work::StageEnd;
 use strongroom_registry::{
     BatchId, BatchState, ItemId, ItemStatus, MailKind, RegistryError, ReportId, ReportKind, Scope, Stage, Time,
     batches, retention,
+    tenants::{self, CollectionRules},
 };
 
 use super::world::*;
@@ -36,7 +37,7 @@ fn every(world: &World<'_>, report: ReportId) -> Vec<ReportRow> {
 }
 
 fn ask(world: &World<'_>, batch: BatchId, request: Request) -> Vec<String> {
-    world.write(move |tx| batches::request(tx, &Table, Scope::System, batch, request, "a person")).topics
+    world.ask_batch(batch, request).expect("is asked").topics
 }
 
 fn make(world: &World<'_>, batch: BatchId) -> Result<ReportId, RegistryError> {
@@ -103,6 +104,7 @@ pub(crate) fn a_batch_that_ends_has_one_report_that_says_what_came_of_each_item(
     assert!(row.object_identifier.starts_with("example.edu/bag-") && row.name.starts_with("bag-") && row.is_changed);
     assert_eq!(waiting(&world), []);
     let untold = world.read(|tx| reports::untold(tx, None, 9));
+    let untold: Vec<_> = untold.into_iter().map(|untold| untold.report).collect();
     assert_eq!(untold, [report.id], "those who run the installation may hear of what failed");
 }
 
@@ -214,8 +216,8 @@ pub(crate) fn a_long_report_says_what_was_true_when_the_batch_ended_whatever_hap
     assert_eq!(every(&world, update.id).len(), 150);
 }
 
-pub(crate) fn a_long_report_is_written_in_pages_by_any_number_of_workers(subject: &dyn Subject) {
-    let world = World::new(subject);
+/// A batch of more items than one statement lists.
+fn long_batch(world: &World<'_>) -> (BatchId, Vec<ItemId>) {
     let (id, institution, count) = (BatchId::new(), world.ours, LONG);
     let items: Vec<NewItem> =
         (0..count).map(|number| NewItem { batch: Some(id), ..world.new_item(&format!("bag-{number}")) }).collect();
@@ -224,6 +226,12 @@ pub(crate) fn a_long_report_is_written_in_pages_by_any_number_of_workers(subject
         batches::create(tx, &new_batch(id, institution, Some(count as u64)))?;
         strongroom_registry::items::create_all(tx, &Table, &mut items.iter().cloned())
     });
+    (id, ids)
+}
+
+pub(crate) fn a_long_report_is_written_in_pages_by_any_number_of_workers(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (id, ids) = long_batch(&world);
     ask(&world, id, Request::Cancel);
     let report = all(&world, id).pop().expect("a report").id;
     assert!(!world.write(move |tx| reports::fill(tx, report, 1)), "there is a second page");
@@ -232,6 +240,23 @@ pub(crate) fn a_long_report_is_written_in_pages_by_any_number_of_workers(subject
     let rows = every(&world, report);
     assert_eq!(rows.iter().map(|row| row.item).collect::<Vec<_>>(), ids);
     assert!(rows.iter().zip(1..).all(|(row, number)| row.row == Some(number)));
+}
+
+pub(crate) fn a_request_waits_for_a_report_that_lacks_more_than_a_page(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (batch, ids) = long_batch(&world);
+    ask(&world, batch, Request::Cancel);
+    let report = all(&world, batch).pop().expect("a report").id;
+    for request in [Request::Requeue(None), Request::Delete] {
+        let refused = world.ask(ids[3], request).expect_err("its transaction would be as long as the report");
+        assert!(matches!(refused, RegistryError::ReportUnwritten { report: named } if named == report), "{refused}");
+    }
+    assert!(matches!(make(&world, batch), Err(RegistryError::ReportUnwritten { .. })));
+    assert_eq!((every(&world, report), world.find(ids[3]).status), (vec![], ItemStatus::Cancelled));
+    assert!(!world.write(move |tx| reports::fill(tx, report, 1)));
+    world.ask(ids[3], Request::Requeue(None)).expect("a page is left");
+    let rows = every(&world, report);
+    assert!(rows.len() == LONG && rows.iter().all(|row| row.state == ItemStatus::Cancelled));
 }
 
 pub(crate) fn a_batch_that_is_held_or_deleted_has_no_report(subject: &dyn Subject) {
@@ -268,9 +293,13 @@ pub(crate) fn what_is_told_is_enqueued_where_a_collection_has_it_told_and_only_t
         addresses: vec!["ann@example.edu".into()],
         suppressed: vec![MailKind::Queued],
         callback_url: Some("https://hooks.example.edu/".into()),
+        is_callback_required: false,
     };
-    let set = listeners.clone();
-    world.write(move |tx| notifications::set(tx, collection, &set));
+    let told_by = |notifications: &Notifications| {
+        let rules = CollectionRules { notifications: notifications.clone(), ..CollectionRules::default() };
+        world.write(move |tx| tenants::set_collection(tx, collection, (&rules, "a person"), true));
+    };
+    told_by(&listeners);
     let (told, item) = quiet(&world);
     assert_eq!(world.read(|tx| notifications::of_batch(tx, told)), listeners);
     assert_eq!(listeners.recipients(MailKind::Queued), [""; 0]);
@@ -294,11 +323,13 @@ pub(crate) fn what_is_told_is_enqueued_where_a_collection_has_it_told_and_only_t
     let [task] = leased.as_slice() else { panic!("one task: {leased:?}") };
     let ended: EndedItem = serde_json::from_slice(&task.payload).expect("how it ended");
     assert_eq!((ended.status, ended.message.as_deref()), (ItemStatus::Failed, Some("the bag is not valid")));
-    world.write(move |tx| notifications::set(tx, collection, &Notifications::default()));
-    assert!(world.read(|tx| notifications::get(tx, collection)).is_empty());
+    told_by(&Notifications::default());
+    assert_eq!(world.read(|tx| notifications::of_batch(tx, told)), listeners, "it keeps those that it began with");
+    world.write(move |tx| batches::take_new_rules(tx, told).map(drop));
+    assert_eq!(world.read(|tx| notifications::of_batch(tx, told)), Notifications::default());
 }
 
-pub(crate) fn messages_of_a_report_are_recorded_once(subject: &dyn Subject) {
+pub(crate) fn i03_messages_of_a_report_are_recorded_once(subject: &dyn Subject) {
     let world = World::new(subject);
     let (batch, _) = world.batch(1);
     end_next(&world, &fatal());
@@ -307,12 +338,56 @@ pub(crate) fn messages_of_a_report_are_recorded_once(subject: &dyn Subject) {
     assert!(!world.write(move |tx| reports::complete(tx, report)), "another worker was first");
 }
 
+/// Its state and its reports follow from all of them.
+pub(crate) fn the_items_of_a_batch_end_together_and_not_while_one_is_to_be_reviewed(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (batch, ids) = world.batch(2);
+    let failed = end_next(&world, &fatal());
+    let cancelled = *ids.iter().find(|id| **id != failed).expect("another");
+    world.ask(cancelled, Request::Cancel).expect("is cancelled");
+    do_sweeps(&world);
+    let drop_all = || {
+        let later = Time(world.now().0 + 1_000_000);
+        world.write(move |tx| retention::drop_items(tx, later, None)).0
+    };
+    assert_eq!(drop_all(), 0, "a person has to review the one that failed");
+    world.ask(failed, Request::Requeue(None)).expect("begins again");
+    assert_eq!(drop_all(), 0, "its batch is open again");
+    end_next(&world, &succeeded());
+    let state = world.read(|tx| batches::get(tx, Scope::System, batch)).expect("is there").state;
+    assert_eq!(state, BatchState::Failed, "one was cancelled");
+    assert_eq!(drop_all(), 0, "its reports are not told");
+    tell_all(&world);
+    assert_eq!(drop_all(), 2);
+    assert!(world.read(|tx| batches::get(tx, Scope::System, batch)).is_none());
+}
+
+/// Every report is told.
+pub(crate) fn tell_all(world: &World<'_>) {
+    for untold in world.read(|tx| reports::untold(tx, None, 99)) {
+        assert!(world.write(move |tx| reports::complete(tx, untold.report)));
+    }
+}
+
+/// What ended items left behind is cleared.
+fn do_sweeps(world: &World<'_>) {
+    let topics = vec![strongroom_registry::work::SWEEP_TOPIC.to_owned()];
+    let request = LeaseRequest { topics, keys: None, limit: 99, holder: holder(2), duration: LEASE };
+    world.write(move |tx| {
+        let done = |lease| Settlement { lease, outcome: Outcome::Done };
+        let all: Vec<Settlement> = tasks::lease(tx, &request)?.iter().map(|task| done(task.lease)).collect();
+        tasks::settle(tx, &all)?;
+        Ok(())
+    });
+}
+
 pub(crate) fn reports_end_with_their_batch(subject: &dyn Subject) {
     let world = World::new(subject);
     let (batch, _) = world.batch(2);
     end_next(&world, &succeeded());
     end_next(&world, &succeeded());
     let report = all(&world, batch).pop().expect("a report").id;
+    tell_all(&world);
     let later = Time(world.now().0 + 1_000_000);
     let (dropped, _) = world.write(move |tx| retention::drop_items(tx, later, None));
     assert_eq!(dropped, 2);

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use strongroom_queue::LeaseRequest;
 use strongroom_registry::discarding::Authority;
-use strongroom_registry::items::{NewItem, Request};
+use strongroom_registry::items::{self, Asker, NewItem, Request};
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::work::{self, SWEEP_TOPIC, StageEnd};
-use strongroom_registry::{Action, ItemStatus, RegistryError, Stage, WaitReason};
+use strongroom_registry::{Action, ItemStatus, RegistryError, Scope, Stage, WaitReason, holds};
 use uuid::Uuid;
 
 use super::world::*;
@@ -115,17 +115,65 @@ pub(crate) fn a_cancelled_item_is_swept_however_its_stage_ended(subject: &dyn Su
     }
 }
 
-pub(crate) fn a_failed_item_that_is_deleted_is_swept_and_keeps_its_history(subject: &dyn Subject) {
+pub(crate) fn i12_row_and_history_of_a_deleted_item_stay_and_nothing_else_does(subject: &dyn Subject) {
     let world = World::new(subject);
     let (claim, item) = world.claimed_at(Stage::named("fetch"));
     let give_up = StageEnd::Transient { retry_at: world.now(), max_attempts: 1, note: "no".into() };
     world.finish(&claim, &give_up);
     assert!(world.topics(item.id).is_empty());
+    let (id, ours) = (item.id, world.ours);
+    assert!(world.write(move |tx| holds::place(tx, holds::On::Item(id), ours, "ann".into())));
     assert_eq!(world.ask(item.id, Request::Delete).expect("is put away"), [SWEEP_TOPIC]);
     assert_eq!(world.topics(item.id), [SWEEP_TOPIC]);
     assert_eq!(world.dead(Stage::named("fetch")), 0, "its dead task goes with it");
     assert_eq!(world.find(item.id).status, ItemStatus::Deleted);
     assert!(world.history(item.id).len() >= 5);
+    assert_eq!(world.read(|tx| holds::on(tx, holds::On::Item(id))), None);
+    assert_eq!(world.read(leases::live), 0);
+}
+
+pub(crate) fn a_person_fails_an_item_that_keeps_what_it_has_and_can_be_requeued(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let fail = |id| {
+        world.registry.write(move |tx| {
+            let by = Asker { who: "a person", reason: Some("the disk is sold") };
+            items::request(tx, &Table, Scope::System, id, Request::Fail, by)
+        })
+    };
+    let note = Some("failed by a person: the disk is sold");
+    let waits = world.item_named("waits");
+    assert!(fail(waits).expect("fails").is_empty(), "nothing of it is swept");
+    let item = world.find(waits);
+    assert_eq!((item.status, item.note.as_deref(), item.needs_review), (ItemStatus::Failed, note, true));
+    assert!(world.topics(waits).is_empty());
+    world.ask(waits, Request::Requeue(None)).expect("begins again");
+    world.ask(waits, Request::Hold).expect("is held");
+    let refused = fail(waits).expect_err("it is held");
+    assert!(matches!(refused, RegistryError::State { .. }), "{refused}");
+    world.ask(waits, Request::Cancel).expect("is cancelled");
+    assert!(fail(waits).is_err(), "it has ended");
+
+    // One that a worker has fails when its stage ends, or its worker is gone.
+    let (claim, item) = world.claimed_at(Stage::named("fetch"));
+    assert!(fail(item.id).expect("is asked").is_empty());
+    let asked = world.find(item.id);
+    assert_eq!((asked.status, asked.cancel_requested), (ItemStatus::Started, Some(ItemStatus::Failed)));
+    world.finish(&claim, &next(Stage::named("validate")));
+    let failed = world.find(item.id);
+    assert_eq!(
+        (failed.stage, failed.status, failed.note.as_deref()),
+        (Stage::named("validate"), ItemStatus::Failed, note)
+    );
+    assert!(failed.needs_review && failed.request_reason.is_none());
+    assert_eq!(world.history(item.id).last().and_then(|line| line.actor.clone()).as_deref(), Some("a person"));
+    assert!(world.topics(item.id).is_empty(), "nothing of it is swept");
+    assert_eq!(world.ask(item.id, Request::Requeue(None)).expect("goes on"), ["ingest.validate"]);
+    world.ask(item.id, Request::Cancel).expect("out of the way");
+    let (_, item) = world.claimed_at(Stage::named("fetch"));
+    fail(item.id).expect("is asked");
+    world.crash();
+    assert_eq!((world.find(item.id).status, world.find(item.id).note.as_deref()), (ItemStatus::Failed, note));
+    assert!(world.topics(item.id).is_empty());
 }
 
 pub(crate) fn a_committed_item_cannot_be_stopped(subject: &dyn Subject) {
@@ -133,7 +181,7 @@ pub(crate) fn a_committed_item_cannot_be_stopped(subject: &dyn Subject) {
     let (claim, _) = world.committing();
     let id = claim.item;
     let refuse_all = || {
-        for request in [Request::Hold, Request::Cancel, Request::Delete] {
+        for request in [Request::Hold, Request::Cancel, Request::Fail, Request::Delete] {
             let refused = world.ask(id, request).expect_err("it only goes forward");
             assert!(matches!(refused, RegistryError::State { .. }), "{request:?}: {refused}");
         }

@@ -8,6 +8,7 @@ use strongroom_registry::restorations::{self, ObjectVersion, RestorationResult};
 use strongroom_registry::work::Claim;
 use strongroom_registry::{Action, BatchId, ItemId, ItemStatus, ObjectId, Stage, retention};
 
+use super::reporting::tell_all;
 use super::world::*;
 
 const HOUR: Duration = Duration::from_hours(1);
@@ -136,5 +137,7 @@ pub(crate) fn ended_items_of_a_batch_are_kept_until_its_receipt_is_written(subje
     };
     assert_eq!(drop(&world), 0);
     world.ask(maker, strongroom_registry::items::Request::Cancel).expect("cancels");
+    tell_all(&world);
+    subject.advance(HOUR);
     assert_eq!(drop(&world), 1, "with what is known of its result");
 }

@@ -1,7 +1,7 @@
 //! Finding objects and files by what is known of them.
 
 use strongroom_registry::search::{self, SearchCursor, SearchFilter};
-use strongroom_registry::{Description, InstitutionId, Scope, Stage, Time, versions};
+use strongroom_registry::{Description, InstitutionId, RegistryError, Scope, Stage, Time, objects, versions};
 
 use super::world::*;
 
@@ -107,4 +107,26 @@ pub(crate) fn files_are_found_by_path_and_by_any_digest(subject: &dyn Subject) {
     let foreign = Scope::Institution(InstitutionId::new());
     let by_path = SearchFilter { path: Some("*".into()), ..SearchFilter::default() };
     assert!(found(&world, foreign, &by_path).is_empty());
+}
+
+pub(crate) fn objects_are_found_by_a_name_in_another_normalization_form_where_there_is_one(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let find = |name: &str| {
+        let name = format!("example.edu/{name}");
+        world.registry.read(move |tx| objects::find(tx, Scope::System, &name)).map(|object| object.identifier)
+    };
+    let (composed, decomposed) = ("caf\u{e9}-\u{e9}", "cafe\u{301}-e\u{301}");
+    publish(&world, decomposed, &Description::default(), &["data/a"]);
+    for name in [composed, decomposed, "caf\u{e9}-e\u{301}"] {
+        assert_eq!(find(name).expect("is found"), format!("example.edu/{decomposed}"));
+    }
+    assert!(matches!(find("cafe-e"), Err(RegistryError::NotFound { .. })), "accents are part of a name");
+    world.object(composed);
+    assert_eq!(find(composed).expect("the other is not published"), format!("example.edu/{decomposed}"));
+    publish(&world, composed, &Description::default(), &["data/a"]);
+    for name in [composed, decomposed] {
+        assert_eq!(find(name).expect("each is found by its own name"), format!("example.edu/{name}"));
+    }
+    let refused = find("caf\u{e9}-e\u{301}").expect_err("it may be either");
+    assert!(matches!(&refused, RegistryError::Ambiguous { candidates, .. } if candidates.contains(", ")), "{refused}");
 }

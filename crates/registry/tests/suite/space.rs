@@ -77,7 +77,7 @@ fn hold(world: &World<'_>, object: strongroom_registry::ObjectId, owner: Uuid, u
 const A: Uuid = Uuid::from_u128(1);
 const B: Uuid = Uuid::from_u128(2);
 
-pub(crate) fn one_owner_holds_an_object(subject: &dyn Subject) {
+pub(crate) fn i08_one_owner_holds_an_object(subject: &dyn Subject) {
     let world = World::new(subject);
     let object = world.object("bag").id;
     let until = world.later(LEASE);

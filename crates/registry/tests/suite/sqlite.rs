@@ -452,6 +452,7 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("health.open_by_store", "an index of the findings that are open"),
     ("institutions.list", "as few as people make"),
     ("items.count_by_status", "a report that a person asks for"),
+    ("items.count_by_collection", "what was counted by an index: a row for each collection and status"),
     ("items.count_by_status_of_institution", "a report that a person asks for"),
     ("leases.live", "as few as work is done at once"),
     ("missed_logs.count", "rows are there only while a store is away"),

@@ -29,7 +29,7 @@ const ALLOWED: &[(ItemStatus, ItemStatus)] = &[
     (Succeeded, Deleted),
 ];
 
-pub(crate) fn items_take_the_transitions_of_the_table_and_no_other(subject: &dyn Subject) {
+pub(crate) fn i11_items_take_the_transitions_of_the_table_and_no_other(subject: &dyn Subject) {
     for from in ItemStatus::ALL {
         for to in ItemStatus::ALL {
             assert_eq!(from.may_become(*to), ALLOWED.contains(&(*from, *to)), "{from} to {to}");
@@ -38,7 +38,7 @@ pub(crate) fn items_take_the_transitions_of_the_table_and_no_other(subject: &dyn
     let world = World::new(subject);
     let (claim, item) = world.claimed_at(Stage::named("cleanup"));
     world.finish(&claim, &succeeded());
-    for request in [Request::Hold, Request::Release, Request::Cancel, Request::Requeue(None)] {
+    for request in [Request::Hold, Request::Release, Request::Cancel, Request::Fail, Request::Requeue(None)] {
         let refused = world.ask(item.id, request).expect_err("an ended item does not go on");
         assert!(matches!(refused, RegistryError::State { .. }), "{request:?}: {refused}");
     }

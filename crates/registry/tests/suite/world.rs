@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use strongroom_digest::{Algorithm, MultiHasher};
 use strongroom_queue::{LeaseRequest, TaskRecord, WorkerId, tasks};
-use strongroom_registry::batches::{self, NewBatch};
+use strongroom_registry::batches::{self, BatchAct, BatchRequest, NewBatch};
 use strongroom_registry::copies::{self, NewCopy};
 use strongroom_registry::interim::InterimFile;
 use strongroom_registry::items::{self, HistoryLine, Item, NewItem, Request};
@@ -64,7 +64,7 @@ impl Workflows for Table {
         match action.as_str() {
             "ingest" => INGEST.to_vec(),
             "restore_object" => vec![Stage::named("restore")],
-            "restore_batch" => vec![Stage::named("expand")],
+            "restore_batch" | "expand_batch" => vec![Stage::named("expand")],
             _ => Vec::new(),
         }
     }
@@ -225,6 +225,37 @@ impl<'a> World<'a> {
         self.registry.write(move |tx| items::request(tx, &Table, Scope::System, id, request, "a person"))
     }
 
+    /// Asks something of a batch, page after page.
+    pub(crate) fn ask_batch(&self, id: BatchId, request: Request) -> Result<BatchRequest, RegistryError> {
+        let (mut all, mut after) = (BatchRequest::default(), None);
+        loop {
+            let done = self.ask_page(id, request, after)?;
+            all.items += done.items;
+            all.permanent += done.permanent;
+            all.has_changed |= done.has_changed;
+            all.topics.extend(done.topics);
+            after = done.last;
+            if after.is_none() {
+                all.topics.sort();
+                all.topics.dedup();
+                return Ok(all);
+            }
+        }
+    }
+
+    /// Asks something of one page of the items of a batch.
+    pub(crate) fn ask_page(
+        &self,
+        id: BatchId,
+        request: Request,
+        after: Option<ItemId>,
+    ) -> Result<BatchRequest, RegistryError> {
+        self.registry.write(move |tx| {
+            let act = BatchAct { request, by: "a person".into(), after };
+            batches::request(tx, &Table, Scope::System, id, act)
+        })
+    }
+
     pub(crate) fn find(&self, id: ItemId) -> Item {
         self.read(|tx| items::find(tx, Scope::System, id))
     }
@@ -315,7 +346,8 @@ impl<'a> World<'a> {
 
 /// A batch of bags.
 pub(crate) fn new_batch(id: BatchId, institution: InstitutionId, row_count: Option<u64>) -> NewBatch<'static> {
-    NewBatch { id, institution, collection: None, kind: "bag", submitted_by: "someone", note: None, row_count }
+    let (kind, submitted_by) = ("bag", "someone");
+    NewBatch { id, institution, collection: None, kind, submitted_by, note: None, row_count, notify_to: &[] }
 }
 
 pub(crate) fn holder(worker: u32) -> WorkerId {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use super::lists::{Identifiers, Row, write_list};
-use super::{per, registries, size, submit};
+use super::{OF_BATCHES, per, registries, size, submit};
 use crate::bench::home::{CarefulServer, Home, Registry, Workers};
 use crate::bench::{Options, bare, mebibytes, scratch, seconds};
 
@@ -35,7 +35,7 @@ pub(super) fn run(program: &Path, options: &Options) -> Result<()> {
             write_list(&list, &all, identifiers)?;
             let mut home = Home::new(program, &folder.path().join(format!("{name}-{identifiers:?}")), on)?;
             let bare = insert_bare(home.registry(), rows)?;
-            submit(&home, &list)?;
+            submit(&home, &OF_BATCHES, &list)?;
             let before = home.figures()?;
             bare::settle(folder.path())?;
             let began = Instant::now();

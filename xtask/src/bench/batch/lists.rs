@@ -37,6 +37,11 @@ impl Row {
         Self { url, name, digest, size: content.len() }
     }
 
+    /// Where its file is.
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
     /// A row about a file that nothing fetches.
     pub(super) fn unfetched(number: u64) -> Self {
         let name = format!("volume {}/page-{number:08}.tif", number / 1_000);

@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 
 use super::lists::{Identifiers, Row, write_list};
-use super::{OBJECTS, registries, size, submit};
+use super::{OBJECTS, OF_BATCHES, registries, size, submit};
 use crate::bench::home::{CarefulServer, Home, Workers};
 use crate::bench::{Options, bare, measured, mebibytes, scratch, seconds};
 use crate::place;
@@ -28,7 +28,7 @@ pub(super) fn run(program: &Path, options: &Options) -> Result<()> {
         let list = folder.path().join("list.checkm");
         write_list(&list, &all, Identifiers::Local)?;
         let mut home = Home::new(program, &folder.path().join(name), on)?;
-        submit(&home, &list)?;
+        submit(&home, &OF_BATCHES, &list)?;
         let mut workers = Workers::start(&home, 1, &["--topics", "batch.expand"])?;
         home.wait_for_none(IS_READ)?;
         workers.stop()?;

@@ -1,12 +1,13 @@
 //! The tags of a bag that is to be made: given by options, read from a file, and asked for at a terminal.
 
-use std::io::{self, BufRead as _, IsTerminal as _};
+use std::io::{self, BufRead as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::Args;
 use strongroom_bagit::{BagOptions, TagRule, read_tags};
 
+use crate::commands::confirm::is_person;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{counted, printable};
@@ -144,8 +145,7 @@ pub(super) fn ask(
 ) -> Result<(), Failure> {
     let Some(profile) = options.profile.clone() else { return Ok(()) };
     let missing = profile.missing_tags(options)?;
-    let is_person = io::stdin().is_terminal() && io::stderr().is_terminal() && !context.output.is_json();
-    if missing.is_empty() || !is_person {
+    if missing.is_empty() || !is_person(context) {
         return Ok(());
     }
     check(options)?;

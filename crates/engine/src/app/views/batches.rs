@@ -1,7 +1,7 @@
 //! Batches.
 
 use serde::Serialize;
-use strongroom_registry::batches::Batch;
+use strongroom_registry::batches::{self, Batch};
 use strongroom_registry::{BatchId, BatchState, ItemStatus, RegistryError, Scope, Transaction, holds, items};
 
 use super::HoldView;
@@ -41,6 +41,8 @@ pub struct BatchView {
     pub rows: Option<u64>,
     /// The holds on it and on its collection, the oldest first.
     pub holds: Vec<HoldView>,
+    /// The topics that are paused and in which its items wait; `all` where all topics are.
+    pub paused: Vec<String>,
     /// When it was made.
     pub created_at: String,
     /// When it last changed.
@@ -55,6 +57,8 @@ impl BatchView {
             counts.iter().filter(|(status, _)| wanted(*status)).map(|(_, count)| count).sum::<u64>()
         };
         let holds = holds::of_batch(tx, &batch)?;
+        let waits = sum(|status| status == ItemStatus::Pending) > 0;
+        let paused = if waits { batches::paused_topics(tx, batch.id)? } else { Vec::new() };
         Ok(Self {
             batch: batch.id,
             institution: batch.institution_identifier,
@@ -72,6 +76,7 @@ impl BatchView {
             note: batch.note,
             rows: batch.row_count,
             holds: holds.into_iter().map(HoldView::from).collect(),
+            paused,
             created_at: batch.created_at.to_string(),
             updated_at: batch.updated_at.to_string(),
         })

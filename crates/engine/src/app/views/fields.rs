@@ -3,9 +3,9 @@
 
 use super::{
     BackgroundTaskView, BatchView, CheckView, CollectionView, CoverageView, DifferenceView, EventView,
-    FailureGroupView, FileView, FindingView, FoundView, HistoryLineView, InstitutionView, ItemView, JournalView,
-    ObjectView, ProfileView, ReportRowView, ReportView, RulesView, SettingView, StoreCheckView, StoreView, TaskView,
-    TopicView, UploadView, VersionView,
+    FailureGroupView, FileView, FindingView, FoundView, HistoryLineView, InstitutionView, InterimFileView,
+    ItemCountsView, ItemView, JournalView, MessageView, ObjectView, ProfileView, ReportRowView, ReportView, RulesView,
+    SettingView, StoreCheckView, StoreView, TaskView, TopicView, UploadView, VersionView,
 };
 
 /// What lists show row by row.
@@ -47,16 +47,17 @@ views! {
     VersionView { version, state, message, user, item, part, parts, inventory_sha512, files, bytes, created_at, published_at }
     ItemView {
         item, batch, action, institution, collection, object, name, part, parts, file, stage, status, priority, attempts,
-        retry_count, requeues, needs_review, requested, requested_by, holder, lease_until, waits_for, waits_until, note, problems,
+        retry_count, requeues, needs_review, requested, requested_by, holder, lease_until, waits_for, waits_until, paused, note, problems,
         created_at, updated_at, size, restored, actor, holds
     }
+    InterimFileView { path, size, digests, modified, key, offset, puid, mime, decision }
     HistoryLineView { number, time, stage, status, note, holder, fence, actor }
     BatchView {
         batch, institution, collection, kind, state, items, succeeded, failed, cancelled, open, held, deleted, submitted_by,
-        note, rows, holds, created_at, updated_at
+        note, rows, holds, paused, created_at, updated_at
     }
     ReportView {
-        batch, number, kind, made_at, made_by, state, institution, collection, submitted, submitted_by, submitted_at, note, items,
+        batch, number, kind, made_at, made_by, state, deleted_at, institution, collection, submitted, submitted_by, submitted_at, note, items,
         succeeded, failed, cancelled, deleted, held, open, changed, unresolved, complete
     }
     ReportRowView { row, name, state, object, version, ark, local_ids, stage, code, message, changed, unresolved, item }
@@ -65,15 +66,21 @@ views! {
         upload, institution, store, key, state, note, item, collection, stage, part, parts, size, etag, first_seen_at,
         changed_at, settles_at, remove_after, warned_at
     }
+    MessageView {
+        message, institution, kind, state, subject, to, refused, batch, item, created_at, delivered_at, undeliverable_at, attempts,
+        next_attempt_at, reason
+    }
     InstitutionView { institution, name, active, staging_quota, created_at }
     CollectionView {
         collection, institution, name, profile, profile_version, placement, held, public, embargo_until, priority,
-        accepted, max_size, max_rows, shoulder, rules_version, notify_to, suppress, callback_url, active, created_at, holds
+        accepted, max_size, max_rows, shoulder, rules_version, notify_to, suppress, callback_url, callback_required,
+        active, created_at, holds
     }
+    ItemCountsView { institution, collection, items, pending, started, held, failed, cancelled, succeeded, deleted }
     FailureGroupView { code, host, stage, items, newest, note }
     RulesView {
         version, set_at, set_by, profile, profile_version, placement, public, embargo_until, priority, accepted, max_size,
-        max_rows, shoulder
+        max_rows, shoulder, notify_to, suppress, callback_url, callback_required
     }
     ProfileView {
         profile, version, state, origin, source, identifier, stated_version, description, sha256, sha512, added_by, added_at,

@@ -63,6 +63,8 @@ pub struct ItemView {
     pub waits_for: Option<WaitReason>,
     /// Until when, unless something wakes it.
     pub waits_until: Option<String>,
+    /// The topic that it waits in, where that is paused.
+    pub paused: Option<String>,
     /// The last thing that happened, in words.
     pub note: Option<String>,
     /// What was found in its package.
@@ -190,8 +192,11 @@ impl ItemView {
         let attempts = spent.max(u32::try_from(item.retry_count).unwrap_or(u32::MAX));
         let part = parts::of_item(tx, item.id)?;
         let actor = journal::actor_of_item(tx, item.id)?;
-        let holds = holds::of_item(tx, &item)?;
-        let (requested, requested_by) = match holds.first() {
+        let held = holds::of_item(tx, &item)?;
+        let is_paused = item.status == ItemStatus::Pending && tasks::is_paused(tx, &item.topic)?;
+        let paused = is_paused.then(|| item.topic.clone());
+        let note = holds::note_now(&item, &held).or_else(|| item.note.clone());
+        let (requested, requested_by) = match held.first() {
             Some(hold)
                 if item.status == ItemStatus::Started && item.cancel_requested.is_none() && !item.is_committed =>
             {
@@ -223,14 +228,15 @@ impl ItemView {
             lease_until: item.lease_until.map(|time| time.to_string()),
             waits_for: item.wait_reason,
             waits_until: item.wait_until.map(|time| time.to_string()),
-            note: item.note,
+            note,
+            paused,
             problems,
             created_at: item.created_at.to_string(),
             updated_at: item.updated_at.to_string(),
             size: item.size,
             restored: restored.into_iter().map(RestoredView::from).collect(),
             actor: actor.map(|actor| actor.name),
-            holds: holds.into_iter().map(HoldView::from).collect(),
+            holds: held.into_iter().map(HoldView::from).collect(),
         })
     }
 }
@@ -277,6 +283,73 @@ pub struct FailureGroupView {
     pub newest: ItemId,
     /// Why that one failed, in words.
     pub note: Option<String>,
+}
+
+/// Failures in groups.
+#[derive(Debug, Clone, Default)]
+pub struct FailureGroupsView {
+    /// The groups, the largest first.
+    pub groups: Vec<FailureGroupView>,
+    /// How many work items failed that are in none of these groups, because there are too many.
+    pub others: u64,
+}
+
+/// How many work items have each status, of an institution or of a collection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ItemCountsView {
+    /// The domain name of the institution.
+    pub institution: String,
+    /// The short name of the collection; none for items of no collection, and where those of an institution are counted together.
+    pub collection: Option<String>,
+    /// All of them.
+    pub items: u64,
+    /// Those that wait.
+    pub pending: u64,
+    /// Those that a worker works on.
+    pub started: u64,
+    /// Those that are held.
+    pub held: u64,
+    /// Those that failed.
+    pub failed: u64,
+    /// Those that were cancelled.
+    pub cancelled: u64,
+    /// Those that succeeded.
+    pub succeeded: u64,
+    /// Those that were deleted.
+    pub deleted: u64,
+}
+
+impl ItemCountsView {
+    /// One without items.
+    pub(crate) fn new(institution: String, collection: Option<String>) -> Self {
+        Self {
+            institution,
+            collection,
+            items: 0,
+            pending: 0,
+            started: 0,
+            held: 0,
+            failed: 0,
+            cancelled: 0,
+            succeeded: 0,
+            deleted: 0,
+        }
+    }
+
+    /// Adds so many items of a status.
+    pub(crate) fn add(&mut self, status: ItemStatus, items: u64) {
+        let of_status = match status {
+            ItemStatus::Pending => &mut self.pending,
+            ItemStatus::Started => &mut self.started,
+            ItemStatus::Held => &mut self.held,
+            ItemStatus::Failed => &mut self.failed,
+            ItemStatus::Cancelled => &mut self.cancelled,
+            ItemStatus::Succeeded => &mut self.succeeded,
+            ItemStatus::Deleted => &mut self.deleted,
+        };
+        *of_status += items;
+        self.items += items;
+    }
 }
 
 /// What came of requeueing failures.

@@ -10,6 +10,7 @@ mod files;
 mod fixity;
 mod formats;
 mod installation;
+mod interim;
 mod items;
 mod journal;
 mod objects;
@@ -35,12 +36,14 @@ pub use files::{CopyView, DigestsView, FileView};
 pub use fixity::{CoverageView, FindingView, RepairView};
 pub use formats::SignaturesView;
 pub use installation::{InstallationView, UnusableStoreView};
+pub use interim::{FactView, InterimFileView, InterimView};
 pub use items::{
-    BytesView, FailureGroupView, HistoryLineView, ItemView, ObstacleView, RequeuedView, RestoredView, StandingView,
+    BytesView, FailureGroupView, FailureGroupsView, HistoryLineView, ItemCountsView, ItemView, ObstacleView,
+    RequeuedView, RestoredView, StandingView,
 };
 pub use journal::JournalView;
 pub use objects::{FoundView, ObjectView};
-pub use outbox::{MessageView, NotificationTestView};
+pub use outbox::{MessageCountsView, MessageState, MessageView, NotificationTestView, ToldView};
 pub use profiles::{AddedProfileView, ProfileDocumentView, ProfileOutcome, ProfileState, ProfileView};
 pub use queues::{AffectedTasksView, TaskView, TopicView};
 pub use receiving::UploadView;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use strongroom_registry::holds::{self, On};
 use strongroom_registry::tenants::{Collection, Institution, RulesVersion};
-use strongroom_registry::{MailKind, PublicAccess, RegistryError, Transaction, notifications};
+use strongroom_registry::{MailKind, PublicAccess, RegistryError, Transaction};
 
 use super::HoldView;
 
@@ -73,6 +73,8 @@ pub struct CollectionView {
     pub suppress: Vec<MailKind>,
     /// The URL that events of its batches are posted to.
     pub callback_url: Option<String>,
+    /// Whether a deposit succeeds only when the program at that URL has confirmed its event.
+    pub callback_required: bool,
     /// Whether something may be deposited in it: no after it was removed.
     pub active: bool,
     /// When it was added.
@@ -85,7 +87,7 @@ impl CollectionView {
     /// A collection with the hold on it, and who hears of its batches.
     pub(crate) fn read(tx: &mut dyn Transaction, record: &Collection) -> Result<Self, RegistryError> {
         let hold = holds::on(tx, On::Collection(record.id))?;
-        let notifications = notifications::get(tx, record.id)?;
+        let told = record.rules.notifications.clone();
         Ok(Self {
             collection: record.identifier.clone(),
             institution: record.institution_identifier.clone(),
@@ -102,9 +104,10 @@ impl CollectionView {
             max_rows: record.rules.most_rows,
             shoulder: record.rules.shoulder.clone(),
             rules_version: record.rules_version,
-            notify_to: notifications.addresses,
-            suppress: notifications.suppressed,
-            callback_url: notifications.callback_url.map(|url| strongroom_download::shown_url(&url)),
+            notify_to: told.addresses,
+            suppress: told.suppressed,
+            callback_url: told.callback_url.map(|url| strongroom_download::shown_url(&url)),
+            callback_required: told.is_callback_required,
             active: record.active,
             created_at: record.created_at.to_string(),
             holds: hold.into_iter().map(HoldView::from).collect(),
@@ -141,6 +144,14 @@ pub struct RulesView {
     pub max_rows: Option<u64>,
     /// See [`CollectionView::shoulder`].
     pub shoulder: Option<String>,
+    /// See [`CollectionView::notify_to`].
+    pub notify_to: Vec<String>,
+    /// See [`CollectionView::suppress`].
+    pub suppress: Vec<MailKind>,
+    /// See [`CollectionView::callback_url`].
+    pub callback_url: Option<String>,
+    /// See [`CollectionView::callback_required`].
+    pub callback_required: bool,
 }
 
 impl From<&RulesVersion> for RulesView {
@@ -160,6 +171,10 @@ impl From<&RulesVersion> for RulesView {
             max_size: rules.most_bytes,
             max_rows: rules.most_rows,
             shoulder: rules.shoulder,
+            notify_to: rules.notifications.addresses,
+            suppress: rules.notifications.suppressed,
+            callback_url: rules.notifications.callback_url.map(|url| strongroom_download::shown_url(&url)),
+            callback_required: rules.notifications.is_callback_required,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! cleanup: nothing interim is left, and an upload that was taken in is removed from its receiving store. A path or a URL that
-//! was deposited is never touched.
+//! was deposited is never touched. The item is done, unless a program has to confirm that.
 
 use strongroom_registry::work;
-use strongroom_registry::{WaitKey, interim};
+use strongroom_registry::{WaitKey, interim, notifications};
 
 use crate::ingest::intake::{PackageSource, package_source};
 use crate::ingest::sweep;
@@ -24,5 +24,12 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         interim::drop_staged_rows(tx, item, place)?;
         work::wake_all(tx, &WaitKey::staging(), None)
     });
-    Ok(Outcome::done(context.item.note.clone().unwrap_or_else(|| "done".into())))
+    let note = context.item.note.clone().unwrap_or_else(|| "done".into());
+    Ok(if must_be_confirmed(context)? { Outcome::done(note) } else { Outcome::End { note } })
+}
+
+/// Whether the rules of the item's batch have a program confirm it.
+fn must_be_confirmed(context: &StageContext<'_>) -> Result<bool, StageError> {
+    let Some(batch) = context.item.batch.filter(|_| context.item.collection.is_some()) else { return Ok(false) };
+    Ok(context.registry().read(|tx| notifications::of_batch(tx, batch))?.required_url().is_some())
 }

@@ -25,7 +25,7 @@ use crate::ingest::kept_downloads;
 use crate::ingest::kind::DepositKind;
 use crate::ingest::manifest::{self, FileRow, FileRows};
 use crate::ingest::staging::{Begun, Staged, Staging, Stopped, interruption};
-use crate::ingest::workflow::{PROVISION, restage};
+use crate::ingest::workflow::{ESTIMATE, PROVISION, restage};
 use crate::interruptible::Interruptible;
 use crate::workflow::{Outcome, StageContext, StageError};
 
@@ -74,10 +74,10 @@ fn fetch(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let mut totals = begun.totals;
     if !begun.is_fetched || fetch_list::is_left(context)? {
         check_declared_digest(context, &payload, &options)?;
-        let (scan, rows) = match take(context, &payload, &options, begun) {
+        let (scan, rows, reserved) = match take(context, &payload, &options, begun) {
             Ok(Taken::Whole(scan, staged)) => {
                 totals = staged.totals;
-                (scan, staged.rows)
+                (scan, staged.rows, staged.reserved)
             }
             Ok(Taken::NoRoom(bytes)) => return grow(context, bytes),
             Ok(Taken::Changed) => return start_over(context, &payload),
@@ -109,7 +109,12 @@ fn fetch(context: &StageContext<'_>) -> Result<Outcome, StageError> {
             if begun.kept > 0 {
                 interim::set_kept(tx, claim, 0)?;
             }
-            interim::set_fact(tx, claim, "fetched", &text).map(|()| Vec::new())
+            interim::set_fact(tx, claim, "fetched", &text)?;
+            // What was reserved ahead of bytes, and for downloads on their way, is free to others that wait.
+            if reserved > totals.bytes && interim::shrink(tx, claim, totals.bytes)? {
+                return work::wake_all(tx, &WaitKey::staging(), Some(claim.item.0));
+            }
+            Ok(Vec::new())
         });
     }
     let note = format!(
@@ -165,6 +170,10 @@ fn take(
         Some(Stopped::Failed(failure)) => Some(failure),
         None => None,
     };
+    if failure.is_some() || scanned.is_err() {
+        // What came is there for another attempt. Should this have been the last one, it is what the deposit has.
+        let _ = staging.flush();
+    }
     let scanned = scanned?;
     if let Some(failure) = failure {
         return Err(failure);
@@ -258,7 +267,7 @@ fn start_over(context: &StageContext<'_>, payload: &PackageSource) -> Result<Out
     restage(context)?;
     let located = payload.locate(context.home)?;
     context.write(move |tx, claim| work::set_source(tx, claim, &located.etag, located.size, None))?;
-    Err(StageError::Changed { again_at: PROVISION, note: "the package changed since it was received".into() })
+    Err(StageError::Changed { again_at: ESTIMATE, note: "the package changed since it was received".into() })
 }
 
 /// The deposit is larger than what was reserved, and there is no room for more right now: it gives back what it has, and waits for twice as

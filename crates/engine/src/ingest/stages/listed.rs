@@ -69,10 +69,18 @@ pub(super) fn stage_listed(
             }
         },
     );
-    match staging.borrow_mut().stopped() {
+    let mut staging = staging.borrow_mut();
+    let outcome = match staging.stopped() {
         Some(Stopped::NoRoom(bytes)) => return Ok(Listed::NoRoom(bytes)),
-        Some(Stopped::Failed(failure)) => return Err(failure),
-        None => outcome?,
+        Some(Stopped::Failed(failure)) => Err(failure),
+        None => outcome,
+    };
+    if let Err(failure) = outcome {
+        // What came is there for another attempt. Should this have been the last one, it is what the deposit has.
+        if matches!(failure, StageError::Transient(_)) {
+            let _ = staging.flush();
+        }
+        return Err(failure);
     }
     staged.files = files;
     Ok(Listed::Staged(staged))

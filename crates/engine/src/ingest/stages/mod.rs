@@ -4,6 +4,7 @@
 mod characterize;
 mod cleanup;
 mod compare;
+mod confirm;
 mod estimate;
 mod fetch;
 mod fetch_list;
@@ -22,6 +23,8 @@ pub(super) mod write;
 pub(super) use characterize::run as characterize;
 pub(super) use cleanup::run as cleanup;
 pub(super) use compare::run as compare;
+pub(crate) use confirm::key as confirmation_key;
+pub(super) use confirm::run as confirm;
 pub(super) use estimate::run as estimate;
 pub(super) use fetch::digest_of;
 pub(super) use fetch::run as fetch;

@@ -3,6 +3,7 @@
 
 use strongroom_registry::counted;
 use strongroom_registry::interim::{self, Demand, Provision, SpaceHolder};
+use strongroom_registry::items;
 use strongroom_registry::tenants;
 use strongroom_registry::work;
 use strongroom_registry::{ItemId, Scope, WaitKey, WaitReason};
@@ -48,7 +49,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
             check_quota(context, size)?;
             return_space(context)?;
             let is_size_known = demand.bytes > 0;
-            Err(waits(context, waits_for(is_size_known, needed, free) + &whose(context, behind, most))?)
+            Err(waits(context, waits_for(is_size_known, needed, free) + &whose(context, behind, most)?)?)
         }
         Provision::Uncleared => Err(waits(context, "waits until what it had in staging is removed".to_owned())?),
     }
@@ -59,8 +60,8 @@ fn waits(context: &StageContext<'_>, note: String) -> Result<StageError, StageEr
     Ok(StageError::Waits { until, reason: WaitReason::StagingSpace, note })
 }
 
-/// Gives back what a deposit has that failed before, and that has to wait now: two of them could wait for each other.
-fn return_space(context: &StageContext<'_>) -> Result<(), StageError> {
+/// Gives back what a deposit has that failed or was read before, and that has to wait now: two of them could wait for each other.
+pub(super) fn return_space(context: &StageContext<'_>) -> Result<(), StageError> {
     let item = context.item.id;
     if !context.registry().read(|tx| interim::has_reservation(tx, item))? {
         return Ok(());
@@ -72,14 +73,13 @@ fn return_space(context: &StageContext<'_>) -> Result<(), StageError> {
     Ok(())
 }
 
-/// What a deposit asks for. Of what is known to be nothing, nothing can be reserved: a deposit of unknown size begins while there is
-/// some room left. So does one of which others say how large it is; for that only a bounded part is reserved, and more as its bytes come.
+/// What a deposit asks for. Of what is not known, nothing can be reserved: a deposit of unknown size begins while there is some room left. So does one of which others say how large it is; for that only a bounded part is reserved, and more as its bytes come.
 fn demand(context: &StageContext<'_>) -> Result<Demand, StageError> {
     let limits = context.home.staging_limits();
-    let (bytes, free) = match context.item.size.unwrap_or(0) {
-        0 => (0, limits.free_for_unknown),
-        size if is_stated(context)? => (size.min(limits.ahead), size.min(limits.free_for_unknown)),
-        size => (size, size),
+    let (bytes, free) = match (context.item.size.unwrap_or(0), is_stated(context)?) {
+        (0, true) => (0, limits.free_for_unknown),
+        (size, true) => (size.min(limits.ahead), size.min(limits.free_for_unknown)),
+        (size, false) => (size, size),
     };
     Ok(Demand { bytes, free, capacity: limits.capacity, first_after: limits.first_after })
 }
@@ -124,14 +124,18 @@ fn waits_for(is_size_known: bool, needed: u64, free: u64) -> String {
     }
 }
 
-/// Which other deposits have the space.
-fn whose(context: &StageContext<'_>, behind: Option<ItemId>, most: Option<SpaceHolder>) -> String {
+/// Which other deposits have the space. Of those of other institutions nothing else is said.
+fn whose(context: &StageContext<'_>, behind: Option<ItemId>, most: Option<SpaceHolder>) -> Result<String, StageError> {
     if let Some(first) = behind {
-        return format!(", behind work item {first}, which has waited for longer than staging.first_after");
+        let scope = Scope::Institution(context.item.institution);
+        let is_ours = context.registry().read(|tx| items::get(tx, scope, first))?.is_some();
+        let first =
+            if is_ours { format!("work item {first}") } else { "a work item of another institution".to_owned() };
+        return Ok(format!(", behind {first}, which has waited for longer than staging.first_after"));
     }
-    let Some(SpaceHolder { item, institution, bytes, status, stage }) = most else { return String::new() };
+    let Some(SpaceHolder { item, institution, bytes, status, stage }) = most else { return Ok(String::new()) };
     if institution != context.item.institution {
-        return "; a work item of another institution has most".to_owned();
+        return Ok("; a work item of another institution has most".to_owned());
     }
-    format!("; work item {item} ({status} at {stage}) has most: {}", counted(bytes, "byte", "bytes"))
+    Ok(format!("; work item {item} ({status} at {stage}) has most: {}", counted(bytes, "byte", "bytes")))
 }

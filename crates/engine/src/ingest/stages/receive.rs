@@ -7,6 +7,7 @@ use strongroom_registry::tenants::Collection;
 use strongroom_registry::work;
 use strongroom_registry::{ObjectState, RegistryError, Scope, WaitKey, WaitReason, items, parts, tenants};
 
+use super::provision::return_space;
 use crate::ingest::deposit::{DepositOptions, takes_no_deposits};
 use crate::ingest::intake::{check_is_bag, check_unreplaced, package_source};
 use crate::ingest::kind::DepositKind;
@@ -36,6 +37,8 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         return Err(StageError::fatal(takes_no_deposits(&removed.identifier, &removed.institution_identifier)));
     }
     if let Some(older) = older {
+        // The older one may wait for the space that this one has, where that was read or failed before.
+        return_space(context)?;
         return Err(StageError::Waits {
             until: context.now()?.plus(WAIT_FOR_OLDER),
             reason: WaitReason::OlderDeposit,

@@ -261,6 +261,7 @@ fn create(
         submitted_by: &by.actor.name,
         note: None,
         row_count: None,
+        notify_to: &[],
     };
     batches::create(tx, &new_batch)?;
     let item = NewItem {

@@ -14,7 +14,7 @@ use strongroom_registry::items::ItemFilter;
 use super::*;
 
 on_both_databases! {
-    a_deposit_ends_with_one_ark_when_its_process_is_killed_at_any_point
+    i06_a_deposit_ends_with_one_ark_when_its_process_is_killed_at_any_point
     a_lost_reply_and_a_kill_together_lose_no_name
     an_update_whose_process_is_killed_is_sent_again
 }
@@ -51,7 +51,7 @@ fn kill_at(home: &TestHome, point: &str) {
     home.clock.advance(Duration::from_mins(2));
 }
 
-fn a_deposit_ends_with_one_ark_when_its_process_is_killed_at_any_point(engine: Engine) {
+fn i06_a_deposit_ends_with_one_ark_when_its_process_is_killed_at_any_point(engine: Engine) {
     let points = [
         "ingest.resolve.begin",
         "ingest.resolve.chosen",

@@ -7,6 +7,7 @@ use strongroom_engine::ingest::{DepositRequest, PackageSource};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::workflow::Workflows;
 use strongroom_queue::tasks;
+use strongroom_registry::batches::BatchAct;
 use strongroom_registry::items::{self, Item, ItemFilter, Request};
 use strongroom_registry::tenants::{self, CollectionRules};
 use strongroom_registry::{BatchId, CollectionId, ItemStatus, RegistryError, Scope, Transaction, batches, holds};
@@ -411,10 +412,18 @@ fn a_batch_that_is_cancelled_while_its_rows_are_made_has_no_open_row() {
             std::thread::yield_now();
         }
         let workflows = workflows.clone();
-        let asks = move |tx: &mut dyn Transaction| {
-            batches::request(tx, &workflows, Scope::System, batch, Request::Cancel, "a person")
-        };
-        registry.write(asks).expect("is cancelled");
+        let mut after = None;
+        loop {
+            let workflows = workflows.clone();
+            let asks = move |tx: &mut dyn Transaction| {
+                let act = BatchAct { request: Request::Cancel, by: "a person".into(), after };
+                batches::request(tx, &workflows, Scope::System, batch, act)
+            };
+            after = registry.write(asks).expect("is cancelled").last;
+            if after.is_none() {
+                break;
+            }
+        }
     };
     std::thread::scope(|scope| {
         let asking = scope.spawn(cancel);

@@ -348,3 +348,24 @@ fn a_bag_that_was_completed_is_restored_as_it_was_sent_with_what_was_fetched() {
     assert!(matches!(report.verdict, Verdict::Valid | Verdict::ValidWithWarnings), "{:?}", report.problems);
     assert!(!report.has_fetch);
 }
+
+#[test]
+fn an_archive_that_was_read_from_a_temporary_file_takes_no_space_from_the_files_that_are_fetched() {
+    let world = World::with(&format!("{FETCHING}[staging]\ncapacity = \"1000 kB\"\n"));
+    let mut holey = Holey::new(&world);
+    let mut state = 1_u32;
+    // It cannot be compressed.
+    let noise = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state.to_be_bytes()[0]
+    });
+    let inside: Vec<u8> = noise.take(300_000).collect();
+    let away = vec![7; 500_000];
+    world.web.put("/away.bin", &away);
+    holey.line(&world.web.url("/away.bin"), "500000", "data/away.bin");
+    holey.inside.push(("data/inside.bin".to_owned(), inside.clone()));
+    holey.listed.extend([("data/inside.bin".to_owned(), inside), ("data/away.bin".to_owned(), away)]);
+    world.web.put("/large.zip", holey.packed("large", zip));
+    let item = world.deposit(&world.request("/large.zip")).remove(0);
+    assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
+}

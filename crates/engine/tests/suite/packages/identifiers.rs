@@ -67,7 +67,7 @@ fn race(home: &Arc<Home>, packages: &TempDir) -> (Vec<Object>, Vec<u64>) {
 }
 
 #[test]
-fn two_deposits_of_one_local_identifier_at_the_same_time_make_one_object_with_two_versions() {
+fn i07_two_deposits_of_one_local_identifier_at_the_same_time_make_one_object_with_two_versions() {
     for _ in 0..5 {
         let home = fixture::home();
         let packages = TempDir::new().expect("a folder");
@@ -78,7 +78,7 @@ fn two_deposits_of_one_local_identifier_at_the_same_time_make_one_object_with_tw
 }
 
 #[test]
-fn two_deposits_of_one_local_identifier_at_the_same_time_make_one_object_on_postgresql() {
+fn i07_two_deposits_of_one_local_identifier_at_the_same_time_make_one_object_on_postgresql() {
     for _ in 0..3 {
         let Some(scratch) = Scratch::new() else { return };
         let folder = TempDir::new().expect("a folder");

@@ -2,8 +2,8 @@
 
 use strongroom_digest::Algorithm;
 use strongroom_engine::ingest::{DepositKind, DepositRequest};
-use strongroom_registry::ItemStatus;
 use strongroom_registry::items::Item;
+use strongroom_registry::{ItemId, ItemStatus};
 
 use super::world::{BATCH, CONTAINERS, Files, OBJECT, SINGLE_FILES, World, contents, digest, manifest, md5};
 
@@ -222,5 +222,27 @@ fn a_digest_of_a_list_of_files_is_compared_by_every_algorithm() {
             let item = items.last().expect("an item");
             assert_eq!(item.status, expected, "{name} {stated}: {:?}", item.note);
         }
+    }
+}
+
+/// Deposits that are fetched at the same time from one host, of more files than there are connections.
+#[test]
+fn deposits_from_one_host_at_the_same_time_do_not_wait_for_each_other() {
+    let world = World::with("[workers.\"ingest.fetch\"]\nworkers = 3\n");
+    for number in 0..12 {
+        world.web.put(&format!("/{number}.bin"), vec![number; 4 << 20]);
+    }
+    let rows: Vec<String> = (0..12)
+        .map(|number| format!("{} | | | {} | | {number}.bin |", world.web.url(&format!("/{number}.bin")), 4 << 20))
+        .collect();
+    let ids: Vec<ItemId> = (0..3)
+        .map(|number| {
+            let path = world.write(&format!("list-{number}.checkm"), manifest(OBJECT, &rows));
+            world.submit(&world.request(path)).expect("is submitted").items[0]
+        })
+        .collect();
+    world.work_until(&|| ids.iter().all(|id| world.item(*id).status.is_ended()));
+    for id in ids {
+        assert_eq!(world.item(id).status, ItemStatus::Succeeded, "{:?}", world.item(id).note);
     }
 }

@@ -1,20 +1,24 @@
 //! Reports of batches of deposits, and what is told of them: by mail, by callbacks, and in files.
 
+mod confirming;
 #[cfg(feature = "failpoints")]
 mod crash;
 
 use serde_json::{Value, json};
 use strongroom_engine::app::reports::{self as app, ReportForm, RowFilter};
+use strongroom_engine::app::views::MessageState;
 use strongroom_engine::app::views::ReportRowView;
-use strongroom_engine::app::{Caller, OpContext, background, collections};
+use strongroom_engine::app::{self as application, Caller, OpContext, background, batches, collections};
 use strongroom_engine::ingest::DepositRequest;
 use strongroom_engine::outbox::deliver;
 use strongroom_engine::runtime::Shutdown;
-use strongroom_queue::tasks;
-use strongroom_registry::items::{Item, Request};
+use strongroom_engine::workflow::Workflows;
+use strongroom_queue::{LeaseRequest, Outcome, Settlement, WorkerId, tasks};
+use strongroom_registry::batches::{BatchAct, NewBatch};
+use strongroom_registry::items::{self, Item, NewItem, Request};
 use strongroom_registry::outbox::{self, Message};
 use strongroom_registry::{
-    BatchId, InstitutionId, ItemStatus, MailKind, RegistryError, ReportKind, Scope, reports, tenants,
+    Action, BatchId, InstitutionId, ItemStatus, MailKind, RegistryError, ReportKind, Scope, reports, tenants,
 };
 use strongroom_web_double::WebDouble;
 
@@ -23,6 +27,8 @@ use crate::fixture::{self, Engine, INSTITUTION, on_both_databases};
 use crate::notifications::mail_server::MailServer;
 
 const COLLECTION: &str = "maps";
+/// More rows than two pages have.
+const ROWS: usize = 2_100;
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 /// Mails that no server takes: they stay in the outbox.
 const MAIL: &str = "[mail]\nhost = \"localhost\"\nport = 1\nfrom = \"s@example.edu\"\ntls = \"none\"\nadmins = [\"admin@example.edu\"]\n";
@@ -107,6 +113,71 @@ fn payload(message: &Message) -> Value {
     serde_json::from_str(&message.payload).expect("JSON")
 }
 
+/// A batch of so many items that were cancelled, with a report that no worker has written.
+fn ended(world: &World) -> BatchId {
+    let (batch, institution) = (BatchId::new(), institution(world));
+    let new: Vec<NewItem> = (0..ROWS)
+        .map(|number| NewItem {
+            batch: Some(batch),
+            name: format!("{number}.txt"),
+            note: "submitted".into(),
+            ..NewItem::new(Action::named("ingest"), institution, format!("{INSTITUTION}/{number}"))
+        })
+        .collect();
+    let workflows = Workflows::standard();
+    add_collection(world, None);
+    world
+        .home
+        .registry
+        .write(move |tx| {
+            let collection =
+                tenants::collection(tx, Scope::System, institution, COLLECTION)?.expect("the collection").id;
+            let row_count = Some(new.len() as u64);
+            let (collection, kind, submitted_by) = (Some(collection), "file", "someone");
+            let new_batch = NewBatch {
+                id: batch,
+                institution,
+                collection,
+                kind,
+                submitted_by,
+                note: None,
+                row_count,
+                notify_to: &[],
+            };
+            strongroom_registry::batches::create(tx, &new_batch)?;
+            items::create_all(tx, &workflows, &mut new.iter().cloned())?;
+            let mut act = BatchAct { request: Request::Cancel, by: "a person".into(), after: None };
+            loop {
+                act.after = strongroom_registry::batches::request(tx, &workflows, Scope::System, batch, act)?.last;
+                if act.after.is_none() {
+                    break;
+                }
+            }
+            Ok::<_, RegistryError>(())
+        })
+        .expect("is made");
+    batch
+}
+
+/// The tasks of reports that there are come to no good end, so often that they are given up.
+fn give_tasks_up(world: &World) {
+    let holder = WorkerId::new("test.invalid", 1, "0-0-1");
+    let duration = std::time::Duration::from_mins(1);
+    let request = LeaseRequest { topics: vec![reports::TOPIC.into()], keys: None, limit: 99, holder, duration };
+    let given_up = world.home.registry.write(move |tx| {
+        let leased = tasks::lease(tx, &request)?;
+        let dead = |lease| Settlement { lease, outcome: Outcome::Dead { reason: "out of order".into() } };
+        let all: Vec<Settlement> = leased.iter().map(|task| dead(task.lease)).collect();
+        Ok::<_, RegistryError>(tasks::settle(tx, &all)?.len())
+    });
+    assert_ne!(given_up.expect("is written"), 0);
+}
+
+fn rows_of(world: &World, report: &reports::Report) -> Vec<reports::ReportRow> {
+    let rows = world.home.registry.read(|tx| reports::rows(tx, report.id, RowFilter::default(), None, 9_999));
+    rows.expect("rows")
+}
+
 /// The item of the row that failed.
 fn failed(world: &World, batch: BatchId) -> Item {
     world.items(batch).into_iter().find(|item| item.status == ItemStatus::Failed).expect("a failed item")
@@ -118,6 +189,150 @@ on_both_databases! {
     a_deposit_of_one_package_has_a_report_and_tells_nobody_unless_it_is_asked_to
     a_manifest_that_cannot_be_read_is_reported
     those_who_run_the_installation_hear_of_a_failed_deposit_that_nobody_else_hears_of
+    a_submission_may_name_addresses_of_its_own
+    a_batch_is_told_by_the_rules_that_it_began_with_until_it_takes_new_ones
+    a_batch_that_has_ended_is_not_told_to_be_queued
+    what_was_told_of_a_batch_and_what_waits_is_shown_with_it
+    a_long_report_whose_task_was_given_up_is_written_and_told
+    a_person_changes_items_behind_a_long_report
+}
+
+fn to(world: &World, key: &str) -> Value {
+    let found = world.home.registry.read(|tx| outbox::by_key(tx, key)).expect("reads").expect("a message");
+    payload(&found)["to"].clone()
+}
+
+fn a_submission_may_name_addresses_of_its_own(engine: Engine) {
+    let Some(world) = World::in_database(engine, &format!("{ONE_ATTEMPT}{MAIL}")) else { return };
+    add_collection(&world, None);
+    let suppress = collections::Rules { suppress: Some(vec![MailKind::Queued]), ..Default::default() };
+    collections::set(&console(&world), INSTITUTION, COLLECTION, suppress).expect("is set");
+    let path = world.write("a.txt", "alpha");
+    for collection in [Some(COLLECTION), None] {
+        let request = DepositRequest {
+            collection: collection.map(str::to_owned),
+            notify_to: vec!["Ben <ben@example.edu>".into(), "cara@example.edu".into()],
+            ..world.request(path.clone())
+        };
+        let batch = world.submit(&request).expect("is submitted").batch;
+        work_until_told(&world, batch, 1);
+        let key = |rest: &str| format!("batch {batch} {rest}");
+        assert_eq!(to(&world, &key("report 1 done")), json!(["Ben <ben@example.edu>", "cara@example.edu"]));
+        // What the collection suppresses stays so.
+        let queued = world.home.registry.read(|tx| outbox::by_key(tx, &key("queued"))).expect("reads");
+        assert_eq!(queued.is_some(), collection.is_none());
+    }
+}
+
+fn a_batch_is_told_by_the_rules_that_it_began_with_until_it_takes_new_ones(engine: Engine) {
+    let Some(world) = World::in_database(engine, &format!("{ONE_ATTEMPT}{MAIL}")) else { return };
+    add_collection(&world, None);
+    let batch = submit(&world, &NAMES[..1]);
+    let corrected = collections::Rules { notify_to: Some(vec!["ben@example.edu".into()]), ..Default::default() };
+    let shown = collections::set(&console(&world), INSTITUTION, COLLECTION, corrected).expect("is set");
+    assert_eq!(shown.rules_version, 2);
+    let versions = collections::rules(&console(&world), (INSTITUTION, COLLECTION), None).expect("versions").items;
+    let told: Vec<&[String]> = versions.iter().map(|version| version.notify_to.as_slice()).collect();
+    assert_eq!(told, [["Ann <ann@example.edu>".to_owned()], ["ben@example.edu".to_owned()]]);
+    work_until_told(&world, batch, 1);
+    let key = |rest: &str| format!("batch {batch} {rest}");
+    assert_eq!(to(&world, &key("report 1 failed")), json!(["Ann <ann@example.edu>"]));
+    serve(&world, NAMES[0]);
+    batches::requeue_with_new_rules(&console(&world), batch, None).expect("is requeued");
+    assert_eq!(batches::told(&console(&world), batch).expect("is shown").notify_to, ["ben@example.edu"]);
+    work_until_told(&world, batch, 2);
+    assert_eq!(to(&world, &key("report 2 update")), json!(["ben@example.edu"]));
+    // Also a batch of which nothing failed takes them, once.
+    let again = collections::Rules { notify_to: Some(vec!["cara@example.edu".into()]), ..Default::default() };
+    collections::set(&console(&world), INSTITUTION, COLLECTION, again).expect("is set");
+    batches::requeue_with_new_rules(&console(&world), batch, None).expect("takes the rules");
+    assert_eq!(batches::told(&console(&world), batch).expect("is shown").notify_to, ["cara@example.edu"]);
+    let refused = batches::requeue_with_new_rules(&console(&world), batch, None).expect_err("it has them");
+    assert!(refused.to_string().contains("no item of it has failed"), "{refused}");
+}
+
+fn a_batch_that_has_ended_is_not_told_to_be_queued(engine: Engine) {
+    let Some(world) = World::in_database(engine, &format!("{ONE_ATTEMPT}{MAIL}")) else { return };
+    add_collection(&world, None);
+    let path = world.write("a.txt", "alpha");
+    let request = DepositRequest { collection: Some(COLLECTION.into()), ..world.request(path) };
+    let made = world.submit(&request).expect("is submitted");
+    // Nothing but the item is worked on: the server of reports starts later.
+    strongroom_engine::work_on(&world.home.home, &made.items, &Shutdown::new()).expect("works");
+    assert_eq!(messages(&world, outbox::MAIL), []);
+    work_until_told(&world, made.batch, 1);
+    assert_eq!(keys(&messages(&world, outbox::MAIL)), [format!("batch {} report 1 done", made.batch)]);
+}
+
+fn what_was_told_of_a_batch_and_what_waits_is_shown_with_it(engine: Engine) {
+    let hook = WebDouble::start();
+    let settings = format!("{ONE_ATTEMPT}{MAIL}{}", callbacks(&hook.authority()));
+    let Some(world) = World::in_database(engine, &settings) else { return };
+    add_collection(&world, Some(&hook.url("/hook")));
+    hook.put("/hook", b"thanks");
+    serve_each(&world, &NAMES[..2]);
+    let batch = submit(&world, &NAMES[..2]);
+    world.work(batch);
+    let call = console(&world);
+    work_until_told(&world, batch, 1);
+    let told = || batches::told(&call, batch).expect("is shown");
+    let counts = || -> Vec<(String, u64, u64, u64)> {
+        let counts = told().counts.into_iter();
+        counts.map(|one| (one.kind, one.delivered, one.waiting, one.needs_review)).collect()
+    };
+    let mails = || messages(&world, outbox::MAIL).len() as u64;
+    let before = mails();
+    assert_eq!(counts(), [("callback".into(), 0, 3, 0), ("mail".into(), 0, before, 0)]);
+    deliver(&world.home, &Shutdown::new()).expect("runs");
+    assert_eq!(counts(), [("callback".into(), 3, 0, 0), ("mail".into(), 0, before, 0)]);
+    // Of what was delivered about single items the numbers are enough; why the mails wait is said.
+    let shown = told();
+    assert_eq!((shown.rules_version, shown.reports_not_told), (Some(1), vec![]));
+    let waiting: Vec<_> = shown.messages.iter().filter(|one| one.state == MessageState::Waiting).collect();
+    assert_eq!((shown.messages.len() as u64, waiting.len() as u64), (before + 1, before));
+    assert_eq!(waiting[0].to, ["Ann <ann@example.edu>"]);
+    assert!(waiting[0].subject.as_deref().is_some_and(|subject| subject.contains("is done")), "{waiting:?}");
+    let reason = waiting.iter().find_map(|one| one.reason.clone()).expect("why it waits");
+    assert!(reason.contains("the mail server"), "{reason}");
+    let listed = strongroom_engine::app::outbox::waiting(&call, None).expect("lists").items;
+    assert_eq!(listed.iter().map(|one| one.batch).collect::<Vec<_>>(), vec![Some(batch); listed.len()]);
+    assert_eq!(listed.len() as u64, before);
+}
+
+fn a_long_report_whose_task_was_given_up_is_written_and_told(engine: Engine) {
+    let Some(world) = World::in_database(engine, &format!("{ONE_ATTEMPT}{MAIL}")) else { return };
+    let batch = ended(&world);
+    let run = || background::run(&console(&world), "outbox", &Shutdown::new()).expect("runs");
+    let report = || all(&world, batch).pop().expect("a report");
+    run();
+    assert!(!report().is_filled, "a task is to write it");
+    give_tasks_up(&world);
+    for _ in 0..2 {
+        run();
+        let report = report();
+        assert!(report.is_filled && report.completed_at.is_some());
+        assert_eq!(rows_of(&world, &report).len(), ROWS);
+        assert_eq!(keys(&messages(&world, outbox::MAIL)), [format!("batch {batch} report 1 failed")]);
+    }
+}
+
+/// A request writes no more than a page of a report in its own transaction.
+fn a_person_changes_items_behind_a_long_report(engine: Engine) {
+    let Some(world) = World::in_database(engine, &format!("{ONE_ATTEMPT}{MAIL}")) else { return };
+    let batch = ended(&world);
+    let id = world.items(batch)[7].id;
+    let ask = move |tx: &mut dyn strongroom_registry::Transaction| {
+        items::request(tx, &Workflows::standard(), Scope::System, id, Request::Requeue(None), "a person")
+    };
+    let refused = world.home.registry.write(ask).expect_err("two pages are missing");
+    assert!(matches!(refused, RegistryError::ReportUnwritten { .. }), "{refused}");
+    let console = console(&world);
+    let again = application::items::Ask::Requeue(None);
+    let requeued = application::items::steer(&console, &[id], again, None).expect("is requeued");
+    assert_eq!(requeued[0].status, ItemStatus::Pending);
+    let report = all(&world, batch).pop().expect("a report");
+    let rows = rows_of(&world, &report);
+    assert!(report.is_filled && rows.len() == ROWS && rows.iter().all(|row| row.state == ItemStatus::Cancelled));
 }
 
 fn every_end_of_a_batch_is_told_once(engine: Engine) {

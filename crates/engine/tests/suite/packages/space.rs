@@ -27,10 +27,10 @@ on_both_databases! {
     what_a_deposit_that_failed_long_ago_keeps_is_removed
 }
 
-const CAPACITY: &str = "[staging]\ncapacity = \"1000 kB\"\n";
-const KB: usize = 1_000;
+pub(super) const CAPACITY: &str = "[staging]\ncapacity = \"1000 kB\"\n";
+pub(super) const KB: usize = 1_000;
 
-fn pause(world: &World, topic: &str, is_paused: bool) {
+pub(super) fn pause(world: &World, topic: &str, is_paused: bool) {
     let topic = topic.to_owned();
     let set = move |tx: &mut dyn strongroom_registry::Transaction| {
         Ok::<_, RegistryError>(tasks::set_paused(tx, &topic, is_paused)?)
@@ -46,18 +46,18 @@ fn has_no_size(world: &World, path: &str) {
 }
 
 /// Submits a file of so many bytes.
-fn submit(world: &World, name: &str, bytes: usize) -> ItemId {
+pub(super) fn submit(world: &World, name: &str, bytes: usize) -> ItemId {
     let path = world.write(name, vec![7; bytes]);
     let request = DepositRequest { kind: DepositKind::File, ..world.request(path) };
     world.submit(&request).expect("is submitted").items[0]
 }
 
-fn waits(item: &Item) -> bool {
+pub(super) fn waits(item: &Item) -> bool {
     item.status == ItemStatus::Pending && item.wait_reason == Some(WaitReason::StagingSpace)
 }
 
 /// Works until the items have come to `fetch`, wait for space, or have ended.
-fn settle(world: &World, ids: &[ItemId]) {
+pub(super) fn settle(world: &World, ids: &[ItemId]) {
     let fetch = Stage::named("fetch");
     world.work_until(&|| {
         ids.iter().map(|id| world.item(*id)).all(|item| {
@@ -67,17 +67,17 @@ fn settle(world: &World, ids: &[ItemId]) {
 }
 
 /// Works until an item that was submitted now has come to `fetch`, or waits for space.
-fn comes_to(world: &World, name: &str, bytes: usize) -> Item {
+pub(super) fn comes_to(world: &World, name: &str, bytes: usize) -> Item {
     let id = submit(world, name, bytes);
     settle(world, &[id]);
     world.item(id)
 }
 
-fn has_begun(item: &Item) -> bool {
+pub(super) fn has_begun(item: &Item) -> bool {
     fixture::has_reached(item, Stage::named("fetch"))
 }
 
-fn set_quota(world: &World, bytes: usize) {
+pub(super) fn set_quota(world: &World, bytes: usize) {
     let set = move |tx: &mut dyn strongroom_registry::Transaction| {
         let known = tenants::institution(tx, Scope::System, INSTITUTION)?.expect("the institution");
         tenants::set_institution(tx, known.id, &known.name, (true, Some(bytes as u64)))
@@ -85,7 +85,7 @@ fn set_quota(world: &World, bytes: usize) {
     world.home.registry.write(set).expect("sets the quota");
 }
 
-fn succeeds(world: &World, ids: &[ItemId]) {
+pub(super) fn succeeds(world: &World, ids: &[ItemId]) {
     world.work_until(&|| ids.iter().all(|id| world.item(*id).status.is_ended()));
     for id in ids {
         let item = world.item(*id);
@@ -238,7 +238,7 @@ fn a_deposit_that_failed_has_no_more_of_staging_than_it_uses(engine: Engine) {
     assert!([other, failed.id].iter().all(|id| world.item(*id).status == ItemStatus::Succeeded));
 }
 
-fn reserved(world: &World, id: ItemId) -> u64 {
+pub(super) fn reserved(world: &World, id: ItemId) -> u64 {
     world.home.registry.read(|tx| interim::reserved(tx, id)).expect("reads")
 }
 

@@ -1,5 +1,6 @@
 //! Items that come to a stage whose threads are all busy.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 use strongroom_queue::{TaskState, WorkerId};
@@ -79,4 +80,57 @@ fn an_item_that_waits_for_a_thread_for_too_long_is_left_to_other_processes() {
     let lines = ids.iter().flat_map(|id| house.history(*id));
     assert!(lines.filter(|line| line.note.as_deref() == Some("returned to the queue before it began")).count() >= 1);
     assert!(ids.iter().all(|id| house.find(*id).retry_count == 0), "no attempt was spent");
+}
+
+#[test]
+fn an_item_of_another_institution_that_waits_for_a_thread_is_begun_before_more_of_the_first() {
+    let house = House::new();
+    let (ours, theirs) = (house.institution, InstitutionId::new());
+    house
+        .registry
+        .write(move |tx| tenants::add_institution(tx, theirs, "example.org", "Another University"))
+        .expect("adds an institution");
+    let (begun, let_go) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
+    let estimate = {
+        let (begun, let_go) = (begun.clone(), let_go.clone());
+        stage(ESTIMATE, move |assignment, _| {
+            let (_, item) = assignment.claimed.as_ref().expect("a stage of an item");
+            begun.lock().expect("a lock").push(item.institution);
+            until(|| let_go.load(Ordering::SeqCst));
+            succeeded()
+        })
+    };
+    let runtime = house
+        .runtime(vec![leads(Stage::named("receive"), ESTIMATE), estimate])
+        .pools(pool(ESTIMATE, PoolSettings { workers: 1, prefetch: 3, ..PoolSettings::default() }))
+        .leave_to_others_after(Duration::from_hours(1))
+        .build();
+    let shutdown = Shutdown::new();
+    let _watchdog = watch(&shutdown);
+    let mut ids = house.items(3);
+    let other = ItemId::new();
+    let are_at_estimate = |ids: &[ItemId]| {
+        ids.iter().map(|id| house.find(*id)).all(|item| item.stage == ESTIMATE && item.status == ItemStatus::Started)
+    };
+    let waited_for = [ids.as_slice(), &[other]].concat();
+    let all_done = || waited_for.iter().all(|id| house.has_ended(*id));
+    std::thread::scope(|scope| {
+        let run = scope.spawn(|| runtime.run_until(&shutdown, &all_done));
+        until(|| are_at_estimate(&ids));
+        house
+            .registry
+            .write_and_wake(move |tx| {
+                Ok::<_, strongroom_registry::RegistryError>(vec![items::create(
+                    tx,
+                    &Workflows::standard(),
+                    &new_item(other, theirs),
+                )?])
+            })
+            .expect("makes an item");
+        ids.push(other);
+        until(|| are_at_estimate(&ids));
+        let_go.store(true, Ordering::SeqCst);
+        run.join().expect("ends");
+    });
+    assert_eq!(*begun.lock().expect("a lock"), [ours, theirs, ours, ours]);
 }

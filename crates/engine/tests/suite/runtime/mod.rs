@@ -106,6 +106,12 @@ impl House {
         self.find(id).status == status
     }
 
+    /// Whether an item succeeded; false where there is none yet.
+    fn has_ended(&self, id: ItemId) -> bool {
+        let found = self.registry.read(|tx| items::get(tx, Scope::System, id)).expect("reads");
+        found.is_some_and(|item| item.status == ItemStatus::Succeeded)
+    }
+
     fn history(&self, id: ItemId) -> Vec<HistoryLine> {
         self.registry.read(|tx| items::history(tx, Scope::System, id)).expect("reads the history")
     }

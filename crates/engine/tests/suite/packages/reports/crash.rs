@@ -8,18 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strongroom_engine::settings::Settings;
-use strongroom_engine::workflow::Workflows;
 use strongroom_engine::{Home, build_runtime};
-use strongroom_registry::batches::NewBatch;
-use strongroom_registry::items::{self, NewItem};
-use strongroom_registry::{Action, batches};
 
 use super::*;
 
 const HOME: &str = "STRONGROOM_CRASH_HOME";
+/// The topics that the process works on; an empty text has it deliver messages.
+const TOPICS: &str = "STRONGROOM_CRASH_TOPICS";
 const SIGKILL: i32 = 9;
-/// More rows than one page has.
-const ROWS: usize = 2_100;
 
 #[test]
 #[ignore = "is run by the other test of this module, in a process of its own"]
@@ -29,39 +25,65 @@ fn killed() {
     let settings = std::fs::read_to_string(folder.join("strongroom.toml")).expect("reads");
     let home = Arc::new(Home::open(folder, Settings::from_toml(&settings).expect("settings")).expect("opens"));
     strongroom_engine::arm_crash_points();
-    let topics = [reports::TOPIC.to_owned()];
+    let topics = std::env::var(TOPICS).unwrap_or_else(|_| reports::TOPIC.to_owned());
+    if topics.is_empty() {
+        deliver(&home, &Shutdown::new()).expect("runs");
+        return;
+    }
+    let topics: Vec<String> = topics.split(' ').map(str::to_owned).collect();
     build_runtime(&home, Some(&topics)).expect("a runtime").build().run_until(&Shutdown::new(), &|| false);
 }
 
-/// A batch of so many items that were cancelled, with a report that no worker has written.
-fn ended(world: &World) -> BatchId {
-    let (batch, institution) = (BatchId::new(), institution(world));
-    let new: Vec<NewItem> = (0..ROWS)
-        .map(|number| NewItem {
-            batch: Some(batch),
-            name: format!("{number}.txt"),
-            note: "submitted".into(),
-            ..NewItem::new(Action::named("ingest"), institution, format!("{INSTITUTION}/{number}"))
-        })
-        .collect();
-    let workflows = Workflows::standard();
-    add_collection(world, None);
-    world
-        .home
-        .registry
-        .write(move |tx| {
-            let collection =
-                tenants::collection(tx, Scope::System, institution, COLLECTION)?.expect("the collection").id;
-            let row_count = Some(new.len() as u64);
-            let (collection, kind, submitted_by) = (Some(collection), "file", "someone");
-            let new_batch = NewBatch { id: batch, institution, collection, kind, submitted_by, note: None, row_count };
-            batches::create(tx, &new_batch)?;
-            items::create_all(tx, &workflows, &mut new.iter().cloned())?;
-            batches::request(tx, &workflows, Scope::System, batch, Request::Cancel, "a person")?;
-            Ok::<_, RegistryError>(())
-        })
-        .expect("is made");
-    batch
+fn kill_at(world: &World, point: &str, topics: &str) {
+    let status = Command::new(std::env::current_exe().expect("this binary"))
+        .args(["--exact", "packages::reports::crash::killed", "--ignored"])
+        .env(HOME, world.home.path())
+        .env(TOPICS, topics)
+        .env("FAILPOINTS", format!("{point}=1*return"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .expect("runs");
+    assert_eq!(status.signal(), Some(SIGKILL), "{point}: {status:?}");
+}
+
+#[test]
+fn an_item_whose_worker_or_deliverer_is_killed_is_confirmed_once() {
+    for point in ["ingest.confirm.begin", "ingest.confirm.asked", "ingest.confirm.end", "outbox.callback.sent"] {
+        let hook = WebDouble::start();
+        hook.put("/hook", b"thanks");
+        // A worker that was killed spent an attempt.
+        let world = World::with(&callbacks(&hook.authority()));
+        let rules = collections::Rules {
+            callback_url: Some(hook.url("/hook")),
+            callback_required: Some(true),
+            ..collections::Rules::default()
+        };
+        collections::add(&console(&world), INSTITUTION, COLLECTION, rules).expect("is added");
+        let path = world.write("a.txt", "alpha");
+        let request = DepositRequest { collection: Some(COLLECTION.into()), ..world.request(path) };
+        let id = world.submit(&request).expect("is submitted").items[0];
+        if point.starts_with("ingest") {
+            kill_at(&world, point, &Workflows::standard().topics().join(" "));
+        }
+        world.home.clock.advance(Duration::from_mins(10));
+        let waits = || world.item(id).wait_reason == Some(strongroom_registry::WaitReason::Confirmation);
+        world.work_until(&waits);
+        if point.starts_with("outbox") {
+            kill_at(&world, point, "");
+        }
+        assert_ne!(world.item(id).status, ItemStatus::Succeeded, "{point}");
+        assert_eq!(deliver(&world.home, &Shutdown::new()).expect("runs").delivered, 1, "{point}");
+        world.work_until(&|| world.item(id).status == ItemStatus::Succeeded);
+        assert_eq!(world.item(id).note.as_deref(), Some("version 1 is published"), "{point}");
+        let requests = hook.requests();
+        let of_item: std::collections::BTreeSet<&str> = requests
+            .iter()
+            .filter(|request| request.header("strongroom-event") == Some("item.ingested"))
+            .filter_map(|request| request.header("idempotency-key"))
+            .collect();
+        assert_eq!(of_item.len(), 1, "{point}");
+    }
 }
 
 #[test]
@@ -71,15 +93,7 @@ fn a_report_whose_process_is_killed_is_whole_and_told_once() {
         let batch = ended(&world);
         let report = all(&world, batch).pop().expect("a report");
         assert!(!report.is_filled);
-        let status = Command::new(std::env::current_exe().expect("this binary"))
-            .args(["--exact", "packages::reports::crash::killed", "--ignored"])
-            .env(HOME, world.home.path())
-            .env("FAILPOINTS", format!("{point}=1*return"))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .expect("runs");
-        assert_eq!(status.signal(), Some(SIGKILL), "{point}: {status:?}");
+        kill_at(&world, point, reports::TOPIC);
         let killed = all(&world, batch).pop().expect("a report");
         assert_eq!((killed.is_filled, killed.completed_at), (point != "report.page", None), "{point}");
         let told = |world: &World| {

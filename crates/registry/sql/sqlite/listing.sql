@@ -1,0 +1,134 @@
+-- Lists of work items, page by page: of each page first the identifiers, found in the index of what the list is asked for most narrowly, then the
+-- items.
+--
+-- What every list is given: 1 where it goes on, 2 the institution, 3 the status, 4 the stage, 5 the action, 6 whether review is asked for, 7 since
+-- when, 8 the batch, 9 how many. Items of a time have no order in the index of identifiers, so that a list since a time begins at the least of
+-- their identifiers: what is behind it is not read in vain.
+-- list: items.asked_for
+(?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.status = ?3) AND (w.status <> 'deleted' OR ?3 = 'deleted')
+    AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5) AND (?8 IS NULL OR w.batch_id = ?8)
+    AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT {items.made_good})) AND (?7 IS NULL OR w.created_at >= ?7)
+-- list: items.begin_of_list
+CASE WHEN ?7 IS NULL THEN X'00000000000000000000000000000000' ELSE
+    coalesce((SELECT min(m.id) FROM (SELECT x.id FROM work_items x INDEXED BY work_items_by_time WHERE x.created_at >= ?7) AS m),
+        X'ffffffffffffffffffffffffffffffff') END
+-- name: listing.oldest
+SELECT {items.columns}
+FROM {items.tables}
+WHERE w.id IN (SELECT w.id FROM work_items w
+        WHERE w.id >= max(?1, {items.begin_of_list}) AND w.id <> ?1
+        AND {items.asked_for}
+    ORDER BY w.id LIMIT ?9)
+ORDER BY w.id
+-- name: listing.oldest_of_status
+SELECT {items.columns}
+FROM {items.tables}
+WHERE w.id IN (SELECT w.id FROM work_items w INDEXED BY work_items_by_status
+        WHERE w.status = ?3 AND w.id >= max(?1, {items.begin_of_list}) AND w.id <> ?1
+        AND {items.asked_for}
+    ORDER BY w.id LIMIT ?9)
+ORDER BY w.id
+-- name: listing.oldest_of_institution
+SELECT {items.columns}
+FROM {items.tables}
+WHERE w.id IN (SELECT w.id FROM work_items w INDEXED BY work_items_by_institution
+        WHERE w.institution_id = ?2 AND w.id >= max(?1, {items.begin_of_list}) AND w.id <> ?1
+        AND {items.asked_for}
+    ORDER BY w.id LIMIT ?9)
+ORDER BY w.id
+-- name: listing.oldest_of_status_of_institution
+SELECT {items.columns}
+FROM {items.tables}
+WHERE w.id IN (SELECT w.id FROM work_items w INDEXED BY work_items_by_institution_status
+        WHERE w.institution_id = ?2 AND w.status = ?3 AND w.id >= max(?1, {items.begin_of_list}) AND w.id <> ?1
+        AND {items.asked_for}
+    ORDER BY w.id LIMIT ?9)
+ORDER BY w.id
+-- name: listing.oldest_to_review
+SELECT {items.columns}
+FROM {items.tables}
+WHERE w.id IN (SELECT w.id FROM work_items w INDEXED BY work_items_to_review
+        WHERE w.needs_review AND w.id >= max(?1, {items.begin_of_list}) AND w.id <> ?1
+        AND {items.asked_for}
+    ORDER BY w.id LIMIT ?9)
+ORDER BY w.id
+-- name: listing.oldest_of_action
+SELECT {items.columns}
+FROM {items.tables}
+WHERE w.id IN (SELECT w.id FROM work_items w INDEXED BY work_items_by_action
+        WHERE w.action = ?5 AND w.id >= max(?1, {items.begin_of_list}) AND w.id <> ?1
+        AND {items.asked_for}
+    ORDER BY w.id LIMIT ?9)
+ORDER BY w.id
+-- name: listing.oldest_of_batch
+SELECT {items.columns}
+FROM {items.tables}
+WHERE w.id IN (SELECT w.id FROM work_items w INDEXED BY work_items_by_batch
+        WHERE w.batch_id = ?8 AND w.id >= max(?1, {items.begin_of_list}) AND w.id <> ?1
+        AND {items.asked_for}
+    ORDER BY w.id LIMIT ?9)
+ORDER BY w.id
+-- name: listing.oldest_of_object
+SELECT {items.columns}
+FROM {items.tables}
+WHERE w.id IN (SELECT w.id FROM work_items w INDEXED BY work_items_by_identifier
+        WHERE w.institution_id = ?10 AND w.object_identifier = ?11 AND w.id >= max(?1, {items.begin_of_list}) AND w.id <> ?1
+        AND {items.asked_for}
+    ORDER BY w.id LIMIT ?9)
+ORDER BY w.id
+-- name: listing.newest
+SELECT {items.columns}
+FROM {items.tables}
+WHERE w.id IN (SELECT w.id FROM work_items w
+        WHERE w.id >= {items.begin_of_list} AND w.id < ?1
+        AND {items.asked_for}
+    ORDER BY w.id DESC LIMIT ?9)
+ORDER BY w.id DESC
+-- name: listing.newest_of_status
+SELECT {items.columns}
+FROM {items.tables}
+WHERE w.id IN (SELECT w.id FROM work_items w INDEXED BY work_items_by_status
+        WHERE w.status = ?3 AND w.id >= {items.begin_of_list} AND w.id < ?1
+        AND {items.asked_for}
+    ORDER BY w.id DESC LIMIT ?9)
+ORDER BY w.id DESC
+-- name: listing.newest_of_institution
+SELECT {items.columns}
+FROM {items.tables}
+WHERE w.id IN (SELECT w.id FROM work_items w INDEXED BY work_items_by_institution
+        WHERE w.institution_id = ?2 AND w.id >= {items.begin_of_list} AND w.id < ?1
+        AND {items.asked_for}
+    ORDER BY w.id DESC LIMIT ?9)
+ORDER BY w.id DESC
+-- name: listing.newest_of_status_of_institution
+SELECT {items.columns}
+FROM {items.tables}
+WHERE w.id IN (SELECT w.id FROM work_items w INDEXED BY work_items_by_institution_status
+        WHERE w.institution_id = ?2 AND w.status = ?3 AND w.id >= {items.begin_of_list} AND w.id < ?1
+        AND {items.asked_for}
+    ORDER BY w.id DESC LIMIT ?9)
+ORDER BY w.id DESC
+-- name: listing.newest_to_review
+SELECT {items.columns}
+FROM {items.tables}
+WHERE w.id IN (SELECT w.id FROM work_items w INDEXED BY work_items_to_review
+        WHERE w.needs_review AND w.id >= {items.begin_of_list} AND w.id < ?1
+        AND {items.asked_for}
+    ORDER BY w.id DESC LIMIT ?9)
+ORDER BY w.id DESC
+-- name: listing.newest_of_action
+SELECT {items.columns}
+FROM {items.tables}
+WHERE w.id IN (SELECT w.id FROM work_items w INDEXED BY work_items_by_action
+        WHERE w.action = ?5 AND w.id >= {items.begin_of_list} AND w.id < ?1
+        AND {items.asked_for}
+    ORDER BY w.id DESC LIMIT ?9)
+ORDER BY w.id DESC
+-- name: listing.newest_of_object
+SELECT {items.columns}
+FROM {items.tables}
+WHERE w.id IN (SELECT w.id FROM work_items w INDEXED BY work_items_by_identifier
+        WHERE w.institution_id = ?10 AND w.object_identifier = ?11 AND w.id >= {items.begin_of_list} AND w.id < ?1
+        AND {items.asked_for}
+    ORDER BY w.id DESC LIMIT ?9)
+ORDER BY w.id DESC
