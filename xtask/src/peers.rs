@@ -1,5 +1,6 @@
-//! Programs of other people that tests take as witnesses: aiosmtpd (a mail server), bagit-python, ocfl-py, lxml and pygfried (siegfried as a
-//! library) in a Python environment of their own, rocfl, and siegfried itself where Go can build it. Everything lies below `target/peers` and is kept between runs.
+//! Programs of other people that tests take as witnesses: aiosmtpd (a mail server), bagit-python, ocfl-py, lxml, pygfried (siegfried as a
+//! library), pyoai (a provider of OAI-PMH) and sickle (a harvester) in a Python environment of their own, rocfl, and siegfried itself where
+//! Go can build it. Everything lies below `target/peers` and is kept between runs.
 
 use std::fs;
 use std::io::{IsTerminal, Write};
@@ -12,7 +13,15 @@ use crate::bench::Siegfried;
 use crate::place;
 
 /// The Python packages, pinned.
-const PACKAGES: [&str; 5] = ["aiosmtpd==1.4.6", "bagit==1.9.0", "lxml==6.1.3", "ocfl-py==2.1.0", "pygfried==2.2.0"];
+const PACKAGES: [&str; 7] = [
+    "aiosmtpd==1.4.6",
+    "bagit==1.9.0",
+    "lxml==6.1.3",
+    "ocfl-py==2.1.0",
+    "pygfried==2.2.0",
+    "pyoai==2.5.0",
+    "sickle==0.7.0",
+];
 /// The version of rocfl, without its S3 part: tests use folders only.
 const ROCFL: &str = "1.7.0";
 

@@ -47,12 +47,16 @@ pub(crate) struct Question<'q> {
     pub(crate) range: Option<&'q str>,
     /// The value of `If-Range`.
     pub(crate) if_range: Option<&'q str>,
+    /// Headers besides, with their values.
+    pub(crate) headers: &'q [(&'q str, &'q str)],
 }
 
 /// A response that is no redirect, with the right to its connection.
 pub(crate) struct Answer {
     pub(crate) response: Response<ureq::Body>,
     pub(crate) permit: Permit,
+    /// The URL that answered.
+    pub(crate) location: Url,
 }
 
 impl Client {
@@ -118,7 +122,7 @@ impl Client {
             let response = self.send(&location, question)?;
             let status = response.status().as_u16();
             if !matches!(status, 301 | 302 | 303 | 307 | 308) {
-                return Ok(Answer { response, permit });
+                return Ok(Answer { response, permit, location });
             }
             let Some(target) = header(response.headers(), "location") else {
                 return Err(DownloadError::Status { url: shown(&location), status, retry_after: None });
@@ -138,6 +142,9 @@ impl Client {
             if let Some(value) = value {
                 request = request.header(name, value);
             }
+        }
+        for (name, value) in question.headers {
+            request = request.header(*name, *value);
         }
         request.call().map_err(|error| failure(location, error))
     }

@@ -6,6 +6,7 @@
 //! - [`Client::open_kept`] returns such a reader that keeps what comes, so that another process can begin where this one ended.
 //! - [`Client::fetch`] downloads to a file. What came before an interruption is kept, and another process can resume there.
 //! - [`Client::fetch_all`] downloads many files at a time.
+//! - [`Client::page`] asks for an answer as a whole, with headers of the caller's.
 //! - [`Client::post`] posts a body, to the same hosts and addresses.
 //!
 //! ```no_run
@@ -58,6 +59,7 @@ mod kept;
 mod location;
 mod meter;
 mod opening;
+mod page;
 mod parallel;
 mod partial;
 mod permits;
@@ -75,6 +77,7 @@ pub use kept::{KeptBody, forget};
 pub use location::host_fault;
 pub use location::shown_text as shown_url;
 pub use opening::Expected;
+pub use page::{Page, PageRequest};
 pub use parallel::{Finished, Job, Parallel, Totals};
 pub use policy::{Policy, Retries, Timeouts};
 pub use post::{Post, Posted};

@@ -93,7 +93,7 @@ impl<'a> Request<'a> {
     }
 
     pub(crate) fn ask(&self, range: Option<&str>, if_range: Option<&str>) -> Result<Answer, DownloadError> {
-        self.client.ask(&self.url, Question { is_head: false, range, if_range }, &self.supervision)
+        self.client.ask(&self.url, Question { range, if_range, ..Question::default() }, &self.supervision)
     }
 
     fn begin(&self, resume: Option<&Resume>) -> Result<Begun, DownloadError> {

@@ -56,6 +56,14 @@ impl<'a> Supervision<'a> {
         self.is_ahead.clone()
     }
 
+    /// Asks the caller whether to continue, where `what` is done.
+    ///
+    /// # Errors
+    /// [`DownloadError::Interrupted`] with the caller's error.
+    pub fn ask(&self, what: &str) -> Result<(), DownloadError> {
+        self.check(what)
+    }
+
     pub(crate) fn check(&self, url: &str) -> Result<(), DownloadError> {
         match &self.check {
             Some(check) => check().map_err(|source| DownloadError::Interrupted { url: url.to_owned(), source }),

@@ -9,6 +9,27 @@ const MODIFIED: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
 /// The time of every answer.
 const NOW: &str = "Tue, 15 Nov 1994 08:12:31 GMT";
 
+/// What a function answers a request with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// The HTTP status.
+    pub status: u16,
+    /// The header `Content-Type`.
+    pub content_type: &'static str,
+    /// The header `Link`; none where it is empty.
+    pub link: String,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Reply {
+    /// A body with the status 200.
+    #[must_use]
+    pub fn ok(body: Vec<u8>) -> Self {
+        Self { status: 200, content_type: "application/octet-stream", link: String::new(), body }
+    }
+}
+
 /// An answer that can be sent.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
@@ -46,6 +67,16 @@ fn decide(state: &mut State, request: &Request, behaviours: &mut [Behaviour]) ->
         if let Some(instead) = instead(behaviour, request) {
             return instead;
         }
+    }
+    if let Some(handler) = state.handlers.get(&request.path).cloned() {
+        let reply = (handler.0)(request);
+        let mut answer = Answer { status: reply.status, body: reply.body, ..Answer::default() };
+        answer.header("content-type", reply.content_type);
+        if !reply.link.is_empty() {
+            answer.header("link", reply.link);
+        }
+        answer.distort(behaviours);
+        return Some(answer);
     }
     let Some(bytes) = state.bytes(&request.path) else { return Some(Answer::status(404)) };
     if request.method == "POST" {

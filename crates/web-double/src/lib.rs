@@ -27,6 +27,7 @@ mod request;
 mod server;
 mod state;
 
+pub use answer::Reply;
 pub use behaviour::Behaviour;
 pub use certificates::{Certificate, Issued};
 pub use request::Request;

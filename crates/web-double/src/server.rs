@@ -9,11 +9,12 @@ use std::thread::{self, JoinHandle};
 
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
+use crate::answer::Reply;
 use crate::behaviour::Behaviour;
 use crate::certificates::{Certificate, issue};
 use crate::connection;
 use crate::request::Request;
-use crate::state::Shared;
+use crate::state::{Handler, Shared};
 
 /// A server on a loopback port, which ends when it is dropped.
 pub struct WebDouble {
@@ -55,6 +56,11 @@ impl WebDouble {
     /// Puts bytes at a path, in the place of what is there.
     pub fn put(&self, path: &str, bytes: impl AsRef<[u8]>) {
         self.shared.change(|state| state.files.insert(path.to_owned(), bytes.as_ref().to_vec()));
+    }
+
+    /// Answers requests for a path by a function of the request. Behaviours of the path apply to what it answers.
+    pub fn answer(&self, path: &str, answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) {
+        self.shared.change(|state| state.handlers.insert(path.to_owned(), Handler(Arc::new(answer))));
     }
 
     /// Serves the files below a folder of the disk at paths that begin with `prefix`.

@@ -1,10 +1,12 @@
 //! What the server has and was asked for.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use crate::answer::Reply;
 use crate::behaviour::Behaviour;
 use crate::request::Request;
 
@@ -15,10 +17,21 @@ pub(crate) struct Shared {
     released: Condvar,
 }
 
+/// What a path is answered with, by the request.
+#[derive(Clone)]
+pub(crate) struct Handler(pub(crate) Arc<dyn Fn(&Request) -> Reply + Send + Sync>);
+
+impl fmt::Debug for Handler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Handler")
+    }
+}
+
 /// What the server has, and what is counted.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) files: HashMap<String, Vec<u8>>,
+    pub(crate) handlers: HashMap<String, Handler>,
     pub(crate) folders: Vec<(String, PathBuf)>,
     pub(crate) behaviours: HashMap<String, Vec<Behaviour>>,
     pub(crate) requests: Vec<Request>,

@@ -3,6 +3,7 @@
 mod cuts;
 mod files;
 mod kept;
+mod pages;
 mod parallel;
 mod policy;
 mod posts;

@@ -1,0 +1,31 @@
+//! A place in the files of a folder, which can be stored.
+
+use serde::{Deserialize, Serialize};
+
+/// A place in the files of a folder: the file that is read, and how many of its records were read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+// A cursor that was stored before a field was added is read as well.
+#[serde(default)]
+pub struct FileCursor {
+    /// The path of the file below the folder, with slashes; empty before the first one, and where the source is one file.
+    pub(crate) file: String,
+    /// Records of the file that were read.
+    pub(crate) records: u64,
+    /// Whether the file was read to its end.
+    pub(crate) is_read: bool,
+    /// Files that could not be read to their ends.
+    pub(crate) failures: u64,
+    pub(crate) is_finished: bool,
+}
+
+impl FileCursor {
+    /// The path of the file below the folder, with slashes.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// How many files could not be read to their ends, or were not read.
+    pub fn failures(&self) -> u64 {
+        self.failures
+    }
+}
