@@ -17,7 +17,7 @@ pub use error::RegistryError;
 pub(crate) use model::workflow;
 pub use model::{
     Action, ActivityId, ActivityInput, ActivityState, ActorId, ActorKind, BatchId, BatchState, CollectionId, ContentId,
-    CopyState, Decision, EntityId, EventId, FileId, FindingId, FindingKind, FindingState, Format, GenerationId, Health,
+    CopyState, Decision, DocumentId, EntityId, EventId, FileId, FindingId, FindingKind, FindingState, Format, GenerationId, Health,
     HoldKind, InstitutionId, ItemId, ItemStatus, JournalId, JournalOutcome, MailKind, ObjectId, ObjectState, Order,
     PERMANENT_CODES, PipelineId, Position, ProfileOrigin, ProvenanceKind, PublicAccess, ReportId, ReportKind,
     RestoredState, Scope, Stage, Subject, UploadId, UploadState, VersionId, VersionState, WaitKey, WaitReason,
@@ -30,6 +30,6 @@ pub use store::{
     activities, backfill, batches, checks, comparing, copies, discarding, epoch, events, failures, fixity, health,
     holds, identification, interim, items, journal, leases, named, notifications, object_ids, objects, outbox, parts,
     pipelines, profiles, provenance, rebuild, receiving, reports, restorations, restored, retention, schedules, search,
-    stores, tenants, versions, watermarks, work,
+    stores, tenants, versions, watermarks, work, documents,
 };
 pub use strongroom_database::{Time, Transaction};

@@ -51,3 +51,17 @@ SELECT value, activity_id, set_at FROM watermarks WHERE id = ?1
 -- name: watermarks.set
 INSERT INTO watermarks (id, institution_id, name, value, activity_id, set_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
 ON CONFLICT (id) DO UPDATE SET value = excluded.value, activity_id = excluded.activity_id, set_at = excluded.set_at
+
+-- name: documents.insert
+INSERT INTO documents (id, institution_id, source, record, media_type, datestamp, bytes, made_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+ON CONFLICT (id) DO NOTHING
+
+-- name: documents.get
+SELECT id, institution_id, source, record, media_type, datestamp, bytes FROM documents WHERE id = ?1
+
+-- name: documents.size
+SELECT length(bytes) AS bytes FROM documents WHERE id = ?1
+
+-- name: documents.drop
+DELETE FROM documents WHERE id IN (SELECT id FROM documents WHERE made_at < ?1 ORDER BY made_at LIMIT ?2)

@@ -83,6 +83,8 @@ ids! {
     PipelineId,
     /// Something that an activity made.
     EntityId,
+    /// A harvested document.
+    DocumentId,
 }
 
 /// An identifier that follows from others, so that making it again makes the same one: of the SHA-256 of both, as a UUID of an

@@ -20,7 +20,7 @@ pub use enums::{
 };
 pub use format::Format;
 pub use ids::{
-    ActivityId, ActorId, BatchId, CollectionId, ContentId, EntityId, EventId, FileId, FindingId, GenerationId,
+    ActivityId, ActorId, BatchId, CollectionId, ContentId, DocumentId, EntityId, EventId, FileId, FindingId, GenerationId,
     InstitutionId, ItemId, JournalId, ObjectId, PipelineId, ReportId, UploadId, VersionId,
 };
 pub use order::Order;

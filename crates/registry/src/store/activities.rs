@@ -8,13 +8,14 @@ use strongroom_records::{ListId, Takes, lists};
 use uuid::Uuid;
 
 pub use super::activity_runs::{
-    Rerun, begin, cancel, fail, finish_if_done, pause, reopen_followers, rerun, restart, resume, retry_failed,
+    Rerun, begin, cancel, fail, finish_if_done, is_taken_from, pause, reopen_followers, rerun, restart, resume, retry_failed,
 };
 pub use super::populating::{Populated, populate, rebuild_list};
 use super::{journal, watermarks};
 pub use crate::model::activity::{Activity, Input, NewActivity, StepOf, TRANSITIONS};
 use crate::model::actor::Actor;
-use crate::{ActivityId, ActivityInput, ActivityState, InstitutionId, Order, PipelineId, RegistryError, Scope};
+use crate::model::ids::derived;
+use crate::{ActivityId, ActivityInput, ActivityState, InstitutionId, ItemId, Order, PipelineId, RegistryError, Scope};
 
 /// The topic of the tasks that carry an activity on; the key of a task is the activity.
 pub const TOPIC: &str = "activity.run";
@@ -91,6 +92,11 @@ pub fn create(tx: &mut dyn Transaction, new: &NewActivity) -> Result<(), Registr
 fn input_of(tx: &mut dyn Transaction, new: &NewActivity, id: ActivityId) -> Result<Activity, RegistryError> {
     let other = get(tx, Scope::System, id)?.filter(|other| other.institution == new.institution);
     other.ok_or_else(|| RegistryError::NotFound { what: "activity", id: id.to_string() })
+}
+
+/// The identifier of the work item that an activity makes of a record in its present run: the same however often it is made.
+pub fn item_of(activity: &Activity, record: &str) -> ItemId {
+    ItemId(derived(activity.id.0, &format!("item:{}:{record}", activity.run)))
 }
 
 /// Puts the task of an activity into its topic; one waits at most.

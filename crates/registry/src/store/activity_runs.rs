@@ -170,6 +170,12 @@ pub fn rerun(tx: &mut dyn Transaction, scope: Scope, id: ActivityId, rerun: Reru
     Ok(next.run)
 }
 
+/// Whether another activity that has not ended takes records from the list of this one.
+pub fn is_taken_from(tx: &mut dyn Transaction, activity: &Activity) -> Result<bool, RegistryError> {
+    let takes = |other: &Activity| other.input_list == Some(activity.list) && !has_all(other);
+    Ok(first_follower(tx, activity.id, &takes)?.is_some())
+}
+
 /// Whether an activity takes no more of its input.
 fn has_all(activity: &Activity) -> bool {
     activity.state.is_ended() && activity.state != ActivityState::Failed

@@ -54,5 +54,6 @@ pub mod stores;
 pub mod tenants;
 pub mod versions;
 mod waking;
+pub mod documents;
 pub mod watermarks;
 pub mod work;

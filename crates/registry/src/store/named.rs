@@ -4,7 +4,7 @@
 use strongroom_database::{Statement, Transaction};
 use uuid::Uuid;
 
-use crate::{BatchId, FileId, FindingId, ItemId, ObjectId, RegistryError, Scope, UploadId};
+use crate::{ActivityId, BatchId, FileId, FindingId, ItemId, ObjectId, RegistryError, Scope, UploadId};
 
 /// Hexadecimal digits of an identifier.
 const DIGITS: usize = 32;
@@ -43,6 +43,7 @@ named! {
     FileId "file" Statement("named.files"),
     FindingId "finding" Statement("named.findings"),
     UploadId "upload" Statement("named.uploads"),
+    ActivityId "activity" Statement("named.activities"),
 }
 
 /// The one record that a text names.

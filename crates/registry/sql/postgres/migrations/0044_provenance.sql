@@ -25,3 +25,20 @@ CREATE TABLE provenance (
     PRIMARY KEY (activity_id, run, used_id, invalidates)
 );
 CREATE INDEX provenance_by_entity ON provenance (entity_id, at, activity_id);
+
+-- What was harvested, as it came: a row for each state of a record of a source.
+CREATE TABLE documents (
+    -- Follows from institution, source, record and bytes.
+    id             UUID PRIMARY KEY,
+    institution_id UUID REFERENCES institutions (id),
+    -- Where it was found.
+    source         TEXT COLLATE "C" NOT NULL,
+    -- Its identifier there.
+    record         TEXT COLLATE "C" NOT NULL,
+    media_type     TEXT COLLATE "C" NOT NULL,
+    -- When it was changed there, in the words of the source.
+    datestamp      TEXT COLLATE "C",
+    bytes          BYTEA NOT NULL,
+    made_at        BIGINT NOT NULL
+);
+CREATE INDEX documents_by_time ON documents (made_at);

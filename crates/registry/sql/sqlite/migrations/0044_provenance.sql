@@ -25,3 +25,20 @@ CREATE TABLE provenance (
     PRIMARY KEY (activity_id, run, used_id, invalidates)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX provenance_by_entity ON provenance (entity_id, at, activity_id);
+
+-- What was harvested, as it came: a row for each state of a record of a source.
+CREATE TABLE documents (
+    -- Follows from institution, source, record and bytes.
+    id             BLOB PRIMARY KEY,
+    institution_id BLOB REFERENCES institutions (id),
+    -- Where it was found.
+    source         TEXT NOT NULL,
+    -- Its identifier there.
+    record         TEXT NOT NULL,
+    media_type     TEXT NOT NULL,
+    -- When it was changed there, in the words of the source.
+    datestamp      TEXT,
+    bytes          BLOB NOT NULL,
+    made_at        INTEGER NOT NULL
+) STRICT;
+CREATE INDEX documents_by_time ON documents (made_at);
