@@ -13,8 +13,8 @@ use strongroom_registry::{
 use strongroom_storage::{Key, Store};
 
 use crate::EngineError;
-use crate::activities::{Agent, Agents};
 use crate::access::{Admission, Availability, StoreAccess, StoreState, by_name};
+use crate::activities::{Agent, Agents};
 use crate::arks::Ezid;
 use crate::downloads::Downloads;
 use crate::identification::Identifiers;

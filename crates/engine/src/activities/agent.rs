@@ -161,12 +161,7 @@ pub trait Finding: Sync {
     fn add(&self, found: Vec<Found>, cursor: Option<String>) -> Result<(), AgentError>;
 
     /// Adds the last records, by which the list is complete, and notes how far the source was read.
-    fn complete(
-        &self,
-        found: Vec<Found>,
-        cursor: Option<String>,
-        watermark: Option<String>,
-    ) -> Result<(), AgentError>;
+    fn complete(&self, found: Vec<Found>, cursor: Option<String>, watermark: Option<String>) -> Result<(), AgentError>;
 }
 
 /// An agent that is opened for an activity, in one task of it.
@@ -193,7 +188,9 @@ pub trait OpenAgent: Send + Sync {
     /// The source cannot be read, or the work is to stop.
     fn find(&self, finding: &dyn Finding) -> Result<(), AgentError> {
         let name = &finding.activity().agent;
-        Err(AgentError::Fatal(format!("the agent {name} finds no records by itself; next: name an activity as its input")))
+        Err(AgentError::Fatal(format!(
+            "the agent {name} finds no records by itself; next: name an activity as its input"
+        )))
     }
 
     /// Does one record. It may have been done before, in part or whole.

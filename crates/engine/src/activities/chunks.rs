@@ -45,12 +45,8 @@ pub(super) fn process(run: &Run<'_>, agent: &dyn OpenAgent, is_populated: bool) 
 
 fn claim(run: &Run<'_>, limit: usize, is_populated: bool) -> Result<Option<Chunk>, AgentError> {
     let id = run.activity.id;
-    let request = ClaimRequest {
-        list: run.activity.list,
-        worker: run.worker.clone(),
-        limit,
-        lease: run.keeper.lease(),
-    };
+    let request =
+        ClaimRequest { list: run.activity.list, worker: run.worker.clone(), limit, lease: run.keeper.lease() };
     let (is_at_work, chunk) = run.home.registry.write(move |tx| {
         let mut activity = activities::find(tx, Scope::System, id)?;
         if is_populated && matches!(activity.state, ActivityState::Queued | ActivityState::Populating) {

@@ -23,6 +23,9 @@ use crate::{Home, crash_point};
 /// How soon a task looks again that waits for records of others, or for the time of a record.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
+/// Chunks whose records are returned in one transaction.
+const CHUNKS_AT_ONCE: usize = 10;
+
 /// Carries activities on.
 pub(super) struct ActivityHandler {
     pub(super) home: Arc<Home>,
@@ -109,7 +112,8 @@ impl ActivityHandler {
         };
         thread::scope(|scope| {
             scope.spawn(|| keeper.keep(&self.home.registry));
-            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| carry_on(&run, agent.as_ref(), number)));
+            let outcome =
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| carry_on(&run, agent.as_ref(), number)));
             keeper.end();
             outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
@@ -155,12 +159,30 @@ impl ActivityHandler {
     }
 }
 
+/// Returns what the leases of workers do not cover any more, of whichever activity; how many records.
+fn return_expired(run: &Run<'_>) -> Result<u64, AgentError> {
+    let returned = run.home.registry.write(|tx| {
+        let returned = lists::return_expired(tx, CHUNKS_AT_ONCE)?;
+        for chunk in &returned {
+            if let Some(activity) = activities::of_list(tx, chunk.list)?.filter(|one| one.state.is_at_work()) {
+                activities::enqueue(tx, activity.id, activity.institution)?;
+            }
+        }
+        Ok::<_, RegistryError>(returned)
+    })?;
+    Ok(returned.iter().filter(|chunk| chunk.list == run.activity.list).map(|chunk| chunk.records).sum())
+}
+
 /// Populates and processes until there is nothing to do now.
 fn carry_on(run: &Run<'_>, agent: &dyn OpenAgent, number: usize) -> Result<TaskEnd, AgentError> {
     let progress = loop {
         let progress = populating::populate(run, agent)?;
         let ended = chunks::process(run, agent, progress == Progress::Complete)?;
-        if ended == 0 || progress == Progress::Complete {
+        if ended > 0 && progress != Progress::Complete {
+            continue;
+        }
+        // Records of a worker that ended come back here as well, so that nothing waits for the background task.
+        if number > 1 || return_expired(run)? == 0 {
             break progress;
         }
     };
@@ -171,8 +193,13 @@ fn carry_on(run: &Run<'_>, agent: &dyn OpenAgent, number: usize) -> Result<TaskE
     })?;
     if let Some(state) = ended {
         run.home.registry.wakeups().notify([TOPIC]);
-        Event::ActivityEnded { activity: id, agent: &run.activity.agent, state: state.as_str(), counts: &status.counts }
-            .emit();
+        Event::ActivityEnded {
+            activity: id,
+            agent: &run.activity.agent,
+            state: state.as_str(),
+            counts: &status.counts,
+        }
+        .emit();
         return Ok(Outcome::Done.into());
     }
     // A helper has helped. One that follows is woken when there is more.

@@ -33,11 +33,7 @@ pub(super) enum Progress {
 /// Populates the list as far as there is anything to take now.
 pub(super) fn populate(run: &Run<'_>, agent: &dyn OpenAgent) -> Result<Progress, AgentError> {
     let id = run.activity.id;
-    let request = PopulationRequest {
-        list: run.activity.list,
-        worker: run.worker.clone(),
-        lease: run.keeper.lease(),
-    };
+    let request = PopulationRequest { list: run.activity.list, worker: run.worker.clone(), lease: run.keeper.lease() };
     let taken = run.home.registry.write(move |tx| {
         let status = lists::status(tx, request.list)?;
         if status.is_complete {
@@ -77,25 +73,31 @@ fn carry_on(run: &Run<'_>, agent: &dyn OpenAgent, population: &Population) -> Re
             let finder = Finder { run, activity: &activity, population, cursor, is_complete: AtomicBool::new(false) };
             agent.find(&finder)?;
             if !finder.is_complete.load(Ordering::SeqCst) {
-                return Err(AgentError::Fatal(format!("the agent {} did not say where its records end", activity.agent)));
+                return Err(AgentError::Fatal(format!(
+                    "the agent {} did not say where its records end",
+                    activity.agent
+                )));
             }
             return Ok(Progress::Complete);
         }
         let (id, list, of, workers) = (activity.id, activity.list, population.clone(), run.workers);
-        let (populated, now, cursor) = run.home.registry.write(move |tx| {
-            let populated = match activities::populate(tx, id, &of, PAGE) {
-                Err(RegistryError::Records(RecordsError::NoList(lost))) if lost != list => {
-                    return Ok(Err(lost));
+        let (populated, now, cursor) = run
+            .home
+            .registry
+            .write(move |tx| {
+                let populated = match activities::populate(tx, id, &of, PAGE) {
+                    Err(RegistryError::Records(RecordsError::NoList(lost))) if lost != list => {
+                        return Ok(Err(lost));
+                    }
+                    outcome => outcome?,
+                };
+                let now = activities::find(tx, Scope::System, id)?;
+                if populated.added > 0 {
+                    enqueue_helpers(tx, &now, workers)?;
                 }
-                outcome => outcome?,
-            };
-            let now = activities::find(tx, Scope::System, id)?;
-            if populated.added > 0 {
-                enqueue_helpers(tx, &now, workers)?;
-            }
-            Ok::<_, RegistryError>(Ok((populated, now, lists::status(tx, list)?.cursor)))
-        })?
-        .map_err(|_| input_lost(&activity))?;
+                Ok::<_, RegistryError>(Ok((populated, now, lists::status(tx, list)?.cursor)))
+            })?
+            .map_err(|_| input_lost(&activity))?;
         run.home.registry.wakeups().notify([TOPIC]);
         crash_point("activity.page");
         if populated.is_complete {
@@ -151,12 +153,7 @@ impl Finding for Finder<'_> {
         self.write(found, cursor, (false, None))
     }
 
-    fn complete(
-        &self,
-        found: Vec<Found>,
-        cursor: Option<String>,
-        watermark: Option<String>,
-    ) -> Result<(), AgentError> {
+    fn complete(&self, found: Vec<Found>, cursor: Option<String>, watermark: Option<String>) -> Result<(), AgentError> {
         self.write(found, cursor, (true, watermark))?;
         self.is_complete.store(true, Ordering::SeqCst);
         Ok(())

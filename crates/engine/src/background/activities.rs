@@ -81,7 +81,10 @@ fn give_tasks(home: &Home, stop: &Shutdown) -> Result<u64, EngineError> {
             if stop.is_requested() {
                 return Ok(given);
             }
-            let (id, institution) = { let activity = activity?; (activity.id, activity.institution) };
+            let (id, institution) = {
+                let activity = activity?;
+                (activity.id, activity.institution)
+            };
             given += home.registry.write(move |tx| {
                 let of_activity = tasks::of_key(tx, &id.to_string())?;
                 if of_activity.iter().any(|task| task.topic == TOPIC && task.state != TaskState::Dead) {

@@ -20,8 +20,8 @@ pub use enums::{
 };
 pub use format::Format;
 pub use ids::{
-    ActivityId, ActorId, BatchId, CollectionId, ContentId, DocumentId, EntityId, EventId, FileId, FindingId, GenerationId,
-    InstitutionId, ItemId, JournalId, ObjectId, PipelineId, ReportId, UploadId, VersionId,
+    ActivityId, ActorId, BatchId, CollectionId, ContentId, DocumentId, EntityId, EventId, FileId, FindingId,
+    GenerationId, InstitutionId, ItemId, JournalId, ObjectId, PipelineId, ReportId, UploadId, VersionId,
 };
 pub use order::Order;
 pub use permanent::PERMANENT_CODES;

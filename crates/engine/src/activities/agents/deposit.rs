@@ -47,8 +47,16 @@ impl Agent for Deposit {
     fn options(&self) -> &'static [AgentOption] {
         &[
             AgentOption { name: "collection", default: "", meaning: "the short name of the collection of the objects" },
-            AgentOption { name: "placement", default: "", meaning: "where their copies belong; as the collection says where it is not given" },
-            AgentOption { name: "file", default: "", meaning: "the name of the file in each object; record.xml or record.json where it is not given" },
+            AgentOption {
+                name: "placement",
+                default: "",
+                meaning: "where their copies belong; as the collection says where it is not given",
+            },
+            AgentOption {
+                name: "file",
+                default: "",
+                meaning: "the name of the file in each object; record.xml or record.json where it is not given",
+            },
         ]
     }
 
@@ -66,8 +74,10 @@ impl Agent for Deposit {
             return Err(EngineError::NotFound { what: "placement", name: name.clone(), hint: String::new() });
         }
         let Some(institution) = asked.institution else {
-            return Err(EngineError::Usage("a deposit belongs to an institution, and its input belongs to none".into())
-                .next("run the harvest with --option institution=DOMAIN"));
+            return Err(EngineError::Usage(
+                "a deposit belongs to an institution, and its input belongs to none".into(),
+            )
+            .next("run the harvest with --option institution=DOMAIN"));
         };
         let institution = home.registry.read(|tx| tenants::institution_by_id(tx, asked.scope, institution))?;
         let institution = institution.ok_or_else(|| EngineError::Usage("the institution does not exist".into()))?;
@@ -176,7 +186,9 @@ impl OpenAgent for Depositing {
         };
         let document = match work.home.registry.read(|tx| documents::get(tx, document)) {
             Ok(Some(document)) if document.institution == Some(self.institution.id) => document,
-            Ok(_) => return failed("the harvested document was removed after its time; next: harvest it again".to_owned()),
+            Ok(_) => {
+                return failed("the harvested document was removed after its time; next: harvest it again".to_owned());
+            }
             Err(error) => {
                 return RecordOutcome::Later { after: std::time::Duration::from_secs(10), error: chain(&error) };
             }

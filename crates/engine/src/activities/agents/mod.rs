@@ -2,7 +2,7 @@
 
 mod copy;
 mod deposit;
-mod harvest;
+pub(crate) mod harvest;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -28,7 +28,7 @@ use crate::activities::error::{AgentError, Stop};
 use crate::activities::options::parsed;
 use crate::{EngineError, Home, chain};
 
-const NAME: &str = "harvest";
+pub(crate) const NAME: &str = "harvest";
 /// Records and bytes that are added in one transaction.
 const RECORDS_AT_ONCE: usize = 500;
 const BYTES_AT_ONCE: usize = 4 << 20;
@@ -126,11 +126,7 @@ struct Harvesting {
 }
 
 /// The source that the options describe.
-fn source(
-    home: &Home,
-    options: &Options,
-    watermark: Option<&str>,
-) -> Result<Box<dyn RecordSource + Sync>, AgentError> {
+fn source(home: &Home, options: &Options, watermark: Option<&str>) -> Result<Box<dyn RecordSource + Sync>, AgentError> {
     let url = options.url.clone().unwrap_or_default();
     Ok(match options.kind {
         Kind::Oai => Box::new(oai(home, options, watermark)?),
@@ -207,11 +203,8 @@ fn fit_id(text: &str) -> String {
 /// A record of the source as one of the list.
 fn found(record: Record, location: &str, institution: Option<InstitutionId>) -> Found {
     let id = fit_id(&record.id);
-    let failed = |error: &str| Found {
-        id: id.clone(),
-        arrival: Arrival::Failed { error: error.to_owned() },
-        document: None,
-    };
+    let failed =
+        |error: &str| Found { id: id.clone(), arrival: Arrival::Failed { error: error.to_owned() }, document: None };
     if id != record.id {
         return failed("its identifier is empty, too long, or has control characters");
     }
@@ -315,7 +308,8 @@ impl OpenAgent for Harvesting {
                 RecordOutcome::Failed { error: "the provider says that it is deleted".to_owned() }
             }
             Ok(Some(record)) => {
-                let Found { arrival, document, .. } = found(record, &self.options.location(), work.activity.institution);
+                let Found { arrival, document, .. } =
+                    found(record, &self.options.location(), work.activity.institution);
                 match arrival {
                     Arrival::Processed { result } => RecordOutcome::Processed {
                         result,

@@ -153,7 +153,9 @@ impl Options {
 fn time(option: &str, text: &str, rest_of_day: &str) -> Result<Timestamp, EngineError> {
     let whole = if text.len() == 10 { format!("{text}{rest_of_day}") } else { text.to_owned() };
     whole.parse().map_err(|_| {
-        wrong(&format!("the option {option} is {text:?}, and has to be a day such as 2026-01-31, or 2026-01-31T12:00:00Z"))
+        wrong(&format!(
+            "the option {option} is {text:?}, and has to be a day such as 2026-01-31, or 2026-01-31T12:00:00Z"
+        ))
     })
 }
 
@@ -168,10 +170,24 @@ mod tests {
     #[test]
     fn options_that_do_not_go_with_the_kind_are_refused() {
         for options in [
-            Options { url: Some("https://example.edu/oai".into()), element: Some("record".into()), ..Options::default() },
+            Options {
+                url: Some("https://example.edu/oai".into()),
+                element: Some("record".into()),
+                ..Options::default()
+            },
             Options { kind: Kind::Folder, url: Some("https://example.edu".into()), ..Options::default() },
-            Options { kind: Kind::Json, url: Some("https://example.edu".into()), set: vec!["a".into()], ..Options::default() },
-            Options { kind: Kind::Json, paging: PagingKind::Next, url: Some("https://example.edu".into()), ..Options::default() },
+            Options {
+                kind: Kind::Json,
+                url: Some("https://example.edu".into()),
+                set: vec!["a".into()],
+                ..Options::default()
+            },
+            Options {
+                kind: Kind::Json,
+                paging: PagingKind::Next,
+                url: Some("https://example.edu".into()),
+                ..Options::default()
+            },
             Options { url: Some("https://example.edu".into()), from: Some("yesterday".into()), ..Options::default() },
             Options::default(),
         ] {
@@ -181,7 +197,8 @@ mod tests {
 
     #[test]
     fn a_day_begins_and_ends_the_window() {
-        let options = Options { from: Some("2026-01-31".into()), until: Some("2026-01-31".into()), ..Options::default() };
+        let options =
+            Options { from: Some("2026-01-31".into()), until: Some("2026-01-31".into()), ..Options::default() };
         let (from, until) = options.window(None).expect("a window");
         assert_eq!(from.map(|time| time.to_string()).as_deref(), Some("2026-01-31T00:00:00Z"));
         assert_eq!(until.map(|time| time.to_string()).as_deref(), Some("2026-01-31T23:59:59Z"));
