@@ -141,7 +141,7 @@ fn steer_with(
     let home = authorized.home();
     let found = authorized.read(|tx| find(tx, scope, batch))?;
     if let Ask::Delete { is_confirmed: false } = ask {
-        refuse_untold(authorized.read(|tx| untold::of_batch(tx, &home.settings, &found))?)?;
+        refuse_untold(&authorized.read(|tx| untold::of_batch(tx, &home.settings, &found))?)?;
     }
     check_folders(&authorized, ask, batch)?;
     let act = Act { request: ask.into(), who, reason: reason.map(str::to_owned), takes_new_rules };
@@ -167,7 +167,7 @@ fn steer_with(
 }
 
 /// Refuses a deletion that keeps something from the depositor.
-pub(super) fn refuse_untold(untold: Vec<String>) -> Result<(), EngineError> {
+pub(super) fn refuse_untold(untold: &[String]) -> Result<(), EngineError> {
     if untold.is_empty() {
         return Ok(());
     }

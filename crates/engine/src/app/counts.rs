@@ -39,13 +39,12 @@ pub fn list(
                 let is_same = |view: &&mut ItemCountsView| {
                     view.institution == institution.identifier && view.collection == collection
                 };
-                match views.last_mut().filter(is_same) {
-                    Some(view) => view.add(counted.status, counted.items),
-                    None => {
-                        let mut view = ItemCountsView::new(institution.identifier.clone(), collection.clone());
-                        view.add(counted.status, counted.items);
-                        views.push(view);
-                    }
+                if let Some(view) = views.last_mut().filter(is_same) {
+                    view.add(counted.status, counted.items);
+                } else {
+                    let mut view = ItemCountsView::new(institution.identifier.clone(), collection.clone());
+                    view.add(counted.status, counted.items);
+                    views.push(view);
                 }
             }
         }

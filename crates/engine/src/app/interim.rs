@@ -60,9 +60,10 @@ pub fn files(
     after: Option<String>,
 ) -> Result<Page<InterimFileView, String>, EngineError> {
     let authorized = context.authorize(&ITEMS_SHOW)?;
+    let after = after.unwrap_or_default();
     let found = authorized.read(|tx| {
         items::find(tx, authorized.scope(), item)?;
-        interim::files_after(tx, item, after.as_deref().unwrap_or_default(), PAGE)
+        interim::files_after(tx, item, &after, PAGE)
     })?;
     let next = found.last().map(|last| last.path.clone());
     Ok(Page { items: found.into_iter().map(InterimFileView::from).collect(), next })

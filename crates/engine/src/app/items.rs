@@ -245,7 +245,7 @@ pub fn steer(
 ) -> Result<Vec<ItemView>, EngineError> {
     let authorized = context.authorize(&ITEMS_STEER)?;
     if let Ask::Delete { is_confirmed: false } = ask {
-        refuse_untold(untold_of(&authorized, wanted)?)?;
+        refuse_untold(&untold_of(&authorized, wanted)?)?;
     }
     let (scope, who) = (authorized.scope(), authorized.actor().name.clone());
     let (entry, registry) = (authorized.entry_named(ask.act()), &authorized.home().registry);

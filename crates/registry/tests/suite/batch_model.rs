@@ -56,11 +56,12 @@ pub(crate) struct Item {
     pub(crate) reported: Option<(ItemStatus, Option<String>)>,
 }
 
-impl Item {
-    fn at(&self, stage: Stage) -> Option<usize> {
-        STAGES.iter().position(|one| *one == stage)
-    }
+/// The place of a stage among those of items.
+fn place_of(stage: Stage) -> Option<usize> {
+    STAGES.iter().position(|one| *one == stage)
+}
 
+impl Item {
     pub(crate) fn is_open(&self) -> bool {
         matches!(self.status, Pending | Started | Held)
     }
@@ -89,6 +90,7 @@ pub(crate) struct Known {
 
 /// A batch.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Batch {
     pub(crate) id: BatchId,
     pub(crate) institution: InstitutionId,
@@ -235,8 +237,7 @@ impl Model {
             (Request::Requeue(_), _) if self.batches[self.items[item].batch].is_deleted => return false,
             (Request::Requeue(wanted), Pending | Failed | Cancelled) if !is_permanent => {
                 let to = wanted.unwrap_or(stage);
-                let known = &self.items[item];
-                if to != stage && (known.at(to).is_none() || known.at(to) > known.at(stage)) {
+                if to != stage && (place_of(to).is_none() || place_of(to) > place_of(stage)) {
                     return false;
                 }
                 self.go_on(item, to);
@@ -284,11 +285,16 @@ impl Model {
             }
             Request::Cancel => {
                 let open: Vec<usize> = items.iter().copied().filter(|item| self.items[*item].is_open()).collect();
-                open.into_iter().for_each(|item| assert!(self.ask(item, Request::Cancel)));
+                for item in open {
+                    assert!(self.ask(item, Request::Cancel));
+                }
             }
             Request::Fail => {
-                let open = items.iter().copied().filter(|item| matches!(self.items[*item].status, Pending | Started));
-                open.collect::<Vec<_>>().into_iter().for_each(|item| assert!(self.ask(item, Request::Fail)));
+                for &item in &items {
+                    if matches!(self.items[item].status, Pending | Started) {
+                        assert!(self.ask(item, Request::Fail));
+                    }
+                }
             }
             Request::Delete => {
                 self.batches[batch].is_deleted = true;

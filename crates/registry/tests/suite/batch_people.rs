@@ -108,8 +108,6 @@ impl Run<'_> {
         }
     }
 
-    /// What the items of a batch say of themselves.
-
     /// Does the tasks of a topic: each key with its payload.
     pub(crate) fn do_tasks(&self, topic: &str) -> Vec<(String, Vec<u8>)> {
         let request =
@@ -118,7 +116,7 @@ impl Run<'_> {
         let done: Vec<Settlement> =
             leased.iter().map(|task| Settlement { lease: task.lease, outcome: Outcome::Done }).collect();
         self.world.write(move |tx| Ok(tasks::settle(tx, &done)?));
-        leased.into_iter().map(|task| (task.key.clone(), task.payload.to_vec())).collect()
+        leased.into_iter().map(|task| (task.key.clone(), task.payload.clone())).collect()
     }
 
     /// Each end is told once, as it was; so is each report and each batch that was accepted.
@@ -143,8 +141,10 @@ impl Run<'_> {
         }
         let mut expected = std::mem::take(&mut self.model.ends);
         let mut untold = std::mem::take(&mut self.untold);
-        (ends.sort_unstable(), expected.sort_unstable());
-        (others.sort_unstable(), untold.sort_unstable());
+        ends.sort_unstable();
+        expected.sort_unstable();
+        others.sort_unstable();
+        untold.sort_unstable();
         assert_eq!(ends, expected);
         assert_eq!(others, untold);
     }

@@ -140,14 +140,14 @@ pub(crate) fn stage_of(number: usize) -> Stage {
 
 impl Run<'_> {
     /// An item that is there still.
-    pub(crate) fn item(&self, index: &Index) -> Option<usize> {
+    pub(crate) fn item(&self, index: Index) -> Option<usize> {
         let left: Vec<usize> = (0..self.model.items.len())
             .filter(|item| !self.model.batches[self.model.items[*item].batch].is_gone)
             .collect();
         (!left.is_empty()).then(|| *index.get(&left))
     }
 
-    pub(crate) fn batch(&self, index: &Index) -> Option<usize> {
+    pub(crate) fn batch(&self, index: Index) -> Option<usize> {
         let left: Vec<usize> =
             (0..self.model.batches.len()).filter(|batch| !self.model.batches[*batch].is_gone).collect();
         (!left.is_empty()).then(|| *index.get(&left))
@@ -177,12 +177,12 @@ impl Run<'_> {
                 }
             }
             Act::Ask { item, request } => {
-                if let Some(item) = self.item(item) {
+                if let Some(item) = self.item(*item) {
                     self.ask(item, *request);
                 }
             }
             Act::AskBatch { batch, request } => {
-                if let Some(batch) = self.batch(batch) {
+                if let Some(batch) = self.batch(*batch) {
                     self.ask_batch(batch, *request);
                 }
             }
@@ -194,17 +194,17 @@ impl Run<'_> {
                 self.paused[*stage] = paused;
             }
             Act::Move { item, priority } => {
-                if let Some(item) = self.item(item) {
+                if let Some(item) = self.item(*item) {
                     self.move_to(item, *priority);
                 }
             }
             Act::RequeueGroup { batch, stage } => {
-                if let Some(batch) = self.batch(batch) {
+                if let Some(batch) = self.batch(*batch) {
                     self.requeue_group(batch, STAGES[*stage]);
                 }
             }
             Act::Report { batch } => {
-                if let Some(batch) = self.batch(batch) {
+                if let Some(batch) = self.batch(*batch) {
                     self.report(batch);
                 }
             }
