@@ -36,8 +36,8 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     (
         "activity run",
         &[
-            "strongroom activity run harvest --option url=https://example.edu/oai --option set=maps --wait",
-            "strongroom activity run deposit --input 01a206d3-9f8e-746b-8e5d-6ed979e0815a --option collection=maps --follow",
+            "strongroom activity run harvest --option url=https://example.edu/oai",
+            "strongroom activity run deposit --input 01a206d3 --follow",
         ],
     ),
     ("activity list", &["strongroom activity list", "strongroom activity list --state failed"]),

@@ -45,8 +45,10 @@ pub struct Asked<'a> {
 }
 
 /// What an agent says of an activity before it is made.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Planned {
+    /// The options as the activity keeps them, which any worker understands.
+    pub options: Value,
     /// The name of the watermark that it moves: activities of the same source have the same.
     pub watermark: Option<String>,
 }

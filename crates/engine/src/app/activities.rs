@@ -114,7 +114,7 @@ pub fn run(context: &OpContext, request: &Request) -> Result<ActivityView, Engin
     let new = NewActivity {
         id: ActivityId::new(),
         agent: agent.name().to_owned(),
-        options,
+        options: planned.options,
         institution,
         actor: authorized.actor().clone(),
         input,

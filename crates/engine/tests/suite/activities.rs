@@ -120,4 +120,3 @@ fn check_counts(view: &ActivityView) {
     let sum: u64 = counts.into_iter().flatten().sum();
     assert_eq!(view.populated, Some(sum), "{view:?}");
 }
-

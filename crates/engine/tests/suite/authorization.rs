@@ -24,8 +24,8 @@ use strongroom_registry::items::{self, ItemFilter};
 use strongroom_registry::journal::Actor;
 use strongroom_registry::tenants::{self, CollectionRules};
 use strongroom_registry::{
-    ActivityId, ActorKind, BatchId, CollectionId, FindingId, InstitutionId, ItemId, RegistryError, Scope, UploadId, holds, journal,
-    objects,
+    ActivityId, ActorKind, BatchId, CollectionId, FindingId, InstitutionId, ItemId, RegistryError, Scope, UploadId,
+    holds, journal, objects,
 };
 
 use crate::fixture::{INSTITUTION, TestHome, home};

@@ -41,7 +41,7 @@ impl Agent for Copy {
 
     fn plan(&self, _: &Home, asked: &Asked<'_>) -> Result<Planned, EngineError> {
         parsed::<Options>(NAME, asked.options)?;
-        Ok(Planned::default())
+        Ok(Planned { options: asked.options.clone(), watermark: None })
     }
 
     fn open(&self, _: &Arc<Home>, activity: &Activity) -> Result<Box<dyn OpenAgent>, EngineError> {

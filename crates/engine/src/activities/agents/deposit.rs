@@ -82,7 +82,7 @@ impl Agent for Deposit {
         let institution = home.registry.read(|tx| tenants::institution_by_id(tx, asked.scope, institution))?;
         let institution = institution.ok_or_else(|| EngineError::Usage("the institution does not exist".into()))?;
         target(home, &options, institution)?;
-        Ok(Planned::default())
+        Ok(Planned { options: asked.options.clone(), watermark: None })
     }
 
     fn open(&self, home: &Arc<Home>, activity: &Activity) -> Result<Box<dyn OpenAgent>, EngineError> {

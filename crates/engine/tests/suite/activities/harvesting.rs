@@ -28,7 +28,8 @@ on_both_databases! {
 /// So many records, from `oai:x:00` on; every second one is in the set `even`.
 fn some_records(count: usize) -> Vec<OaiRecord> {
     let record = |number: usize| {
-        let record = OaiRecord::new(&format!("oai:x:{number:02}"), &format!("2024-01-{:02}T00:00:00Z", number % 27 + 1));
+        let record =
+            OaiRecord::new(&format!("oai:x:{number:02}"), &format!("2024-01-{:02}T00:00:00Z", number % 27 + 1));
         if number.is_multiple_of(2) { record.within("even") } else { record.within("odd") }
     };
     (0..count).map(record).collect()
@@ -44,7 +45,10 @@ fn case_6_a_harvest_keeps_each_record_and_passes_deleted_ones_by(engine: Engine)
     work(&home);
     let view = show(&home, id);
     check_counts(&view);
-    assert_eq!((view.state, view.processed, view.failed, view.deleted), (ActivityState::Finished, Some(24), Some(0), Some(1)));
+    assert_eq!(
+        (view.state, view.processed, view.failed, view.deleted),
+        (ActivityState::Finished, Some(24), Some(0), Some(1))
+    );
     for record in records(&home, id, RecordState::Processed) {
         let entity = record.result.expect("a document");
         let document = documents::of_entity(&entity).expect("the name of a document");
@@ -94,12 +98,8 @@ fn case_7_a_set_that_fails_keeps_no_other_from_being_read(engine: Engine) {
     assert_eq!(ids(&home, id, RecordState::Failed), ["set even"]);
     // The next harvest of what has changed begins where this one did: the set is not passed by.
     provider.mend();
-    let request = Request {
-        agent: "harvest".to_owned(),
-        options: options(&sets),
-        only_changed: true,
-        ..Request::default()
-    };
+    let request =
+        Request { agent: "harvest".to_owned(), options: options(&sets), only_changed: true, ..Request::default() };
     let again = activities::run(&call(&home), &request).expect("an activity");
     assert_eq!(again.changed_since, None);
     work(&home);
@@ -197,7 +197,8 @@ fn a_chain_makes_objects_with_descriptions(engine: Engine) {
     // Another run makes versions of the same objects, or finds that nothing has changed.
     activities::rerun(&call(&home), deposit, false).expect("runs again");
     work(&home);
-    let all = home.registry.read(|tx| items::list(tx, Scope::System, &ItemFilter::default(), None, 100)).expect("lists");
+    let all =
+        home.registry.read(|tx| items::list(tx, Scope::System, &ItemFilter::default(), None, 100)).expect("lists");
     assert_eq!(all.len(), 24);
     assert!(all.iter().all(|item| item.object_identifier.starts_with(&format!("{INSTITUTION}/oai:x:"))));
 }

@@ -3,9 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
-use strongroom_engine::activities::{
-    Agent, AgentInput, AgentOption, Asked, OpenAgent, Planned, RecordOutcome, Work,
-};
+use strongroom_engine::activities::{Agent, AgentInput, AgentOption, Asked, OpenAgent, Planned, RecordOutcome, Work};
 use strongroom_engine::{EngineError, Home};
 use strongroom_records::Takes;
 use strongroom_registry::activities::Activity;
@@ -62,7 +60,7 @@ impl Agent for Scripted {
 
     fn plan(&self, _: &Home, asked: &Asked<'_>) -> Result<Planned, EngineError> {
         assert_eq!(asked.options, &Value::Object(serde_json::Map::new()));
-        Ok(Planned::default())
+        Ok(Planned { options: asked.options.clone(), watermark: None })
     }
 
     fn open(&self, _: &Arc<Home>, _: &Activity) -> Result<Box<dyn OpenAgent>, EngineError> {

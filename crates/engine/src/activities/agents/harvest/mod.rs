@@ -89,12 +89,20 @@ impl Agent for Harvest {
             .next("give the URL of a source"));
         }
         // A wrong pointer, prefix or host is an error before anything is made.
-        source(home, &options, None).map_err(|error| match error {
-            AgentError::Fatal(text) | AgentError::Transient(text) => EngineError::Usage(text),
-            other => EngineError::Usage(other.to_string()),
+        source(home, &options, None).map_err(|error| {
+            EngineError::Usage(error.to_string())
+                .next("check the options; a host that is asked has to be one of the setting ingest.url_hosts")
         })?;
-        let is_windowed = options.kind == Kind::Oai;
-        Ok(Planned { watermark: is_windowed.then(|| options.name()) })
+        let mut kept = asked.options.clone();
+        if let (Some(path), Some(kept)) = (&options.path, kept.get_mut("path")) {
+            // Workers run in other folders.
+            let act = |source| EngineError::Io { act: "inspect", path: path.display().to_string(), source };
+            let whole = path.canonicalize().map_err(act)?;
+            let text = whole.to_str().ok_or_else(|| EngineError::Usage(format!("{} is not UTF-8", whole.display())))?;
+            *kept = text.into();
+        }
+        let watermark = (options.kind == Kind::Oai).then(|| options.name());
+        Ok(Planned { options: kept, watermark })
     }
 
     fn open(&self, _: &Arc<Home>, activity: &Activity) -> Result<Box<dyn OpenAgent>, EngineError> {
