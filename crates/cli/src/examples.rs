@@ -48,7 +48,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "strongroom activity show 01a206d3-9f8e-746b-8e5d-6ed979e0815a --json",
         ],
     ),
-    ("activity records", &["strongroom activity records 01a206d3-9f8e-746b-8e5d-6ed979e0815a --state failed --csv"]),
+    ("activity records", &["strongroom activity records 01a206d3 --state failed --csv"]),
     ("activity restart", &["strongroom activity restart 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("activity retry-failed", &["strongroom activity retry-failed 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("activity rerun", &["strongroom activity rerun 01a206d3-9f8e-746b-8e5d-6ed979e0815a --anew"]),

@@ -23,7 +23,7 @@ fn survive(point: &str) {
     // What a dead worker had comes back soon.
     let mut settings =
         OpenOptions::new().append(true).open(home.join("strongroom.toml")).expect("the settings are there");
-    writeln!(settings, "\n[workers.\"activity.run\"]\nlease = \"1s\"").expect("settings are written");
+    writeln!(settings, "\n[workers.\"activity.run\"]\nlease = \"5s\"").expect("settings are written");
     fs::create_dir(&catalogue).expect("a folder");
     for number in 0..RECORDS {
         fs::write(catalogue.join(format!("{number:02}.xml")), format!("<record>{number}</record>")).expect("a file");
