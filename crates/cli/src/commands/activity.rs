@@ -91,7 +91,7 @@ pub(crate) struct Run {
 /// Which activities are listed.
 #[derive(Debug, Args)]
 pub(crate) struct Listed {
-    /// Only those in this state: queued, populating, running, paused, finished, finished_with_errors, failed or cancelled
+    /// Only those in this state, such as running, finished or failed
     #[arg(long)]
     state: Option<String>,
     /// Only those of this agent

@@ -146,19 +146,17 @@ fn commit(run: &Run<'_>, lease: ChunkLease, ended: &[Ended<'_>]) -> Result<bool,
     match commit_together(run, lease, ended) {
         Ok(is_at_work) => Ok(is_at_work),
         Err(error) => match AgentError::from(error) {
-            AgentError::Fatal(reason) => match ended {
-                [one] => {
+            AgentError::Fatal(reason) => {
+                if let [one] = ended {
                     let failed = Ended { record: one.record, outcome: Outcome::Failed { error: reason }, writes: None };
-                    Ok(commit_together(run, lease, &[failed])?)
+                    return Ok(commit_together(run, lease, &[failed])?);
                 }
-                _ => {
-                    let mut is_at_work = true;
-                    for one in ended.chunks(1) {
-                        is_at_work = commit(run, lease, one)?;
-                    }
-                    Ok(is_at_work)
+                let mut is_at_work = true;
+                for one in ended.chunks(1) {
+                    is_at_work = commit(run, lease, one)?;
                 }
-            },
+                Ok(is_at_work)
+            }
             error => Err(error),
         },
     }

@@ -76,12 +76,12 @@ impl Handler for ActivityHandler {
             Err(AgentError::ListLost) => self.rebuild(id, assignment, context),
             Err(AgentError::Transient(reason)) => {
                 if assignment.task.spent >= assignment.task.max_attempts {
-                    self.fail(id, reason, assignment, context)
+                    self.fail(id, &reason, assignment, context)
                 } else {
                     context.transient(assignment, reason)
                 }
             }
-            Err(AgentError::Fatal(reason)) => self.fail(id, reason, assignment, context),
+            Err(AgentError::Fatal(reason)) => self.fail(id, &reason, assignment, context),
         }
     }
 }
@@ -140,8 +140,8 @@ impl ActivityHandler {
         }
     }
 
-    fn fail(&self, id: ActivityId, reason: String, assignment: &Assignment, context: &TaskContext) -> TaskEnd {
-        let text = reason.clone();
+    fn fail(&self, id: ActivityId, reason: &str, assignment: &Assignment, context: &TaskContext) -> TaskEnd {
+        let text = reason.to_owned();
         let failed = self.home.registry.write(move |tx| {
             let activity = activities::lock(tx, Scope::System, id)?;
             if activity.state.is_at_work() {
@@ -151,7 +151,7 @@ impl ActivityHandler {
         });
         match failed {
             Ok(activity) => {
-                Event::ActivityFailed { activity: id, agent: &activity.agent, reason: &reason }.emit();
+                Event::ActivityFailed { activity: id, agent: &activity.agent, reason }.emit();
                 Outcome::Done.into()
             }
             Err(error) => context.transient(assignment, crate::chain(&error)),

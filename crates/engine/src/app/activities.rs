@@ -73,7 +73,7 @@ pub fn run(context: &OpContext, request: &Request) -> Result<ActivityView, Engin
     let authorized = context.authorize(&ACTIVITIES_RUN)?;
     let home = authorized.home();
     let agent = home.agents().find(&request.agent)?;
-    let mut options = options_of(&request.options)?;
+    let mut options = options_of(&request.options);
     let wrong = |text: String, next: &str| Err(EngineError::Usage(text).next(next.to_owned()));
     let (input, institution) = match (agent.input(), request.input) {
         (AgentInput::Source, Some(_)) => {
@@ -133,7 +133,7 @@ pub fn run(context: &OpContext, request: &Request) -> Result<ActivityView, Engin
 }
 
 /// Options as a JSON object of texts and lists of texts.
-fn options_of(given: &[(String, String)]) -> Result<serde_json::Map<String, Value>, EngineError> {
+fn options_of(given: &[(String, String)]) -> serde_json::Map<String, Value> {
     let mut by_name: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, value) in given {
         by_name.entry(name).or_default().push(value);
@@ -146,7 +146,7 @@ fn options_of(given: &[(String, String)]) -> Result<serde_json::Map<String, Valu
         };
         options.insert(name.to_owned(), value);
     }
-    Ok(options)
+    options
 }
 
 fn topics() -> Vec<String> {

@@ -8,7 +8,7 @@ use strongroom_engine::work_on;
 use strongroom_oai_double::{OaiDouble, OaiFault, OaiRecord};
 use strongroom_records::RecordState;
 use strongroom_registry::items::{self, ItemFilter};
-use strongroom_registry::{ItemStatus, RegistryError, Scope, documents, objects};
+use strongroom_registry::{ItemStatus, Scope, documents, objects};
 
 use super::{begin, begin_behind, call, check_counts, home_for, ids, options, records, show, work};
 use crate::fixture::{Engine, INSTITUTION, on_both_databases};
@@ -183,11 +183,8 @@ fn a_chain_makes_objects_with_descriptions(engine: Engine) {
     assert_eq!(results, ids.iter().map(ToString::to_string).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>());
     work_on(&home, &ids, &Shutdown::new()).expect("works");
     let name = format!("{INSTITUTION}/oai:x:07");
-    let object = home
-        .registry
-        .read(|tx| Ok::<_, RegistryError>(objects::by_identifier(tx, Scope::System, &name)?))
-        .expect("reads")
-        .expect("the object");
+    let object =
+        home.registry.read(|tx| objects::by_identifier(tx, Scope::System, &name)).expect("reads").expect("the object");
     assert_eq!(object.description.title.as_deref(), Some("oai:x:07"));
     assert_eq!(object.description.local_ids, ["oai:x:07"]);
     for id in &ids {

@@ -93,7 +93,7 @@ fn case_12_what_a_dead_worker_had_is_processed_and_nothing_else_again(engine: En
     let chunk = home
         .registry
         .write(move |tx| {
-            let request = ClaimRequest { list, worker: "dead".to_owned(), limit: 3, lease: Duration::from_secs(60) };
+            let request = ClaimRequest { list, worker: "dead".to_owned(), limit: 3, lease: Duration::from_mins(1) };
             Ok::<_, RegistryError>(lists::claim(tx, &request)?)
         })
         .expect("claims")
@@ -133,7 +133,10 @@ fn case_12_a_list_that_was_lost_is_rebuilt_without_what_was_processed(engine: En
     let before = script.take_seen();
     let list = home.registry.read(|tx| rows::find(tx, Scope::System, id)).expect("the activity").list;
     home.registry
-        .write(move |tx| Ok::<_, RegistryError>(while !lists::remove(tx, list, 1_000)? {}))
+        .write(move |tx| {
+            while !lists::remove(tx, list, 1_000)? {}
+            Ok::<_, RegistryError>(())
+        })
         .expect("the list is lost");
     assert_eq!(show(&home, id).populated, None);
     script.change(|_, _| done());

@@ -95,10 +95,8 @@ impl Options {
         if let Some(name) = unfit.into_iter().flatten().next() {
             return Err(wrong(&format!("the option {name} does not go with kind={}", self.kind.as_str())));
         }
-        let (needed, is_given) = match self.kind.is_of_files() {
-            true => ("path", self.path.is_some()),
-            false => ("url", self.url.is_some()),
-        };
+        let (needed, is_given) =
+            if self.kind.is_of_files() { ("path", self.path.is_some()) } else { ("url", self.url.is_some()) };
         if !is_given {
             return Err(wrong(&format!("a harvest with kind={} needs the option {needed}", self.kind.as_str())));
         }
