@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    background, backup, bag, batches, bench, checkm, collection, config, demo, deposit, fixity, identify, init,
-    institution, items, journal, man, migrate, notify, objects, ocfl, outbox, profile, queue, rebuild, receiving,
+    activity, background, backup, bag, batches, bench, checkm, collection, config, demo, deposit, fixity, identify,
+    init, institution, items, journal, man, migrate, notify, objects, ocfl, outbox, profile, queue, rebuild, receiving,
     restore, shell, signatures, status, store, work,
 };
 
@@ -77,6 +77,9 @@ pub(crate) enum Command {
     Objects(objects::Objects),
     /// Restore objects and files
     Restore(Box<restore::Restore>),
+    /// Run agents over records: harvest them from a source, and deposit them
+    #[command(subcommand)]
+    Activity(activity::Activity),
     /// List and control the topics of the queue
     #[command(subcommand)]
     Queue(queue::Queue),

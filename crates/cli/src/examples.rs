@@ -32,6 +32,29 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     ("receiving show", &["strongroom receiving show 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("receiving forget", &["strongroom receiving forget 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    ("activity agents", &["strongroom activity agents"]),
+    (
+        "activity run",
+        &[
+            "strongroom activity run harvest --option url=https://example.edu/oai",
+            "strongroom activity run deposit --input 01a206d3 --follow",
+        ],
+    ),
+    ("activity list", &["strongroom activity list", "strongroom activity list --state failed"]),
+    (
+        "activity show",
+        &[
+            "strongroom activity show 01a206d3-9f8e-746b-8e5d-6ed979e0815a",
+            "strongroom activity show 01a206d3-9f8e-746b-8e5d-6ed979e0815a --json",
+        ],
+    ),
+    ("activity records", &["strongroom activity records 01a206d3 --state failed --csv"]),
+    ("activity restart", &["strongroom activity restart 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    ("activity retry-failed", &["strongroom activity retry-failed 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    ("activity rerun", &["strongroom activity rerun 01a206d3-9f8e-746b-8e5d-6ed979e0815a --anew"]),
+    ("activity pause", &["strongroom activity pause 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    ("activity resume", &["strongroom activity resume 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    ("activity cancel", &["strongroom activity cancel 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("batches list", &["strongroom batches list --institution example.edu"]),
     ("batches show", &["strongroom batches show 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     (

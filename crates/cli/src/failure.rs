@@ -350,6 +350,7 @@ fn shown_by(what: &str, id: &str) -> Option<String> {
     let command = match what {
         "work item" => "items history",
         "batch" => "batches show",
+        "activity" => "activity show",
         _ => return None,
     };
     Some(format!("\"strongroom {command} {id}\" shows how it came to this"))
@@ -360,6 +361,8 @@ fn listing_of(what: &str) -> Option<String> {
     let command = match what {
         "work item" => "items list",
         "batch" => "batches list",
+        "activity" => "activity list",
+        "agent" => "activity agents",
         "object" => "objects list",
         "file" => "objects files OBJECT",
         "finding" => "fixity problems --all",

@@ -4,8 +4,9 @@
 use std::fmt::{self, Display};
 use std::time::Duration;
 
-use strongroom_registry::ItemStatus;
+use strongroom_records::Counts;
 use strongroom_registry::work::ItemOutcome;
+use strongroom_registry::{ActivityId, ItemStatus};
 use tracing::{debug, error, info, warn};
 
 use crate::error::without_system_codes;
@@ -230,6 +231,26 @@ pub enum Event<'a> {
         /// What is missing.
         reason: &'a str,
     },
+    /// An activity has ended.
+    ActivityEnded {
+        /// The activity.
+        activity: ActivityId,
+        /// Its agent.
+        agent: &'a str,
+        /// The state in which it ended.
+        state: &'a str,
+        /// Its records.
+        counts: &'a Counts,
+    },
+    /// An activity cannot go on as a whole.
+    ActivityFailed {
+        /// The activity.
+        activity: ActivityId,
+        /// Its agent.
+        agent: &'a str,
+        /// Why.
+        reason: &'a str,
+    },
     /// A report of a batch that has ended is whole.
     ReportMade {
         /// The report.
@@ -402,6 +423,13 @@ impl Event<'_> {
             }
             Self::UploadStays { store, key, reason } => {
                 error!(store, key, reason, "upload is not removed: its object is not whole");
+            }
+            Self::ActivityEnded { activity, agent, state, counts } => {
+                let Counts { processed, failed, .. } = counts;
+                info!(%activity, agent, state, processed, failed, "activity ended");
+            }
+            Self::ActivityFailed { activity, agent, reason } => {
+                error!(%activity, agent, reason, "activity failed");
             }
             Self::ReportMade { report } => {
                 let ReportView { batch, number, kind, items, succeeded, failed, .. } = report;

@@ -14,6 +14,7 @@ use strongroom_storage::{Key, Store};
 
 use crate::EngineError;
 use crate::access::{Admission, Availability, StoreAccess, StoreState, by_name};
+use crate::activities::{Agent, Agents};
 use crate::arks::Ezid;
 use crate::downloads::Downloads;
 use crate::identification::Identifiers;
@@ -41,6 +42,8 @@ pub struct Home {
     pub registry: Registry,
     /// The registered workflows.
     workflows: Arc<Workflows>,
+    /// The agents of activities.
+    agents: Agents,
     /// Every store, by name.
     pub stores: BTreeMap<String, Arc<dyn Store>>,
     /// The same stores, as they stand.
@@ -200,6 +203,16 @@ impl Home {
         self.registry = self.registry.clone().with_workflows(self.workflows.clone());
     }
 
+    /// The agents of activities.
+    pub fn agents(&self) -> &Agents {
+        &self.agents
+    }
+
+    /// Registers another agent; one of the same name is replaced.
+    pub fn register_agent(&mut self, agent: Arc<dyn Agent>) {
+        self.agents = self.agents.clone().with(agent);
+    }
+
     /// What belongs to the institution with this domain name, or everything.
     pub(crate) fn scope_of(&self, institution: Option<&str>) -> Result<Scope, EngineError> {
         let Some(name) = institution else { return Ok(Scope::System) };
@@ -344,6 +357,7 @@ impl Home {
             settings,
             registry: registry.with_workflows(workflows.clone()),
             workflows,
+            agents: Agents::standard(),
             stores,
             access,
             admission,

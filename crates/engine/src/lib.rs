@@ -2,6 +2,7 @@
 //! crates below keep records and bytes, those above only ask.
 
 mod access;
+pub mod activities;
 pub mod app;
 mod arks;
 pub mod backfill;

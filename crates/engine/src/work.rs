@@ -13,7 +13,7 @@ use strongroom_registry::{BatchId, ItemId, ItemStatus, ObjectId, RegistryError, 
 use crate::restoration::OF_BATCHES;
 use crate::runtime::{Builder, Handler, Pools, Runtime, Shutdown, Summary};
 use crate::settings::{Settings, Watch};
-use crate::{EngineError, Home, backfill, fixity, identification, ingest, reports, workflow};
+use crate::{EngineError, Home, activities, backfill, fixity, identification, ingest, reports, workflow};
 
 /// Every handler of the system, in the order of a work item's way.
 pub fn handlers(home: &Arc<Home>) -> Vec<Arc<dyn Handler>> {
@@ -21,6 +21,7 @@ pub fn handlers(home: &Arc<Home>) -> Vec<Arc<dyn Handler>> {
     let mut handlers = fixity::handlers(home);
     handlers.extend(backfill::handlers(home));
     handlers.extend(identification::handlers(home));
+    handlers.extend(activities::handlers(home));
     handlers.extend(reports::handlers(home));
     handlers.extend(workflow::handlers(home));
     handlers.push(Arc::new(ingest::SweepHandler { home: home.clone() }));

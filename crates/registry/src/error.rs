@@ -2,6 +2,7 @@
 
 use strongroom_database::DatabaseError;
 use strongroom_queue::QueueError;
+use strongroom_records::RecordsError;
 
 use crate::ReportId;
 use crate::holds::Hold;
@@ -16,6 +17,9 @@ pub enum RegistryError {
     /// The queue failed or refused.
     #[error(transparent)]
     Queue(QueueError),
+    /// A record list failed or refused.
+    #[error(transparent)]
+    Records(RecordsError),
     /// Another program has brought the tables beyond the version that this one knows.
     #[error("the registry's schema was brought to version {found}, and this program knows version {known}")]
     NewerSchema {
@@ -121,6 +125,15 @@ impl From<QueueError> for RegistryError {
         match error {
             QueueError::Database(error) => Self::Database(error),
             other => Self::Queue(other),
+        }
+    }
+}
+
+impl From<RecordsError> for RegistryError {
+    fn from(error: RecordsError) -> Self {
+        match error {
+            RecordsError::Database(error) => Self::Database(error),
+            other => Self::Records(other),
         }
     }
 }

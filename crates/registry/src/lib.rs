@@ -16,19 +16,20 @@ pub use counted::counted;
 pub use error::RegistryError;
 pub(crate) use model::workflow;
 pub use model::{
-    Action, ActorId, ActorKind, BatchId, BatchState, CollectionId, ContentId, CopyState, Decision, EventId, FileId,
-    FindingId, FindingKind, FindingState, Format, GenerationId, Health, HoldKind, InstitutionId, ItemId, ItemStatus,
-    JournalId, JournalOutcome, MailKind, ObjectId, ObjectState, Order, PERMANENT_CODES, Position, ProfileOrigin,
-    PublicAccess, ReportId, ReportKind, RestoredState, Scope, Stage, Subject, UploadId, UploadState, VersionId,
-    VersionState, WaitKey, WaitReason, Workflows,
+    Action, ActivityId, ActivityInput, ActivityState, ActorId, ActorKind, BatchId, BatchState, CollectionId, ContentId,
+    CopyState, Decision, DocumentId, EntityId, EventId, FileId, FindingId, FindingKind, FindingState, Format,
+    GenerationId, Health, HoldKind, InstitutionId, ItemId, ItemStatus, JournalId, JournalOutcome, MailKind, ObjectId,
+    ObjectState, Order, PERMANENT_CODES, PipelineId, Position, ProfileOrigin, ProvenanceKind, PublicAccess, ReportId,
+    ReportKind, RestoredState, Scope, Stage, Subject, UploadId, UploadState, VersionId, VersionState, WaitKey,
+    WaitReason, Workflows,
 };
 pub use registry::{Registry, check_schema, migrations, schema, statements};
 pub use store::objects::{Description, Digests, Layout};
 pub use store::parts::{Part, Parts};
 pub use store::{
-    backfill, batches, checks, comparing, copies, discarding, epoch, events, failures, fixity, health, holds,
-    identification, interim, items, journal, leases, named, notifications, object_ids, objects, outbox, parts,
-    profiles, rebuild, receiving, reports, restorations, restored, retention, schedules, search, stores, tenants,
-    versions, work,
+    activities, backfill, batches, checks, comparing, copies, discarding, documents, epoch, events, failures, fixity,
+    health, holds, identification, interim, items, journal, leases, named, notifications, object_ids, objects, outbox,
+    parts, pipelines, profiles, provenance, rebuild, receiving, reports, restorations, restored, retention, schedules,
+    search, stores, tenants, versions, watermarks, work,
 };
 pub use strongroom_database::{Time, Transaction};

@@ -27,6 +27,7 @@ pub struct Registry {
 macro_rules! statements_in {
     ($dialect:literal, $placeholders:expr; $($shared:literal)*; $($own:literal)*) => {
         strongroom_queue::statements($dialect)
+            .and(strongroom_records::statements($dialect))
             $(.with_shared($placeholders, include_str!(concat!("../sql/shared/", $shared, ".sql"))))*
             $(.with(include_str!(concat!("../sql/", $dialect, "/", $own, ".sql"))))*
     };
@@ -47,9 +48,9 @@ macro_rules! schema_in {
     ($dialect:literal, $placeholders:expr) => {
         (
             statements_in!($dialect, $placeholders;
-                "backfill" "fixity" "health" "holds" "identification" "interim" "items" "journal" "notifications" "object_ids" "objects" "outbox" "parts" "profiles" "rebuild"
+                "activities" "backfill" "fixity" "health" "holds" "identification" "interim" "items" "journal" "notifications" "object_ids" "objects" "outbox" "parts" "profiles" "provenance" "rebuild"
                 "receiving" "reports" "restorations" "restored" "retention" "schema" "search" "stores" "tenants";
-                "backfill" "fixity" "identification" "interim" "items" "journal" "listing" "named" "objects" "outbox" "rebuild"
+                "activities" "backfill" "fixity" "identification" "interim" "items" "journal" "listing" "named" "objects" "outbox" "provenance" "rebuild"
                 "receiving" "reports" "stores" "tenants"),
             migrations_in!($dialect:
                 2 "records" "0001_records"
@@ -89,15 +90,19 @@ macro_rules! schema_in {
                 37 "whom rules have told" "0039_told_by_rules"
                 38 "items to review" "0040_items_to_review"
                 39 "reasons of requests" "0041_reasons_of_requests"
-                40 "lists of items" "0042_lists_of_items"),
+                40 "lists of items" "0042_lists_of_items"
+                42 "activities" "0043_activities"
+                43 "provenance" "0044_provenance"),
         )
     };
 }
 
 /// The numbers of the queue's revisions among the migrations of the registry.
 const QUEUE_VERSIONS: [u32; 2] = [1, 16];
+/// Those of the revisions of record lists.
+const RECORDS_VERSIONS: [u32; 1] = [41];
 
-/// What the registry and its queue bring to a database of this dialect (`sqlite` or `postgres`): every statement, and the
+/// What the registry, its queue and its record lists bring to a database of this dialect (`sqlite` or `postgres`): every statement, and the
 /// schema's history, oldest first. Both dialects have the same versions.
 pub fn schema(dialect: &str) -> Schema {
     let (statements, records) = match dialect {
@@ -105,8 +110,10 @@ pub fn schema(dialect: &str) -> Schema {
         _ => schema_in!("sqlite", Placeholders::QuestionMarks),
     };
     let queue = strongroom_queue::schema(dialect).iter().zip(QUEUE_VERSIONS);
-    let mut migrations: Vec<Migration> =
-        queue.map(|(sql, version)| Migration { version, name: "task queue", sql }).chain(records).collect();
+    let queue = queue.map(|(sql, version)| Migration { version, name: "task queue", sql });
+    let lists = strongroom_records::schema(dialect).iter().zip(RECORDS_VERSIONS);
+    let lists = lists.map(|(sql, version)| Migration { version, name: "record lists", sql });
+    let mut migrations: Vec<Migration> = queue.chain(lists).chain(records).collect();
     migrations.sort_by_key(|migration| migration.version);
     Schema { statements, migrations }
 }

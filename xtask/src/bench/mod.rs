@@ -7,6 +7,7 @@ mod batch;
 mod home;
 mod identify;
 mod ingest;
+mod records;
 mod scale;
 mod validate;
 
@@ -46,7 +47,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let Some((what, rest)) = arguments.split_first() else {
-        bail!("bench takes batch, identify, ingest, scale or validate")
+        bail!("bench takes batch, identify, ingest, records, scale or validate")
     };
     let mut options = Options::default();
     let mut rest = rest.iter();
@@ -57,7 +58,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
             "--part" => options.part = Some(rest.next().context("--part takes a name")?.clone()),
             "--small" => options.is_small = true,
             other => {
-                bail!("bench takes --large, --program PATH and, for batch, --part PART and --small, found {other:?}")
+                bail!(
+                    "bench takes --large, --program PATH for batch, --part PART, and for batch and records --small, found {other:?}"
+                )
             }
         }
     }
@@ -65,9 +68,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
         "batch" => batch::run(&options),
         "identify" => identify::run(&options),
         "ingest" => ingest::run(&options),
+        "records" => records::run(&options),
         "scale" => scale::run(&options),
         "validate" => validate::run(&options),
-        other => bail!("bench takes batch, identify, ingest, scale or validate, found {other:?}"),
+        other => bail!("bench takes batch, identify, ingest, records, scale or validate, found {other:?}"),
     }?;
     Ok(ExitCode::SUCCESS)
 }

@@ -13,7 +13,7 @@ const DOORS: [&str; 2] = ["app", "settings"];
 /// Functions that say what an error means, that put numbers and errors into words, and that arm the fail points of a test.
 const FUNCTIONS: [&str; 4] = ["chain", "counted", "without_system_codes", "arm_crash_points"];
 /// The crates behind the application layer.
-const BEHIND: [&str; 3] = ["strongroom_registry", "strongroom_queue", "strongroom_database"];
+const BEHIND: [&str; 4] = ["strongroom_registry", "strongroom_queue", "strongroom_records", "strongroom_database"];
 /// Files that go past the application layer: where errors of every crate become exit codes, where events become log lines, and a
 /// command that needs no home.
 const PAST: [&str; 3] = ["failure.rs", "logging.rs", "commands/identify/mod.rs"];

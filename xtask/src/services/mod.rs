@@ -3,6 +3,7 @@
 
 mod minio;
 mod postgres;
+mod redis;
 
 use std::process::Command;
 
@@ -10,6 +11,11 @@ use anyhow::Result;
 use strongroom_test_postgres::{PROGRAMS, SERVER, Server};
 
 use self::minio::Minio;
+
+/// The program of a Redis server, for a benchmark; unpacked first where it is missing.
+pub(crate) fn redis() -> Result<std::path::PathBuf> {
+    redis::program()
+}
 
 /// How much is done to have a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

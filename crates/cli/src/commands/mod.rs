@@ -1,5 +1,6 @@
 //! The commands, a file for each group, and what several of them share: how records look as reports.
 
+pub(crate) mod activity;
 mod backfill;
 pub(crate) mod background;
 pub(crate) mod backup;
@@ -61,6 +62,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Batches(command) => batches::run(command, context),
         Command::Items(command) => items::run(command, context),
         Command::Objects(command) => objects::run(command, context),
+        Command::Activity(command) => activity::run(command, context),
         Command::Queue(command) => queue::run(command, context),
         Command::Background(command) => background::run(&command, context),
         Command::Notify(command) => notify::run(&command, context),

@@ -1,6 +1,7 @@
 //! Kills the real program at every stage boundary, once each, starts it again, and compares what is there in the end with
 //! what an undisturbed run leaves.
 
+mod activities;
 mod packages;
 
 use std::collections::BTreeMap;

@@ -8,7 +8,7 @@ use insta::{Settings, assert_snapshot};
 use crate::program::Place;
 
 /// What differs from run to run, and the word for it.
-pub(crate) const VARYING: [(&str, &str); 14] = [
+pub(crate) const VARYING: [(&str, &str); 15] = [
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<id>"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "<time>"),
     (r"\d{8}T\d{6}\.\d+Z", "<time>"),
@@ -16,6 +16,7 @@ pub(crate) const VARYING: [(&str, &str); 14] = [
     (r"\d{4}-\d\d-\d\d\b", "<date>"),
     (r"[\w.-]+:\d+:[0-9a-f]{8}-\d+-\d+", "<holder>"),
     (r"(elapsed_seconds\W+)[\d.e-]+", "${1}<seconds>"),
+    (r"(records_per_second\W+)[\d.e-]+", "${1}<rate>"),
     // How often an item was claimed depends on where it went by the queue.
     (r#""fence":\d+"#, "\"fence\":<fence>"),
     (r"\b[0-9a-f]{32,128}\b", "<digest>"),
@@ -178,6 +179,24 @@ fn the_answers_of_the_commands_that_tell_are_as_they_were() {
             &["notify", "test", "--mail", "ann"],
             &["notify", "test", "--callback", "https://hooks.example.edu/strongroom"],
             &["outbox", "list"],
+        ],
+    );
+    place.write("catalogue/map.xml", "<record>map</record>");
+    place.write("catalogue/torn.xml", "<record>torn");
+    snapshot(
+        &place,
+        "activities",
+        &[
+            &["activity", "agents"],
+            &["activity", "list"],
+            &["activity", "run", "harvest", "--option", "kind=folder", "--option", "path=catalogue", "--wait"],
+            &["activity", "list", "--agent", "harvest"],
+            &["activity", "run", "harvest", "--option", "sets=maps"],
+            &["activity", "run", "harvest", "--option", "url=https://repository.example.edu/oai"],
+            &["activity", "run", "deposit"],
+            &["activity", "run", "index"],
+            &["activity", "show", "00000000-0000-7000-8000-000000000000"],
+            &["activity", "list", "--state", "done"],
         ],
     );
     let columns =

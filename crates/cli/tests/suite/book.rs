@@ -384,6 +384,7 @@ macro_rules! pages {
 }
 
 pages! {
+    activities: "docs/activities.md",
     background: "docs/background.md",
     backup_routine: "docs/backup-routine.md",
     changing_stores: "docs/changing-stores.md",

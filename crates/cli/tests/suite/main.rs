@@ -1,5 +1,6 @@
 //! What a person does with the program, done through the program.
 
+mod activities;
 mod answers;
 mod bad_input;
 mod bags;

@@ -107,6 +107,17 @@ macro_rules! permissions {
 }
 
 permissions! {
+    ACTIVITIES_AGENTS "activities.agents" Shared Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    ACTIVITIES_LIST "activities.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    ACTIVITIES_SHOW "activities.show" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    ACTIVITIES_RUN "activities.run" Institutions Writes [SystemAdmin InstitutionAdmin]
+    ACTIVITIES_PAUSE "activities.pause" Institutions Writes [SystemAdmin InstitutionAdmin]
+    ACTIVITIES_RESUME "activities.resume" Institutions Writes [SystemAdmin InstitutionAdmin]
+    ACTIVITIES_RESTART "activities.restart" Institutions Writes [SystemAdmin InstitutionAdmin]
+    ACTIVITIES_RERUN "activities.rerun" Institutions Writes [SystemAdmin InstitutionAdmin]
+    ACTIVITIES_CANCEL "activities.cancel" Institutions Writes [SystemAdmin InstitutionAdmin]
+    ACTIVITIES_RETRY "activities.retry" Institutions Writes [SystemAdmin InstitutionAdmin]
+    ACTIVITIES_WORK "activities.work" Installation Writes [SystemAdmin System]
     BACKGROUND_LIST "background.list" Installation Reads [SystemAdmin Auditor]
     BACKGROUND_RUN "background.run" Installation Writes [SystemAdmin System]
     BATCHES_LIST "batches.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]

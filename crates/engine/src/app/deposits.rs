@@ -99,7 +99,7 @@ fn view(tx: &mut dyn Transaction, scope: Scope, item: ItemId) -> Result<DepositV
 }
 
 /// The institution of a deposit that names none: the only one that takes deposits.
-fn only_institution(context: &OpContext) -> Result<String, EngineError> {
+pub(super) fn only_institution(context: &OpContext) -> Result<String, EngineError> {
     let authorized = context.authorize(&INSTITUTIONS_LIST)?;
     let list = |after: Option<String>, limit| {
         authorized.read(|tx| tenants::institutions(tx, authorized.scope(), after.as_deref().unwrap_or_default(), limit))

@@ -13,6 +13,7 @@
 //! 5. It returns what it did in words, with counts, for people.
 //! 6. Its memory does not grow with what it compares: it reads pages.
 
+mod activities;
 mod driver;
 pub(crate) mod fixity;
 pub(crate) mod holds;
@@ -49,7 +50,8 @@ pub struct BackgroundTask {
 }
 
 /// Every background task, by name.
-pub const TASKS: [BackgroundTask; 10] = [
+pub const TASKS: [BackgroundTask; 11] = [
+    activities::TASK,
     fixity::TASK,
     holds::TASK,
     logs::TASK,

@@ -374,7 +374,7 @@ fn package(
         (DepositKind::Auto, PackageSource::Url(_)) if is_container_name(&file_name) || is_manifest_name(&file_name) => {
             DepositKind::Auto
         }
-        (DepositKind::Auto, PackageSource::Url(_)) => DepositKind::File,
+        (DepositKind::Auto, PackageSource::Url(_) | PackageSource::Document(_)) => DepositKind::File,
         (DepositKind::Auto, PackageSource::ReceivingKey(_)) => DepositKind::Bag,
         (kind, _) => kind,
     };
@@ -403,7 +403,7 @@ fn check_fits(source: &PackageSource, kind: DepositKind) -> Result<(), EngineErr
             }
         },
         PackageSource::Url(url) if kind == DepositKind::Folder => Some(Misfit::of_folder_url(url)),
-        PackageSource::Url(_) | PackageSource::ReceivingKey(_) => None,
+        PackageSource::Url(_) | PackageSource::ReceivingKey(_) | PackageSource::Document(_) => None,
     };
     misfit.map_or(Ok(()), |Misfit { code, message }| Err(EngineError::Usage(format!("{message} ({code})"))))
 }

@@ -71,6 +71,7 @@ pub(crate) fn spool(
             failed = Some(download.failure());
             Box::new(download)
         }
+        PackageSource::Document(id) => return Err(StageError::fatal(format!("the document {id} is no manifest"))),
         PackageSource::ReceivingKey(key) => return Err(StageError::fatal(format!("{key} is no manifest"))),
     };
     let unwritable = |error: io::Error| StageError::Transient(format!("could not write a temporary file: {error}"));

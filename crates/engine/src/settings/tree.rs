@@ -14,7 +14,7 @@ use super::secret::Secret;
 use super::stores::{self, StoreSettings};
 use crate::runtime::{PoolSettings, Pools};
 use crate::workflow::Workflows;
-use crate::{backfill, fixity, identification, reports};
+use crate::{activities, backfill, fixity, identification, reports};
 
 /// The value where none is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,6 +146,10 @@ sections! {
         collection: String = Is("\"\""), Kind::Text,
             "the short name of the collection for uploads that are in no folder of a collection; empty: none";
     }
+    ACTIVITIES ActivitySettings "activities" Plain "Activities: agents that work through records." {
+        workers: usize = Is("2"), Kind::Count(1),
+            "tasks that work on the records of one activity at the same time; how many run in a process, [workers.\"activity.run\"] says";
+    }
     WORKERS Workers "workers" Named
         "The workers of each topic. The topic \"default\" is for what the others do not set." {
         workers: usize = Is("2"), Kind::Count(1), "tasks at once";
@@ -224,6 +228,10 @@ sections! {
             "receipts of uploads; equal bytes that are uploaded later are compared again with what is kept; 0s: without end";
         ended_items: Duration = Is("\"0s\""), Kind::Duration,
             "ended work items with their history, unless they need review, or a receipt or an upload names them; 0s: without end";
+        record_lists: Duration = Is("\"0s\""), Kind::Duration,
+            "the lists of records of activities that ended, unless another activity takes records from them; what was made of each stays; 0s: without end";
+        documents: Duration = Is("\"0s\""), Kind::Duration,
+            "harvested documents, also where they were not deposited; 0s: without end";
     }
     MAIL MailSettings "mail" Plain "Mails to people. Without a host none are sent." {
         host: String = Is("\"\""), Kind::Text, "the name of the mail server; empty: no mails are sent";
@@ -293,6 +301,7 @@ pub(super) const SECTIONS: &[Section] = &[
     RECEIVING,
     INSTITUTIONS,
     WORKERS,
+    ACTIVITIES,
     INGEST,
     IDENTIFIERS,
     IDENTIFICATION,
@@ -369,6 +378,8 @@ pub struct Settings {
     pub institutions: BTreeMap<String, InstitutionSettings>,
     /// What is said of each topic; [`Settings::pools`] answers for all.
     pub workers: BTreeMap<String, Workers>,
+    /// See [`ActivitySettings`].
+    pub activities: ActivitySettings,
     /// See [`Ingest`].
     pub ingest: Ingest,
     /// See [`IdentifierSettings`].
@@ -396,7 +407,7 @@ pub(super) use crate::runtime::DEFAULT_TOPIC;
 
 /// Topics that no work item goes through.
 const OTHER_TOPICS: &[&str] =
-    &[fixity::TOPIC, identification::TOPIC, backfill::TOPIC, reports::TOPIC, work::SWEEP_TOPIC];
+    &[activities::TOPIC, fixity::TOPIC, identification::TOPIC, backfill::TOPIC, reports::TOPIC, work::SWEEP_TOPIC];
 
 /// Every topic that tasks go through where these workflows are registered.
 pub fn topics(workflows: &Workflows) -> Vec<String> {

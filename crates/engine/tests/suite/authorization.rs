@@ -19,12 +19,13 @@ use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Loaded;
 use strongroom_engine::work_on;
 use strongroom_queue::{NewTask, TaskId, TaskState, tasks};
+use strongroom_registry::activities::{self, Input, NewActivity};
 use strongroom_registry::items::{self, ItemFilter};
 use strongroom_registry::journal::Actor;
 use strongroom_registry::tenants::{self, CollectionRules};
 use strongroom_registry::{
-    ActorKind, BatchId, CollectionId, FindingId, InstitutionId, ItemId, RegistryError, Scope, UploadId, holds, journal,
-    objects,
+    ActivityId, ActorKind, BatchId, CollectionId, FindingId, InstitutionId, ItemId, RegistryError, Scope, UploadId,
+    holds, journal, objects,
 };
 
 use crate::fixture::{INSTITUTION, TestHome, home};
@@ -40,6 +41,10 @@ struct World {
     home: TestHome,
     own: InstitutionId,
     other: InstitutionId,
+    /// One that is queued, one that is cancelled and one that failed.
+    activity: ActivityId,
+    ended_activity: ActivityId,
+    failed_activity: ActivityId,
     item: ItemId,
     batch: BatchId,
     /// One that has ended, with a report.
@@ -124,6 +129,40 @@ macro_rules! cases {
 }
 
 const CASES: &[Case] = cases! {
+    "activities::agents" "activities.agents" |call, _| app::activities::agents(call).map(|found| some(&found));
+    "activities::run" "activities.run" |call, world| {
+        let request = app::activities::Request {
+            agent: "copy".to_owned(),
+            input: Some(world.activity),
+            ..app::activities::Request::default()
+        };
+        something(app::activities::run(call, &request))
+    };
+    "activities::list" "activities.list" |call, _| {
+        app::activities::list(call, &app::activities::Filter::default(), None).map(|page| some(&page.items))
+    };
+    "activities::named" "activities.show" |call, world| {
+        something(app::activities::named(call, &world.activity.to_string()))
+    };
+    "activities::show" "activities.show" |call, world| something(app::activities::show(call, world.activity));
+    "activities::records" "activities.show" |call, world| {
+        something(app::activities::records(call, world.activity, None, None))
+    };
+    "activities::pause" "activities.pause" |call, world| something(app::activities::pause(call, world.activity));
+    "activities::resume" "activities.resume" |call, world| something(app::activities::resume(call, world.activity));
+    "activities::work" "activities.work" |call, world| {
+        something(app::activities::work(call, world.activity, &stopped()))
+    };
+    "activities::cancel" "activities.cancel" |call, world| something(app::activities::cancel(call, world.activity));
+    "activities::rerun" "activities.rerun" |call, world| {
+        something(app::activities::rerun(call, world.ended_activity, true))
+    };
+    "activities::retry_failed" "activities.retry" |call, world| {
+        something(app::activities::retry_failed(call, world.failed_activity))
+    };
+    "activities::restart" "activities.restart" |call, world| {
+        something(app::activities::restart(call, world.failed_activity))
+    };
     "background::list" "background.list" |call, _| something(app::background::list(call));
     "background::run" "background.run" |call, _| {
         something(app::background::run(call, "retention", &Shutdown::new()))
@@ -433,7 +472,33 @@ impl World {
         uploads::watch(&home, &Shutdown::new()).expect("looks");
         let upload = uploads::list(&home, Scope::System, true, None, 10).expect("lists")[0].upload;
         let files = home.registry.read(|tx| objects::files(tx, object.id, 1, "deposit/data/", "", 1)).expect("files");
+        let [activity, ended_activity, failed_activity] = [(); 3].map(|()| ActivityId::new());
+        home.registry
+            .write(move |tx| {
+                for id in [activity, ended_activity, failed_activity] {
+                    activities::create(
+                        tx,
+                        &NewActivity {
+                            id,
+                            agent: "copy".to_owned(),
+                            options: serde_json::json!({}),
+                            institution: Some(own),
+                            actor: Actor::system(),
+                            input: Input::Source,
+                            watermark: None,
+                            only_changed: false,
+                            step_of: None,
+                        },
+                    )?;
+                }
+                activities::cancel(tx, Scope::System, ended_activity)?;
+                activities::fail(tx, failed_activity, "no way")
+            })
+            .expect("makes activities");
         Self {
+            activity,
+            ended_activity,
+            failed_activity,
             own,
             other,
             item: made.items[0],

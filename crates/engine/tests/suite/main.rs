@@ -1,5 +1,6 @@
 //! What the engine promises, proved against a real registry.
 
+mod activities;
 mod adoption;
 mod app;
 mod authorization;

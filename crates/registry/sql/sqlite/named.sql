@@ -26,3 +26,8 @@ ORDER BY t.id LIMIT ?4
 SELECT t.id FROM files t JOIN objects o ON o.id = t.object_id
 WHERE t.id >= ?1 AND t.id <= ?2 AND (?3 IS NULL OR o.institution_id = ?3)
 ORDER BY t.id LIMIT ?4
+
+-- name: named.activities
+SELECT t.id FROM activities t
+WHERE t.id >= ?1 AND t.id <= ?2 AND (?3 IS NULL OR t.institution_id = ?3)
+ORDER BY t.id LIMIT ?4

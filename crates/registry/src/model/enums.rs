@@ -110,6 +110,46 @@ words! {
         Removal = "removal",
     }
 
+    /// Where an activity is.
+    ActivityState ("the state of an activity") {
+        /// It waits for a worker.
+        Queued = "queued",
+        /// Its list is being populated, and no record was claimed yet.
+        Populating = "populating",
+        /// Records are processed; its list may still grow.
+        Running = "running",
+        /// A person keeps it from going on.
+        Paused = "paused",
+        /// Every record ended, and none of them failed.
+        Finished = "finished",
+        /// Every record ended, and some of them failed.
+        FinishedWithErrors = "finished_with_errors",
+        /// It could not go on as a whole.
+        Failed = "failed",
+        /// A person ended it.
+        Cancelled = "cancelled",
+    }
+
+    /// Where the records of an activity come from.
+    ActivityInput ("the input of an activity") {
+        /// The agent itself finds them.
+        Source = "source",
+        /// What another activity has processed when the list is populated.
+        Snapshot = "snapshot",
+        /// What another activity processes, until it has ended.
+        Follow = "follow",
+    }
+
+    /// What an activity did to an entity.
+    ProvenanceKind ("a kind of provenance") {
+        /// It made it.
+        Generated = "generated",
+        /// It made it anew.
+        Revised = "revised",
+        /// It ended its validity; the entity stays.
+        Invalidated = "invalidated",
+    }
+
     /// What kind of actor acts.
     ActorKind ("a kind of actor") {
         /// The system itself.

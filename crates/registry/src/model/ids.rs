@@ -77,6 +77,14 @@ ids! {
     ActorId,
     /// A line of the journal.
     JournalId,
+    /// An activity: a run of an agent over a list of record ids.
+    ActivityId,
+    /// A pipeline of agents.
+    PipelineId,
+    /// Something that an activity made.
+    EntityId,
+    /// A harvested document.
+    DocumentId,
 }
 
 /// An identifier that follows from others, so that making it again makes the same one: of the SHA-256 of both, as a UUID of an

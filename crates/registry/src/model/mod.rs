@@ -1,5 +1,6 @@
 //! What records hold: identifiers, words, and the things that they describe. No SQL.
 
+pub(crate) mod activity;
 pub(crate) mod actor;
 pub(crate) mod claim;
 mod enums;
@@ -13,14 +14,14 @@ pub(crate) mod version;
 pub(crate) mod workflow;
 
 pub use enums::{
-    ActorKind, BatchState, CopyState, Decision, FindingKind, FindingState, Health, HoldKind, ItemStatus,
-    JournalOutcome, MailKind, ObjectState, ProfileOrigin, PublicAccess, ReportKind, RestoredState, UploadState,
-    VersionState, WaitReason,
+    ActivityInput, ActivityState, ActorKind, BatchState, CopyState, Decision, FindingKind, FindingState, Health,
+    HoldKind, ItemStatus, JournalOutcome, MailKind, ObjectState, ProfileOrigin, ProvenanceKind, PublicAccess,
+    ReportKind, RestoredState, UploadState, VersionState, WaitReason,
 };
 pub use format::Format;
 pub use ids::{
-    ActorId, BatchId, CollectionId, ContentId, EventId, FileId, FindingId, GenerationId, InstitutionId, ItemId,
-    JournalId, ObjectId, ReportId, UploadId, VersionId,
+    ActivityId, ActorId, BatchId, CollectionId, ContentId, DocumentId, EntityId, EventId, FileId, FindingId,
+    GenerationId, InstitutionId, ItemId, JournalId, ObjectId, PipelineId, ReportId, UploadId, VersionId,
 };
 pub use order::Order;
 pub use permanent::PERMANENT_CODES;

@@ -1,6 +1,8 @@
 //! Operations on records, by group of tables: plain functions over a [`Transaction`](crate::Transaction), one implementation for
 //! all engines.
 
+pub mod activities;
+mod activity_runs;
 mod advance;
 pub mod backfill;
 mod batch_requests;
@@ -10,6 +12,7 @@ mod claims;
 pub mod comparing;
 pub mod copies;
 pub mod discarding;
+pub mod documents;
 mod endings;
 pub mod epoch;
 pub mod events;
@@ -30,7 +33,10 @@ pub mod object_ids;
 pub mod objects;
 pub mod outbox;
 pub mod parts;
+pub mod pipelines;
+mod populating;
 pub mod profiles;
+pub mod provenance;
 mod publishing;
 pub mod rebuild;
 pub mod receiving;
@@ -49,4 +55,5 @@ pub mod stores;
 pub mod tenants;
 pub mod versions;
 mod waking;
+pub mod watermarks;
 pub mod work;

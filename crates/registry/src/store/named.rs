@@ -5,7 +5,7 @@ use strongroom_database::{Statement, Transaction};
 use uuid::Uuid;
 
 use super::outbox::MessageId;
-use crate::{BatchId, FileId, FindingId, ItemId, ObjectId, RegistryError, Scope, UploadId};
+use crate::{ActivityId, BatchId, FileId, FindingId, ItemId, ObjectId, RegistryError, Scope, UploadId};
 
 /// Hexadecimal digits of an identifier.
 const DIGITS: usize = 32;
@@ -45,6 +45,7 @@ named! {
     FindingId "finding" Statement("named.findings"),
     UploadId "upload" Statement("named.uploads"),
     MessageId "message" Statement("named.messages"),
+    ActivityId "activity" Statement("named.activities"),
 }
 
 /// The one record that a text names.

@@ -5,6 +5,7 @@
 //! `crates/cli/tests/crash`, `i06` and `i07` (one ARK, one object for a local identifier) are in the suite of `crates/engine`, and `i10`
 //! (the more urgent first) in `crates/queue/src/conformance`. All are looked for from outside by `crates/cli/tests/chaos`, too.
 
+mod activities;
 mod advancing;
 mod batch_checks;
 mod batch_model;
@@ -29,6 +30,7 @@ mod ordering;
 mod parts;
 mod postgres;
 mod profiles;
+mod provenance;
 mod random_batches;
 mod reporting;
 mod requests;
@@ -49,6 +51,30 @@ mod world;
 macro_rules! conformance_suite {
     ($make:path) => {
         conformance_suite! { $make:
+            activities {
+                an_activity_and_its_first_task_are_made_together_or_not_at_all
+                options_are_kept_as_they_are_up_to_a_length
+                activities_take_the_transitions_of_the_table_and_no_other
+                success_and_failure_are_told_apart
+                a_chain_takes_what_was_processed_without_asking_provenance
+                a_follower_ends_with_what_it_follows
+                followers_go_on_where_what_they_follow_goes_on
+                a_follower_waits_for_one_that_failed_and_not_for_one_that_was_cancelled
+                a_lost_list_is_rebuilt_from_provenance_without_repeating_what_is_processed
+                a_lost_list_of_a_source_begins_with_what_was_processed
+                another_run_has_a_number_and_a_list_of_its_own
+                an_activity_is_not_run_again_while_its_records_are_being_taken
+                an_activity_is_paused_resumed_and_cancelled
+                a_watermark_moves_when_a_run_ends_well
+                a_pipeline_is_run_step_by_step
+                activities_of_another_institution_are_not_seen
+            }
+            provenance {
+                the_first_result_of_an_entity_generates_it_and_later_ones_revise_it
+                recording_again_changes_nothing
+                invalidation_is_soft_and_is_refused_where_there_is_nothing_to_invalidate
+                entities_of_institutions_are_apart
+            }
             advancing {
                 an_item_goes_on_under_the_lease_that_its_worker_has
                 an_item_that_goes_on_is_taken_over_at_the_stage_it_is_at

@@ -2,10 +2,10 @@
 //! each list of names with its struct, and the table their order with each row.
 
 use super::{
-    BackgroundTaskView, BatchView, CheckView, CollectionView, CoverageView, DifferenceView, EventView,
-    FailureGroupView, FileView, FindingView, FoundView, HistoryLineView, InstitutionView, InterimFileView,
-    ItemCountsView, ItemView, JournalView, MessageView, ObjectView, ProfileView, ReportRowView, ReportView, RulesView,
-    SettingView, StoreCheckView, StoreView, TaskView, TopicView, UploadView, VersionView,
+    ActivityView, AgentView, BackgroundTaskView, BatchView, CheckView, CollectionView, CoverageView, DifferenceView,
+    EventView, FailureGroupView, FileView, FindingView, FoundView, HistoryLineView, InstitutionView, InterimFileView,
+    ItemCountsView, ItemView, JournalView, MessageView, ObjectView, ProfileView, RecordView, ReportRowView, ReportView,
+    RulesView, SettingView, StoreCheckView, StoreView, TaskView, TopicView, UploadView, VersionView,
 };
 
 /// What lists show row by row.
@@ -33,6 +33,12 @@ macro_rules! views {
 }
 
 views! {
+    ActivityView {
+        activity, agent, state, populated, todo, processing, processed, failed, cancelled, deleted, is_complete, records_per_second,
+        seconds_left, institution, options, input, follows, run, changed_since, actor, made_at, started_at, ended_at, error
+    }
+    RecordView { record, state, attempts, changed_at, result, error }
+    AgentView { agent, about, input, options }
     ObjectView {
         object, identifier, ark, local_ids, title, description, creator, date, metadata, access, state, health, completeness, parts, missing_parts,
         institution, collection, placement, profile, profile_version, source_organization, versions, head, files, bytes,

@@ -1,6 +1,7 @@
 //! What functions of [`crate::app`] answer: plain structs that every edge renders as it likes. Their fields are the keys of the
 //! JSON that scripts read; times are RFC 3339 in UTC, sizes bytes, digests hexadecimal digits in lower case.
 
+mod activities;
 mod background;
 mod batches;
 mod deposits;
@@ -27,6 +28,7 @@ mod versions;
 mod workers;
 
 pub use crate::held::HoldView;
+pub use activities::{ActivityView, AgentOptionView, AgentView, RecordView, RetriedView};
 pub use background::{BackgroundRunView, BackgroundTaskView};
 pub use batches::BatchView;
 pub use deposits::{DepositView, SubmittedView};
@@ -67,6 +69,6 @@ pub use crate::status::Status;
 pub use strongroom_queue::{TaskId, TaskState};
 pub use strongroom_registry::items::ItemProblem;
 pub use strongroom_registry::{
-    Action, BatchId, BatchState, CopyState, FileId, FindingId, FindingState, ItemId, ItemStatus, MailKind, ObjectId,
-    ObjectState, PublicAccess, ReportKind, Stage, Time, UploadId,
+    Action, ActivityId, ActivityState, BatchId, BatchState, CopyState, FileId, FindingId, FindingState, ItemId,
+    ItemStatus, MailKind, ObjectId, ObjectState, PublicAccess, ReportKind, Stage, Time, UploadId,
 };

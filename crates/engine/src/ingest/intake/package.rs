@@ -7,8 +7,9 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use strongroom_bagit::{BagError, Limits, Scan, Source, Visitor};
+use strongroom_bagit::{BagError, Limits, Scan, SingleFile, Source, Visitor};
 use strongroom_digest::{Algorithm, MultiHasher};
+use strongroom_registry::{DocumentId, documents};
 use url::Url;
 
 use super::web::{self, DownloadFailure};
@@ -28,7 +29,12 @@ pub enum PackageSource {
     Url(Url),
     /// A key of a receiving store. Only the scan of that store makes one.
     ReceivingKey(ReceivingKey),
+    /// A harvested document, which is in the registry. Only the agent deposit makes one.
+    Document(DocumentId),
 }
+
+/// What a document as a source begins with. A path as a work item keeps it is absolute, and never begins so.
+const DOCUMENT: &str = "document:";
 
 /// A source as a work item keeps it.
 impl fmt::Display for PackageSource {
@@ -37,6 +43,7 @@ impl fmt::Display for PackageSource {
             Self::LocalPath(path) => path.display().fmt(f),
             Self::Url(url) => url.fmt(f),
             Self::ReceivingKey(key) => key.fmt(f),
+            Self::Document(id) => write!(f, "{DOCUMENT}{id}"),
         }
     }
 }
@@ -76,6 +83,9 @@ impl PackageSource {
 
     /// Parses a source as a work item keeps it.
     pub(crate) fn kept(source: &str) -> Result<Self, EngineError> {
+        if let Some(id) = source.strip_prefix(DOCUMENT).and_then(|id| id.parse().ok()) {
+            return Ok(Self::Document(id));
+        }
         ReceivingKey::parse(source).map_or_else(|| Self::parse(source), |upload| Ok(Self::ReceivingKey(upload)))
     }
 
@@ -85,6 +95,7 @@ impl PackageSource {
             Self::LocalPath(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),
             Self::Url(url) => url_file_name(url),
             Self::ReceivingKey(upload) => Some(upload.file_name().to_owned()),
+            Self::Document(_) => None,
         }
     }
 
@@ -93,6 +104,10 @@ impl PackageSource {
         match self {
             Self::LocalPath(path) => locate_path(path),
             Self::Url(url) => web::locate(home, url),
+            Self::Document(id) => match home.registry.read(|tx| documents::size(tx, *id))? {
+                Some(size) => Ok(Located { etag: id.to_string(), size: Some(size) }),
+                None => Err(document_gone(*id)),
+            },
             Self::ReceivingKey(upload) => match upload.look(home)? {
                 Some(seen) => Ok(Located { etag: seen.etag, size: Some(seen.size) }),
                 None => Err(StageError::Withdrawn(format!("{upload} is gone"))),
@@ -106,7 +121,7 @@ impl PackageSource {
         let misfit = match self {
             Self::LocalPath(path) => kind::misfit(path, kind).map_err(|error| unreadable(path, &error))?,
             Self::Url(url) if kind == DepositKind::Folder => Some(Misfit::of_folder_url(url)),
-            Self::Url(_) | Self::ReceivingKey(_) => None,
+            Self::Url(_) | Self::ReceivingKey(_) | Self::Document(_) => None,
         };
         misfit.map_or(Ok(()), |Misfit { code, message }| {
             let problem = problem("error", code, None, message);
@@ -129,6 +144,7 @@ impl PackageSource {
             (Self::LocalPath(path), DepositKind::Container) => Source::open(path).map_err(no_container)?,
             (Self::LocalPath(path), _) => Source::open(path).map_err(bag_trouble)?,
             (Self::Url(url), _) => return web::open(context, url, options),
+            (Self::Document(id), _) => return open_document(context, *id, options),
             (Self::ReceivingKey(upload), _) => upload
                 .open(context.home)?
                 .ok_or_else(|| StageError::fatal(format!("{upload} is neither a tar, tar.gz, tgz nor zip archive")))?,
@@ -146,8 +162,25 @@ impl PackageSource {
             }),
             Self::Url(url) => web::recognize(context, url),
             Self::ReceivingKey(_) => Ok(DepositKind::Bag),
+            Self::Document(_) => Ok(DepositKind::File),
         }
     }
+}
+
+/// A harvested document as a package of one file. Its bytes are bounded, and in memory.
+fn open_document(
+    context: &StageContext<'_>,
+    id: DocumentId,
+    options: &DepositOptions,
+) -> Result<OpenPackage, StageError> {
+    let document = context.registry().read(|tx| documents::get(tx, id))?.ok_or_else(|| document_gone(id))?;
+    let name = options.file_name.clone().unwrap_or_else(|| context.item.name.clone()).into_bytes();
+    let file = SingleFile { name, size: Some(document.bytes.len() as u64), modified: None };
+    Ok(OpenPackage { source: Source::single(file, Box::new(io::Cursor::new(document.bytes))), failure: None })
+}
+
+fn document_gone(id: DocumentId) -> StageError {
+    StageError::fatal(format!("the harvested document {id} was removed after its time; harvest the record again"))
 }
 
 /// The last part of the path of a URL that is not empty, decoded where that gives a name.

@@ -1,0 +1,273 @@
+//! `activity`: agents that work through records.
+
+use std::thread;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use strongroom_engine::app::activities::{ActivityState, Filter, RecordState, Request};
+use strongroom_engine::app::views::{ActivityId, ActivityView, RecordView};
+use strongroom_engine::app::{self, OpContext, activities};
+
+use super::values::word;
+use crate::context::Context;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::output::{ListOptions, counted};
+use crate::progress::spinner;
+use crate::signals;
+
+/// Run agents over records: harvest them from a source, and deposit them
+#[derive(Debug, Subcommand)]
+pub(crate) enum Activity {
+    /// List the agents with their options
+    Agents,
+    /// Make an activity, which workers carry out
+    ///
+    /// An agent either finds its records in a source, or takes those that another activity has processed.
+    Run(Run),
+    /// List activities, the newest first (with --json the oldest)
+    List(Listed),
+    /// Show an activity with the counts of its records
+    Show(Which),
+    /// List the records of an activity with what came of each
+    Records {
+        #[command(flatten)]
+        which: Which,
+        /// Only those in this state: todo, processing, processed, failed or cancelled
+        #[arg(long)]
+        state: Option<String>,
+        #[command(flatten)]
+        options: ListOptions,
+    },
+    /// Have an activity that failed go on where it was
+    Restart(Which),
+    /// Process the failed records of an activity again, and no others
+    RetryFailed(Which),
+    /// Run an activity that has ended again
+    Rerun {
+        #[command(flatten)]
+        which: Which,
+        /// Find the records anew, instead of taking all those of the run before
+        #[arg(long)]
+        anew: bool,
+    },
+    /// Keep an activity from going on
+    Pause(Which),
+    /// Have a paused activity go on
+    Resume(Which),
+    /// End an activity: what is still to be processed is not processed any more
+    Cancel(Which),
+}
+
+/// Names an activity.
+#[derive(Debug, Args)]
+pub(crate) struct Which {
+    /// The activity: its identifier, or a part of it that no other has
+    activity: String,
+}
+
+/// An activity that is asked for.
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The agent, such as harvest
+    agent: String,
+    /// An option of the agent as NAME=VALUE, such as url=https://example.edu/oai; may be given several times
+    #[arg(long = "option", value_name = "NAME=VALUE")]
+    options: Vec<String>,
+    /// The activity that the records come from
+    #[arg(long, value_name = "ACTIVITY")]
+    input: Option<String>,
+    /// Take also what the input processes later, until it has ended
+    #[arg(long, requires = "input")]
+    follow: bool,
+    /// Take only what has changed since the last activity of the same source that ended well
+    #[arg(long, conflicts_with = "input")]
+    only_changed: bool,
+    /// Work on it in this process until it ends; exit 1 if anything fails
+    #[arg(long)]
+    wait: bool,
+}
+
+/// Which activities are listed.
+#[derive(Debug, Args)]
+pub(crate) struct Listed {
+    /// Only those in this state, such as running, finished or failed
+    #[arg(long)]
+    state: Option<String>,
+    /// Only those of this agent
+    #[arg(long)]
+    agent: Option<String>,
+    /// Only those of this institution
+    #[arg(long, value_name = "DOMAIN")]
+    institution: Option<String>,
+    #[command(flatten)]
+    options: ListOptions,
+}
+
+pub(crate) fn run(command: Activity, context: &Context) -> Outcome {
+    let call = context.call()?;
+    let named = |which: &Which| activities::named(&call, &which.activity);
+    match command {
+        Activity::Agents => return agents(&call, context),
+        Activity::Run(run) => return begin(&call, run, context),
+        Activity::List(listed) => return list(&call, listed, context),
+        Activity::Records { which, state, options } => {
+            return records(&call, named(&which)?, state.as_deref(), options, context);
+        }
+        Activity::Show(which) => show(&activities::show(&call, named(&which)?)?, context)?,
+        Activity::Restart(which) => show(&activities::restart(&call, named(&which)?)?, context)?,
+        Activity::RetryFailed(which) => context.output.show(&activities::retry_failed(&call, named(&which)?)?)?,
+        Activity::Rerun { which, anew } => show(&activities::rerun(&call, named(&which)?, anew)?, context)?,
+        Activity::Pause(which) => show(&activities::pause(&call, named(&which)?)?, context)?,
+        Activity::Resume(which) => show(&activities::resume(&call, named(&which)?)?, context)?,
+        Activity::Cancel(which) => show(&activities::cancel(&call, named(&which)?)?, context)?,
+    }
+    Ok(Exit::Done)
+}
+
+/// An option of an agent, as people list it.
+#[derive(Serialize)]
+struct OptionRow {
+    agent: &'static str,
+    option: &'static str,
+    default: &'static str,
+    meaning: &'static str,
+}
+
+fn agents(call: &OpContext, context: &Context) -> Outcome {
+    let agents = activities::agents(call)?;
+    if context.output.is_json() {
+        for agent in &agents {
+            context.output.json(agent)?;
+        }
+        return Ok(Exit::Done);
+    }
+    for (number, agent) in agents.iter().enumerate() {
+        let input = if agent.input == "source" { "finds its records" } else { "takes those of --input ACTIVITY" };
+        let gap = if number == 0 { "" } else { "\n" };
+        context.output.say(format!("{gap}{}: {}; {input}", agent.agent, agent.about))?;
+        let mut table = context.output.table(&["option", "default", "meaning"]).wrapping();
+        for option in &agent.options {
+            table.row(&OptionRow {
+                agent: agent.agent,
+                option: option.option,
+                default: option.default,
+                meaning: option.meaning,
+            })?;
+        }
+        if agent.input == "source" {
+            let meaning = "the domain name of the institution; the only one where it is not given";
+            table.row(&OptionRow { agent: agent.agent, option: "institution", default: "", meaning })?;
+        }
+        table.end("it has no options")?;
+    }
+    Ok(Exit::Done)
+}
+
+fn option(text: &str) -> Result<(String, String), Failure> {
+    let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    pair.map(|(name, value)| (name.to_owned(), value.to_owned())).ok_or_else(|| {
+        Failure::usage(format!("the option {text:?} is not NAME=VALUE"))
+            .next("\"strongroom activity agents\" lists the options of each agent")
+    })
+}
+
+/// How often the counts of an activity that is waited for are read.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+fn begin(call: &OpContext, run: Run, context: &Context) -> Outcome {
+    let options = run.options.iter().map(|text| option(text)).collect::<Result<_, _>>()?;
+    let input = run.input.as_deref().map(|text| activities::named(call, text)).transpose()?;
+    let request = Request { agent: run.agent, options, input, follow: run.follow, only_changed: run.only_changed };
+    let made = activities::run(call, &request)?;
+    if !run.wait {
+        show(&made, context)?;
+        return Ok(Exit::Done);
+    }
+    let id = made.activity;
+    let shutdown = signals::watch()?;
+    let bar = spinner(context, made.agent.clone());
+    let summary = thread::scope(|scope| {
+        let worker = scope.spawn(|| activities::work(call, id, &shutdown));
+        while !worker.is_finished() {
+            if let Ok(now) = activities::show(call, id) {
+                bar.set_message(progress(&now));
+            }
+            thread::park_timeout(LOOK_EVERY);
+        }
+        worker.join()
+    });
+    bar.finish_and_clear();
+    let summary = summary.map_err(|_| Failure::new(Exit::OutOfReach, "the worker thread ended abnormally"))??;
+    if let Some(failure) = summary.failure {
+        return Err(Failure::from(failure).while_trying("work on the activity"));
+    }
+    let ended = activities::show(call, id)?;
+    show(&ended, context)?;
+    Ok(match ended.state {
+        ActivityState::Finished => Exit::Done,
+        ActivityState::Queued | ActivityState::Populating | ActivityState::Running => Exit::Interrupted,
+        _ => Exit::No,
+    })
+}
+
+/// How far an activity is, in a line.
+fn progress(view: &ActivityView) -> String {
+    let ended = view.processed.unwrap_or(0) + view.failed.unwrap_or(0);
+    let of = match (view.is_complete, view.populated) {
+        (Some(true), Some(all)) => format!(" of {all}"),
+        _ => String::new(),
+    };
+    let failed =
+        view.failed.filter(|failed| *failed > 0).map(|failed| format!(", {failed} failed")).unwrap_or_default();
+    let rate = view.records_per_second.map(|rate| format!(", {rate}/s")).unwrap_or_default();
+    let left = view.seconds_left.map(|left| format!(", {left} s left")).unwrap_or_default();
+    format!("{}: {}{of}{failed}{rate}{left}", view.agent, counted(ended, "record", "records"))
+}
+
+fn show(view: &ActivityView, context: &Context) -> Result<(), Failure> {
+    context.output.show(view)
+}
+
+fn list(call: &OpContext, listed: Listed, context: &Context) -> Outcome {
+    let state =
+        listed.state.as_deref().map(|text| word(text, "state of an activity", ActivityState::ALL)).transpose()?;
+    let is_filtered = state.is_some() || listed.agent.is_some() || listed.institution.is_some();
+    let listing = listed.options.newest_first(&context.output);
+    let wanted = Filter { state, agent: listed.agent, institution: listed.institution, listing };
+    let columns = ["activity", "agent", "state", "populated", "processed", "failed", "made_at"];
+    let in_full = [
+        "activity",
+        "agent",
+        "state",
+        "populated",
+        "todo",
+        "processing",
+        "processed",
+        "failed",
+        "cancelled",
+        "institution",
+        "run",
+        "made_at",
+        "started_at",
+        "ended_at",
+        "error",
+    ];
+    let mut table = context.output.table(&columns).with::<ActivityView>(listed.options.table).in_full(&in_full);
+    app::first(listing.limit, |after| activities::list(call, &wanted, after), |view| table.row(&view))?;
+    table.end(if is_filtered { "no activities match" } else { "there are no activities" })?;
+    Ok(Exit::Done)
+}
+
+fn records(call: &OpContext, id: ActivityId, state: Option<&str>, options: ListOptions, context: &Context) -> Outcome {
+    let state = state.map(|text| word(text, "state of a record", &RecordState::ALL)).transpose()?;
+    let listing = options.oldest_first();
+    let (columns, in_full) = (
+        ["record", "state", "attempts", "result", "error"],
+        ["record", "state", "attempts", "changed_at", "result", "error"],
+    );
+    let mut table = context.output.table(&columns).with::<RecordView>(options.table).in_full(&in_full).wrapping();
+    app::arranged(listing, |after| activities::records(call, id, state, after), |view| table.row(&view))?;
+    table.end(if state.is_some() { "no records match" } else { "it has no records" })?;
+    Ok(Exit::Done)
+}

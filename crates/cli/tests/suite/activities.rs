@@ -1,0 +1,68 @@
+//! `activity`: a harvest and its deposits by the real program.
+
+use crate::program::Place;
+
+/// A home with an institution, and a folder with a record of each of these titles.
+fn place(titles: &[&str]) -> Place {
+    let place = Place::with_home();
+    for title in titles {
+        place.write(
+            &format!("catalogue/{title}.xml"),
+            format!(
+                "<oai_dc:dc xmlns:oai_dc=\"http://www.openarchives.org/OAI/2.0/oai_dc/\" \
+                 xmlns:dc=\"http://purl.org/dc/elements/1.1/\"><dc:title>{title}</dc:title></oai_dc:dc>"
+            ),
+        );
+    }
+    place
+}
+
+const HARVEST: [&str; 8] =
+    ["activity", "run", "harvest", "--option", "kind=folder", "--option", "path=catalogue", "--json"];
+
+fn harvested(place: &Place) -> String {
+    let made = place.run(HARVEST.iter().chain(&["--wait"])).succeeds().json();
+    assert_eq!(made[0]["state"], "finished", "{made:?}");
+    made[0]["activity"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_harvest_and_its_deposit_make_objects() {
+    let place = place(&["Harbour", "Hills"]);
+    let harvest = harvested(&place);
+    let shown = place.run(["activity", "show", &harvest, "--json"]).succeeds().json();
+    for (key, value) in
+        [("populated", 2), ("todo", 0), ("processing", 0), ("processed", 2), ("failed", 0), ("cancelled", 0)]
+    {
+        assert_eq!(shown[0][key], value, "{key}");
+    }
+    let made = place.run(["activity", "run", "deposit", "--input", &harvest, "--wait", "--json"]).succeeds().json();
+    let deposit = made[0]["activity"].as_str().unwrap();
+    let items = place.run(["items", "list", "--json"]).succeeds().json();
+    assert_eq!(items.len(), 2);
+    let records = place.run(["activity", "records", deposit, "--state", "processed", "--json"]).succeeds().json();
+    assert!(records.iter().all(|record| items.iter().any(|item| item["item"] == record["result"])), "{records:?}");
+    let csv = place.run(["activity", "records", deposit, "--csv"]).succeeds().stdout;
+    assert!(csv.starts_with("record,state,attempts,changed_at,result,error\r\n"), "{csv}");
+    assert_eq!(csv.lines().count(), 3, "{csv}");
+}
+
+#[test]
+fn an_activity_is_named_by_a_part_of_its_identifier_and_controlled() {
+    let place = place(&["Harbour"]);
+    let made = place.run(HARVEST).succeeds().json();
+    let id = made[0]["activity"].as_str().unwrap();
+    assert_eq!(made[0]["state"], "queued");
+    let end = id.get(id.len() - 6..).unwrap();
+    let part = format!("{}...{end}", id.get(..4).unwrap());
+    let state = |answer: &crate::program::Answer| answer.json()[0]["state"].as_str().unwrap().to_owned();
+    assert_eq!(state(&place.run(["activity", "pause", &part, "--json"]).succeeds()), "paused");
+    assert_eq!(state(&place.run(["activity", "resume", &part, "--json"]).succeeds()), "queued");
+    assert_eq!(place.run(["activity", "restart", id]).code, Some(4));
+    assert_eq!(state(&place.run(["activity", "cancel", id, "--json"]).succeeds()), "cancelled");
+    let again = place.run(["activity", "rerun", id, "--anew", "--json"]).succeeds().json();
+    assert_eq!((again[0]["state"].as_str(), again[0]["run"].as_u64()), (Some("queued"), Some(2)));
+    assert_eq!(place.run(["activity", "retry-failed", id, "--json"]).succeeds().json()[0]["records"], 0);
+    let listed = place.run(["activity", "list", "--state", "queued", "--json"]).succeeds().json();
+    assert_eq!(listed.len(), 1);
+}

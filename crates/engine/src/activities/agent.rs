@@ -1,0 +1,200 @@
+//! What an agent is. One file per agent implements [`Agent`], with its options, and [`OpenAgent`], with what it does.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use strongroom_records::{Arrival, Takes};
+use strongroom_registry::activities::Activity;
+use strongroom_registry::documents::Document;
+use strongroom_registry::journal::Actor;
+use strongroom_registry::{InstitutionId, RegistryError, Scope, Transaction};
+
+use super::error::{AgentError, Stop};
+use crate::{EngineError, Home};
+
+/// Where the records of an agent come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentInput {
+    /// The agent finds them.
+    Source,
+    /// Another activity has processed them.
+    Activity(Takes),
+}
+
+/// An option of an agent, for people.
+#[derive(Debug, Clone, Copy)]
+pub struct AgentOption {
+    /// Its name.
+    pub name: &'static str,
+    /// The value where none is given; empty where there is none.
+    pub default: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+}
+
+/// An activity that is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// The options: a JSON object of texts and lists of texts.
+    pub options: &'a Value,
+    /// What the actor acts for.
+    pub scope: Scope,
+    /// Whose the activity is.
+    pub institution: Option<InstitutionId>,
+}
+
+/// What an agent says of an activity before it is made.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Planned {
+    /// The options as the activity keeps them, which any worker understands.
+    pub options: Value,
+    /// The name of the watermark that it moves: activities of the same source have the same.
+    pub watermark: Option<String>,
+}
+
+/// An agent: what can be done with records.
+pub trait Agent: Send + Sync {
+    /// The name.
+    fn name(&self) -> &'static str;
+
+    /// What it does, in a sentence.
+    fn about(&self) -> &'static str;
+
+    /// Its options.
+    fn options(&self) -> &'static [AgentOption];
+
+    /// Where its records come from.
+    fn input(&self) -> AgentInput;
+
+    /// Whether it can do what is asked for, before an activity is made.
+    ///
+    /// # Errors
+    /// An option is unknown, missing or wrong, or the actor may not ask for it.
+    fn plan(&self, home: &Home, asked: &Asked<'_>) -> Result<Planned, EngineError>;
+
+    /// The agent for an activity, in one task of it.
+    ///
+    /// # Errors
+    /// The options that the activity keeps are not fit any more, which fails it.
+    fn open(&self, home: &Arc<Home>, activity: &Activity) -> Result<Box<dyn OpenAgent>, EngineError>;
+}
+
+/// What is written in the transaction that ends a record as processed: the topics that have new work by it. It may run more than once
+/// where the transaction does not come about.
+pub type RecordWrites =
+    dyn Fn(&mut dyn Transaction, &Actor) -> Result<Vec<String>, RegistryError> + Send + Sync + 'static;
+
+/// What came of a record.
+#[derive(Clone)]
+pub enum RecordOutcome {
+    /// It was processed.
+    Processed {
+        /// What was made of it; none where that is the record itself.
+        result: Option<String>,
+        /// What is written with it.
+        writes: Option<Arc<RecordWrites>>,
+    },
+    /// It could not be processed.
+    Failed {
+        /// Why.
+        error: String,
+    },
+    /// It could not be processed now; it is tried again until its attempts are spent.
+    Later {
+        /// After how long.
+        after: Duration,
+        /// Why.
+        error: String,
+    },
+    /// It was not processed, because the work stops.
+    Stopped(Stop),
+}
+
+impl RecordOutcome {
+    /// Processed, with nothing to write.
+    pub fn processed(result: Option<String>) -> Self {
+        Self::Processed { result, writes: None }
+    }
+}
+
+/// What an agent is given for a record.
+pub struct Work<'w> {
+    /// The home.
+    pub home: &'w Home,
+    /// The activity.
+    pub activity: &'w Activity,
+    pub(super) check: &'w (dyn Fn() -> Result<(), Stop> + Sync),
+}
+
+impl Work<'_> {
+    /// Whether to go on. To be called at least once a second of work; where it fails, the agent returns [`RecordOutcome::Stopped`].
+    pub fn check(&self) -> Result<(), Stop> {
+        (self.check)()
+    }
+}
+
+/// A record that an agent finds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Its id.
+    pub id: String,
+    /// What it is already.
+    pub arrival: Arrival,
+    /// What was read of it, which is kept with it.
+    pub document: Option<Document>,
+}
+
+/// The population of the list of an activity by its agent.
+pub trait Finding: Sync {
+    /// The home.
+    fn home(&self) -> &Home;
+
+    /// The activity.
+    fn activity(&self) -> &Activity;
+
+    /// Where the population goes on; none at the beginning.
+    fn cursor(&self) -> Option<String>;
+
+    /// Whether to go on. To be called at least once a second of work.
+    fn check(&self) -> Result<(), Stop>;
+
+    /// Adds records, and the cursor behind them: another worker goes on there. Ids that are there already are left out.
+    fn add(&self, found: Vec<Found>, cursor: Option<String>) -> Result<(), AgentError>;
+
+    /// Adds the last records, by which the list is complete, and notes how far the source was read.
+    fn complete(&self, found: Vec<Found>, cursor: Option<String>, watermark: Option<String>) -> Result<(), AgentError>;
+}
+
+/// An agent that is opened for an activity, in one task of it.
+pub trait OpenAgent: Send + Sync {
+    /// Records of a chunk. One should take less time than a lease lasts.
+    fn chunk(&self) -> usize {
+        100
+    }
+
+    /// Whether the end of each record is committed by itself, rather than those of a chunk together: where a record takes long, or must
+    /// not be done twice after a crash.
+    fn commits_each(&self) -> bool {
+        false
+    }
+
+    /// How often a record is tried, and how often a worker may end while it is processed.
+    fn max_attempts(&self) -> u32 {
+        3
+    }
+
+    /// Adds what the source has, from the cursor on, and completes the list.
+    ///
+    /// # Errors
+    /// The source cannot be read, or the work is to stop.
+    fn find(&self, finding: &dyn Finding) -> Result<(), AgentError> {
+        let name = &finding.activity().agent;
+        Err(AgentError::Fatal(format!(
+            "the agent {name} finds no records by itself; next: name an activity as its input"
+        )))
+    }
+
+    /// Does one record. It may have been done before, in part or whole.
+    fn process(&self, record: &str, work: &Work<'_>) -> RecordOutcome;
+}

@@ -1,0 +1,223 @@
+//! deposit: makes an ingest of each harvested document. The document is the one file of the object, and describes it where it is Dublin
+//! Core; the identifier of the record in its source is the local identifier of the object, so that a later state of the record is a
+//! version of the same object.
+//!
+//! A record is processed when its work item is made, in one transaction: none is made twice. How the work item ends, it says itself;
+//! its identifier is the result.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use strongroom_metadata::Limits;
+use strongroom_records::Takes;
+use strongroom_registry::activities::{self, Activity};
+use strongroom_registry::documents::{self, Document};
+use strongroom_registry::items::{self, NewItem};
+use strongroom_registry::object_ids::IdKind;
+use strongroom_registry::tenants::{self, Collection, Institution};
+use strongroom_registry::{ItemId, RegistryError, Scope, Workflows};
+
+use crate::activities::agent::{Agent, AgentInput, AgentOption, Asked, OpenAgent, Planned, RecordOutcome, Work};
+use crate::activities::options::parsed;
+use crate::ingest::{DepositKind, DepositOptions, GivenDescription, INGEST, PackageSource, as_json, naming, rules};
+use crate::{EngineError, Home, chain};
+
+const NAME: &str = "deposit";
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Options {
+    collection: Option<String>,
+    placement: Option<String>,
+    file: Option<String>,
+}
+
+/// See the header of the file.
+pub(super) struct Deposit;
+
+impl Agent for Deposit {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn about(&self) -> &'static str {
+        "Deposit harvested documents, each as an object"
+    }
+
+    fn options(&self) -> &'static [AgentOption] {
+        &[
+            AgentOption { name: "collection", default: "", meaning: "the short name of the collection of the objects" },
+            AgentOption {
+                name: "placement",
+                default: "",
+                meaning: "where their copies belong; as the collection says where it is not given",
+            },
+            AgentOption {
+                name: "file",
+                default: "",
+                meaning: "the name of the file in each object; record.xml or record.json where it is not given",
+            },
+        ]
+    }
+
+    fn input(&self) -> AgentInput {
+        AgentInput::Activity(Takes::Results)
+    }
+
+    fn plan(&self, home: &Home, asked: &Asked<'_>) -> Result<Planned, EngineError> {
+        let options: Options = parsed(NAME, asked.options)?;
+        let is_name = |name: &String| !name.is_empty() && !name.contains('/') && !name.contains(char::is_control);
+        if let Some(name) = options.file.as_ref().filter(|name| !is_name(name) || name.len() > 200) {
+            return Err(EngineError::Usage(format!("{name:?} cannot be the name of a file")));
+        }
+        if let Some(name) = options.placement.as_ref().filter(|name| home.settings.placement(name).is_none()) {
+            return Err(EngineError::NotFound { what: "placement", name: name.clone(), hint: String::new() });
+        }
+        let Some(institution) = asked.institution else {
+            return Err(EngineError::Usage(
+                "a deposit belongs to an institution, and its input belongs to none".into(),
+            )
+            .next("run the harvest with --option institution=DOMAIN"));
+        };
+        let institution = home.registry.read(|tx| tenants::institution_by_id(tx, asked.scope, institution))?;
+        let institution = institution.ok_or_else(|| EngineError::Usage("the institution does not exist".into()))?;
+        target(home, &options, institution)?;
+        Ok(Planned { options: asked.options.clone(), watermark: None })
+    }
+
+    fn open(&self, home: &Arc<Home>, activity: &Activity) -> Result<Box<dyn OpenAgent>, EngineError> {
+        let options: Options = parsed(NAME, &activity.options)?;
+        let institution = match activity.institution {
+            None => None,
+            Some(id) => home.registry.read(|tx| tenants::institution_by_id(tx, Scope::System, id))?,
+        };
+        let institution =
+            institution.ok_or_else(|| EngineError::Usage("a deposit belongs to an institution".into()))?;
+        let (institution, collection) = target(home, &options, institution)?;
+        let workflows = home.registry.workflows();
+        Ok(Box::new(Depositing { options, institution, collection, workflows }))
+    }
+}
+
+/// The institution and the collection of the objects, which take deposits.
+fn target(
+    home: &Home,
+    options: &Options,
+    institution: Institution,
+) -> Result<(Institution, Option<Collection>), EngineError> {
+    if !institution.active {
+        return Err(EngineError::Usage(format!(
+            "the institution {} is deactivated and cannot deposit",
+            institution.identifier
+        )));
+    }
+    let Some(name) = &options.collection else { return Ok((institution, None)) };
+    let scope = Scope::Institution(institution.id);
+    let collection = home.registry.read(|tx| tenants::collection(tx, scope, institution.id, name))?;
+    let collection = collection.filter(|collection| collection.active).ok_or_else(|| EngineError::NotFound {
+        what: "collection",
+        name: name.clone(),
+        hint: format!(" of {} that takes deposits", institution.identifier),
+    })?;
+    if let Some(text) = rules::refused_type(&collection, DepositKind::File) {
+        return Err(EngineError::Usage(text));
+    }
+    Ok((institution, Some(collection)))
+}
+
+struct Depositing {
+    options: Options,
+    institution: Institution,
+    collection: Option<Collection>,
+    workflows: Arc<dyn Workflows>,
+}
+
+impl Depositing {
+    fn file_name(&self, document: &Document) -> String {
+        let by_type = || match document.media_type.as_str() {
+            media_type if media_type.contains("json") => "record.json",
+            media_type if media_type.contains("xml") => "record.xml",
+            _ => "record.txt",
+        };
+        self.options.file.clone().unwrap_or_else(|| by_type().to_owned())
+    }
+
+    /// The work item of a document, but for the object that it is of.
+    fn item(&self, id: ItemId, document: &Document, activity: &Activity) -> Result<NewItem, EngineError> {
+        let file_name = self.file_name(document);
+        let metadata = match strongroom_metadata::read_dublin_core(&document.bytes, &Limits::default()) {
+            Ok(reading) => as_json(&reading.record),
+            // It is another format, and the object is without a description.
+            Err(_) => None,
+        };
+        let note = format!("harvested from {}", document.source);
+        let options = DepositOptions {
+            local_ids: vec![document.record.clone()],
+            submitted_by: activity.actor.name.clone(),
+            note: Some(note.clone()),
+            kind: Some(DepositKind::File),
+            description: GivenDescription { metadata, ..GivenDescription::default() },
+            placement: self.options.placement.clone(),
+            file_name: Some(file_name.clone()),
+            ..DepositOptions::default()
+        };
+        let options = serde_json::to_string(&options)
+            .map_err(|error| RegistryError::Corrupt { wanted: "options of a deposit", found: error.to_string() })?;
+        let set = self.collection.as_ref().and_then(|collection| collection.rules.priority);
+        Ok(NewItem {
+            id,
+            collection: self.collection.as_ref().map(|collection| collection.id),
+            name: file_name,
+            source: Some(PackageSource::Document(document.id).to_string()),
+            size: Some(document.bytes.len() as u64),
+            options,
+            priority: set.map_or(NewItem::PRIORITY, u64::cast_signed),
+            note,
+            ..NewItem::new(INGEST, self.institution.id, "")
+        })
+    }
+}
+
+impl OpenAgent for Depositing {
+    fn process(&self, record: &str, work: &Work<'_>) -> RecordOutcome {
+        let failed = |error: String| RecordOutcome::Failed { error };
+        let Some(document) = documents::of_entity(record) else {
+            return failed("it is no harvested document; next: take the results of a harvest as the input".to_owned());
+        };
+        let document = match work.home.registry.read(|tx| documents::get(tx, document)) {
+            Ok(Some(document)) if document.institution == Some(self.institution.id) => document,
+            Ok(_) => {
+                return failed("the harvested document was removed after its time; next: harvest it again".to_owned());
+            }
+            Err(error) => {
+                return RecordOutcome::Later { after: std::time::Duration::from_secs(10), error: chain(&error) };
+            }
+        };
+        let id = activities::item_of(work.activity, record);
+        let new = match self.item(id, &document, work.activity) {
+            Ok(new) => new,
+            Err(error) => return failed(error.chain()),
+        };
+        let name = format!("{}/{}", self.institution.identifier, naming::name_of_id(&document.record));
+        let (ids, workflows) = (vec![(IdKind::Local, document.record)], self.workflows.clone());
+        RecordOutcome::Processed {
+            result: Some(id.to_string()),
+            writes: Some(Arc::new(move |tx, actor| {
+                if items::get(tx, Scope::System, id)?.is_some() {
+                    return Ok(Vec::new());
+                }
+                let of = (new.institution, id);
+                let identifier = naming::free_identifier(tx, of, &ids, &name)?;
+                let object = naming::object_of(tx, of, &ids, (&identifier, false))?;
+                let object_identifier = object.map_err(|text| RegistryError::State {
+                    what: "record",
+                    id: name.clone(),
+                    state: text,
+                    act: "deposit it".to_owned(),
+                })?;
+                let new = NewItem { object_identifier, actor: Some(actor.id), ..new.clone() };
+                Ok(vec![items::create(tx, workflows.as_ref(), &new)?])
+            })),
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! harvest: reads the records of a source (`strongroom_harvest`), and keeps each as a document. A record is processed when it is read:
+//! population and work are one. What could not be read is a failed record with its reason.
+//!
+//! The cursor of the source is kept in the transaction that adds its records, so another worker goes on there. A record that is read
+//! twice is the same document.
+
+mod options;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use strongroom_download::Supervision;
+use strongroom_harvest::{
+    Connection, Cursor, ElementPath, Event, FileOptions, FileRecords, FileSource, HarvestError, JsonForm, JsonOptions,
+    JsonSource, Limits, Notice, OaiClient, OaiOptions, OaiSource, Paging, Record, RecordSource, Window,
+};
+use strongroom_records::Arrival;
+use strongroom_registry::activities::Activity;
+use strongroom_registry::documents::{self, Document, MOST_BYTES};
+use strongroom_registry::{InstitutionId, Scope};
+
+use self::options::{Kind, Options, PagingKind};
+use crate::activities::agent::{
+    Agent, AgentInput, AgentOption, Asked, Finding, Found, OpenAgent, Planned, RecordOutcome, Work,
+};
+use crate::activities::error::{AgentError, Stop};
+use crate::activities::options::parsed;
+use crate::{EngineError, Home, chain};
+
+pub(crate) const NAME: &str = "harvest";
+/// Records and bytes that are added in one transaction.
+const RECORDS_AT_ONCE: usize = 500;
+const BYTES_AT_ONCE: usize = 4 << 20;
+/// Most bytes of the id of a record in a list.
+const LONGEST_ID: usize = 1_024;
+/// When a record is asked for again that could not be read now.
+const AGAIN_AFTER: Duration = Duration::from_mins(1);
+
+/// See the header of the file.
+pub(super) struct Harvest;
+
+const fn option(name: &'static str, default: &'static str, meaning: &'static str) -> AgentOption {
+    AgentOption { name, default, meaning }
+}
+
+const OPTIONS: &[AgentOption] = &[
+    option("kind", "oai", "the kind of source: oai, json, jsonl, marcxml, folder"),
+    option("url", "", "the URL of the source; its host is one of ingest.url_hosts"),
+    option("path", "", "marcxml, folder: the file or folder of the server that has the XML files"),
+    option("prefix", "oai_dc", "oai: the format that is asked for, metadataPrefix"),
+    option("set", "", "oai: only this set; may be given several times"),
+    option("from", "", "oai: not what was changed before this day or second (UTC)"),
+    option("until", "", "oai: not what was changed after this day or second (UTC)"),
+    option("records", "", "json: the JSON Pointer of the list of records; the whole answer where it is not given"),
+    option("id", "/id", "json, jsonl: the JSON Pointer of the identifier; folder: its path below the root element"),
+    option("datestamp", "", "json, jsonl: the JSON Pointer of the time of the last change"),
+    option("deleted", "", "json, jsonl: the JSON Pointer of what is true where a record is deleted"),
+    option("paging", "one", "json, jsonl: how pages follow each other: one, number, offset, next, link"),
+    option("parameter", "", "json, jsonl: the parameter of number and offset; the JSON Pointer of next"),
+    option("element", "", "folder: the name of the elements that are records; each file where it is not given"),
+];
+
+impl Agent for Harvest {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn about(&self) -> &'static str {
+        "Read the records of a source, and keep each as a document"
+    }
+
+    fn options(&self) -> &'static [AgentOption] {
+        OPTIONS
+    }
+
+    fn input(&self) -> AgentInput {
+        AgentInput::Source
+    }
+
+    fn plan(&self, home: &Home, asked: &Asked<'_>) -> Result<Planned, EngineError> {
+        let options: Options = parsed(NAME, asked.options)?;
+        options.check()?;
+        if options.kind.is_of_files() && asked.scope != Scope::System {
+            return Err(EngineError::Refused(format!(
+                "{} is a path of the server, and the actor acts for one institution",
+                options.location()
+            ))
+            .next("give the URL of a source"));
+        }
+        // A wrong pointer, prefix or host is an error before anything is made.
+        source(home, &options, None).map_err(|error| {
+            EngineError::Usage(error.to_string())
+                .next("check the options; a host that is asked has to be one of the setting ingest.url_hosts")
+        })?;
+        let mut kept = asked.options.clone();
+        if let (Some(path), Some(kept)) = (&options.path, kept.get_mut("path")) {
+            // Workers run in other folders.
+            let act = |source| EngineError::Io { act: "inspect", path: path.display().to_string(), source };
+            let whole = path.canonicalize().map_err(act)?;
+            let text = whole.to_str().ok_or_else(|| EngineError::Usage(format!("{} is not UTF-8", whole.display())))?;
+            *kept = text.into();
+        }
+        let watermark = (options.kind == Kind::Oai).then(|| options.name());
+        Ok(Planned { options: kept, watermark })
+    }
+
+    fn open(&self, _: &Arc<Home>, activity: &Activity) -> Result<Box<dyn OpenAgent>, EngineError> {
+        Ok(Box::new(Harvesting { options: parsed(NAME, &activity.options)? }))
+    }
+}
+
+/// How far a harvest has come, as the cursor of the list keeps it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct State {
+    cursor: Option<Cursor>,
+    /// Deleted records that were passed by.
+    deleted: u64,
+}
+
+impl State {
+    fn text(&self) -> Option<String> {
+        serde_json::to_string(self).ok()
+    }
+}
+
+/// Deleted records that a harvest has passed by, of the cursor of its list.
+pub(crate) fn deleted(cursor: &str) -> Option<u64> {
+    serde_json::from_str::<State>(cursor).ok().map(|state| state.deleted)
+}
+
+struct Harvesting {
+    options: Options,
+}
+
+/// The source that the options describe.
+fn source(home: &Home, options: &Options, watermark: Option<&str>) -> Result<Box<dyn RecordSource + Sync>, AgentError> {
+    let url = options.url.clone().unwrap_or_default();
+    Ok(match options.kind {
+        Kind::Oai => Box::new(oai(home, options, watermark)?),
+        Kind::Json | Kind::Jsonl => {
+            let parameter = options.parameter.clone().unwrap_or_default();
+            let form = match options.kind {
+                Kind::Jsonl => JsonForm::Lines,
+                _ => JsonForm::Document { records: options.records.clone().unwrap_or_default() },
+            };
+            let paging = match options.paging {
+                PagingKind::One => Paging::One,
+                PagingKind::Number => Paging::Number { parameter, first: 1 },
+                PagingKind::Offset => Paging::Offset { parameter },
+                PagingKind::Next => Paging::Pointer(parameter),
+                PagingKind::Link => Paging::Link,
+            };
+            let id = options.id.clone().unwrap_or_else(|| "/id".to_owned());
+            let (datestamp, deleted) = (options.datestamp.clone(), options.deleted.clone());
+            Box::new(JsonSource::new(connection(home)?, JsonOptions { url, form, id, datestamp, deleted, paging })?)
+        }
+        Kind::Marcxml => Box::new(files(options, FileRecords::Marc)?),
+        Kind::Folder => {
+            let id = options.id.as_deref().map(ElementPath::parse).transpose()?;
+            let records = match (options.element.clone(), id) {
+                (Some(name), Some(id)) => FileRecords::Elements { name, namespace: None, id },
+                (_, id) => FileRecords::Files { id },
+            };
+            Box::new(files(options, records)?)
+        }
+    })
+}
+
+fn files(options: &Options, records: FileRecords) -> Result<FileSource, HarvestError> {
+    FileSource::new(FileOptions { path: options.path.clone().unwrap_or_default(), records, limits: limits() })
+}
+
+fn oai(home: &Home, options: &Options, watermark: Option<&str>) -> Result<OaiSource, AgentError> {
+    let client = client(home, options)?;
+    let (from, until) = options.window(watermark)?;
+    Ok(OaiSource::new(
+        client,
+        OaiOptions {
+            prefix: options.prefix().to_owned(),
+            sets: options.set.clone(),
+            window: Window { from, until },
+            ..OaiOptions::default()
+        },
+    )?)
+}
+
+fn client(home: &Home, options: &Options) -> Result<OaiClient, AgentError> {
+    Ok(OaiClient::new(connection(home)?, options.url.as_deref().unwrap_or_default())?)
+}
+
+fn connection(home: &Home) -> Result<Connection, AgentError> {
+    let agent = concat!("strongroom/", env!("CARGO_PKG_VERSION"));
+    Ok(Connection::with_client(home.downloads()?.clone()).user_agent(agent).limits(limits()))
+}
+
+/// A document is a value of a row.
+fn limits() -> Limits {
+    Limits { record_bytes: MOST_BYTES, ..Limits::default() }
+}
+
+/// Text from outside as an id: printable, and not too long.
+fn fit_id(text: &str) -> String {
+    let printable = |character: char| if character.is_control() { char::REPLACEMENT_CHARACTER } else { character };
+    let mut fit: String = text.chars().map(printable).collect();
+    let end = (0..=LONGEST_ID.min(fit.len())).rev().find(|at| fit.is_char_boundary(*at)).unwrap_or_default();
+    fit.truncate(end);
+    if fit.is_empty() { "unnamed".to_owned() } else { fit }
+}
+
+/// A record of the source as one of the list.
+fn found(record: Record, location: &str, institution: Option<InstitutionId>) -> Found {
+    let id = fit_id(&record.id);
+    let failed =
+        |error: &str| Found { id: id.clone(), arrival: Arrival::Failed { error: error.to_owned() }, document: None };
+    if id != record.id {
+        return failed("its identifier is empty, too long, or has control characters");
+    }
+    let Some(content) = record.document else { return failed("the source gives no document of it") };
+    if content.bytes.len() > MOST_BYTES {
+        return failed(&format!("it has {} bytes, and at most {MOST_BYTES} are kept", content.bytes.len()));
+    }
+    let document = Document {
+        datestamp: record.datestamp,
+        ..Document::new(institution, (location, &record.id), content.media_type, content.bytes)
+    };
+    let result = Some(documents::entity(document.id));
+    Found { id: record.id, arrival: Arrival::Processed { result }, document: Some(document) }
+}
+
+/// What could not be read as a record that failed; none where nothing is missing by it.
+fn missing(notice: &Notice) -> Option<Found> {
+    let id = match notice {
+        Notice::Restarted { .. } => return None,
+        Notice::Unreadable { id: Some(id), .. } => fit_id(id),
+        Notice::Unreadable { place, .. } => fit_id(&format!("a record at {place}")),
+        Notice::SetFailed { set, .. } => fit_id(&format!("set {set}")),
+        Notice::FileFailed { path, .. } => fit_id(&format!("file {path}")),
+        other => fit_id(&other.to_string()),
+    };
+    Some(Found { id, arrival: Arrival::Failed { error: notice.to_string() }, document: None })
+}
+
+impl OpenAgent for Harvesting {
+    fn commits_each(&self) -> bool {
+        true
+    }
+
+    fn find(&self, finding: &dyn Finding) -> Result<(), AgentError> {
+        let activity = finding.activity();
+        let source = source(finding.home(), &self.options, activity.watermark_from.as_deref())?;
+        let (location, institution) = (self.options.location(), activity.institution);
+        let mut saved: State = match finding.cursor() {
+            None => State::default(),
+            Some(text) => serde_json::from_str(&text)
+                .map_err(|error| AgentError::Fatal(format!("the cursor of the harvest cannot be read: {error}")))?,
+        };
+        let mut deleted = saved.deleted;
+        let (mut page, mut bytes) = (Vec::new(), 0);
+        // An interrupted request fails with what interrupted it.
+        let failed = |error: HarvestError| match finding.check() {
+            Err(stop) => AgentError::from(stop),
+            Ok(()) => error.into(),
+        };
+        let supervision = Supervision::new(|| finding.check());
+        for event in source.records(saved.cursor.clone(), supervision).map_err(failed)? {
+            finding.check()?;
+            match event.map_err(failed)? {
+                Event::Record(record) if record.is_deleted => deleted += 1,
+                Event::Record(record) => {
+                    bytes += record.document.as_ref().map_or(0, |document| document.bytes.len());
+                    page.push(found(record, &location, institution));
+                }
+                Event::Notice(notice) => page.extend(missing(&notice)),
+                Event::Page(cursor) => {
+                    saved = State { cursor: Some(cursor), deleted };
+                    bytes = 0;
+                    if !saved.cursor.as_ref().is_some_and(Cursor::is_finished) {
+                        finding.add(std::mem::take(&mut page), saved.text())?;
+                    }
+                }
+            }
+            if page.len() >= RECORDS_AT_ONCE || bytes >= BYTES_AT_ONCE {
+                // Read again from the last cursor, they are there already.
+                finding.add(std::mem::take(&mut page), saved.text())?;
+                bytes = 0;
+            }
+        }
+        let watermark = match &saved.cursor {
+            // What a set lacks is asked for again by the next harvest of what has changed.
+            Some(Cursor::Oai(cursor)) if cursor.failed_sets().is_empty() => cursor.began().map(str::to_owned),
+            _ => None,
+        };
+        finding.complete(page, saved.text(), watermark)
+    }
+
+    /// A record that failed is asked for by itself.
+    fn process(&self, record: &str, work: &Work<'_>) -> RecordOutcome {
+        if self.options.kind != Kind::Oai {
+            let error = "a single record of this kind of source cannot be read; next: run the harvest again".to_owned();
+            return RecordOutcome::Failed { error };
+        }
+        let client = match client(work.home, &self.options) {
+            Ok(client) => client,
+            Err(error) => return RecordOutcome::Failed { error: error.to_string() },
+        };
+        let read = client.record(record, self.options.prefix(), &Supervision::new(|| work.check()));
+        match read {
+            Err(error) => match work.check() {
+                Err(stop) => RecordOutcome::Stopped(stop),
+                Ok(()) if error.is_transient() => RecordOutcome::Later { after: AGAIN_AFTER, error: chain(&error) },
+                Ok(()) => RecordOutcome::Failed { error: chain(&error) },
+            },
+            Ok(None) => RecordOutcome::Failed { error: "the provider has no record of this identifier".to_owned() },
+            Ok(Some(record)) if record.is_deleted => {
+                RecordOutcome::Failed { error: "the provider says that it is deleted".to_owned() }
+            }
+            Ok(Some(record)) => {
+                let Found { arrival, document, .. } =
+                    found(record, &self.options.location(), work.activity.institution);
+                match arrival {
+                    Arrival::Processed { result } => RecordOutcome::Processed {
+                        result,
+                        writes: Some(Arc::new(move |tx, _| {
+                            documents::put(tx, document.as_slice())?;
+                            Ok(Vec::new())
+                        })),
+                    },
+                    Arrival::Failed { error } => RecordOutcome::Failed { error },
+                    Arrival::Todo => RecordOutcome::Stopped(Stop::Lost),
+                }
+            }
+        }
+    }
+}

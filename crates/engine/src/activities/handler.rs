@@ -1,0 +1,211 @@
+//! The tasks of topic `activity.run`: each populates the list of its activity where nobody does, processes records until there is none
+//! to claim, and ends the activity where nothing is left.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use strongroom_queue::Outcome;
+use strongroom_records::lists;
+use strongroom_registry::activities::{self, Activity, Input};
+use strongroom_registry::work::Assignment;
+use strongroom_registry::{ActivityId, ActivityState, RegistryError, Scope};
+
+use super::agent::OpenAgent;
+use super::error::{AgentError, Stop};
+use super::keeper::Keeper;
+use super::populating::{self, Progress};
+use super::{TOPIC, cancel_rest, chunks, of_key};
+use crate::event::Event;
+use crate::runtime::{Handler, TaskContext, TaskEnd};
+use crate::{Home, crash_point};
+
+/// How soon a task looks again that waits for records of others, or for the time of a record.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
+
+/// Chunks whose records are returned in one transaction.
+const CHUNKS_AT_ONCE: usize = 10;
+
+/// Carries activities on.
+pub(super) struct ActivityHandler {
+    pub(super) home: Arc<Home>,
+}
+
+/// The work of one task on an activity.
+pub(super) struct Run<'r> {
+    pub(super) home: &'r Home,
+    pub(super) activity: &'r Activity,
+    /// Who has what is claimed: this attempt of the task, and no other.
+    pub(super) worker: String,
+    /// Tasks that may work on the activity at once.
+    pub(super) workers: usize,
+    pub(super) keeper: &'r Keeper,
+    context: &'r TaskContext,
+}
+
+impl Run<'_> {
+    /// Whether to go on.
+    pub(super) fn check(&self) -> Result<(), Stop> {
+        self.context.check()?;
+        self.keeper.check()
+    }
+
+    /// Whether no person has stopped the activity, as it is now.
+    pub(super) fn is_at_work(&self) -> Result<bool, RegistryError> {
+        let id = self.activity.id;
+        let now = self.home.registry.read(|tx| activities::find(tx, Scope::System, id))?;
+        Ok(now.state.is_at_work() && now.list == self.activity.list)
+    }
+}
+
+impl Handler for ActivityHandler {
+    fn topic(&self) -> &str {
+        TOPIC
+    }
+
+    fn run(&self, assignment: &Assignment, context: &TaskContext) -> TaskEnd {
+        let Some((id, number)) = of_key(&assignment.task.key) else {
+            return Outcome::Dead { reason: "the task's key names no activity".into() }.into();
+        };
+        crash_point("activity.begin");
+        match self.work(id, number, assignment, context) {
+            Ok(end) => end,
+            Err(AgentError::Stop(Stop::Interrupted(reason))) => reason.into(),
+            Err(AgentError::Stop(Stop::NotAtWork)) => self.end_stopped(id, assignment, context),
+            Err(AgentError::Stop(Stop::Lost)) => Outcome::Defer(context.time_after(LOOK_AGAIN)).into(),
+            Err(AgentError::ListLost) => self.rebuild(id, assignment, context),
+            Err(AgentError::Transient(reason)) => {
+                if assignment.task.spent >= assignment.task.max_attempts {
+                    self.fail(id, &reason, assignment, context)
+                } else {
+                    context.transient(assignment, reason)
+                }
+            }
+            Err(AgentError::Fatal(reason)) => self.fail(id, &reason, assignment, context),
+        }
+    }
+}
+
+impl ActivityHandler {
+    fn work(
+        &self,
+        id: ActivityId,
+        number: usize,
+        assignment: &Assignment,
+        context: &TaskContext,
+    ) -> Result<TaskEnd, AgentError> {
+        let activity = self.home.registry.read(|tx| activities::get(tx, Scope::System, id))?;
+        let Some(activity) = activity else { return Ok(Outcome::Done.into()) };
+        if !activity.state.is_at_work() {
+            return Err(Stop::NotAtWork.into());
+        }
+        let agent = self.home.agents().find(&activity.agent)?.open(&self.home, &activity)?;
+        let keeper = Keeper::new(context.settings().lease);
+        let lease = assignment.task.lease;
+        let run = Run {
+            home: &self.home,
+            activity: &activity,
+            worker: format!("{} task {} attempt {}", context.holder(), lease.task, lease.attempt),
+            workers: self.home.settings.activities.workers,
+            keeper: &keeper,
+            context,
+        };
+        thread::scope(|scope| {
+            scope.spawn(|| keeper.keep(&self.home.registry));
+            let outcome =
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| carry_on(&run, agent.as_ref(), number)));
+            keeper.end();
+            outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    /// The end of the task of an activity that is not at work any more.
+    fn end_stopped(&self, id: ActivityId, assignment: &Assignment, context: &TaskContext) -> TaskEnd {
+        let ended = || {
+            let activity = self.home.registry.read(|tx| activities::get(tx, Scope::System, id))?;
+            if let Some(activity) = activity.filter(|activity| activity.state == ActivityState::Cancelled) {
+                cancel_rest(&self.home, &activity)?;
+            }
+            Ok::<_, RegistryError>(TaskEnd::from(Outcome::Done))
+        };
+        ended().unwrap_or_else(|error| context.transient(assignment, crate::chain(&error)))
+    }
+
+    /// Gives an activity whose list was lost another one, and has it populated from what is known.
+    fn rebuild(&self, id: ActivityId, assignment: &Assignment, context: &TaskContext) -> TaskEnd {
+        match self.home.registry.write(move |tx| activities::rebuild_list(tx, id)) {
+            // The task that is enqueued with it is this one, again.
+            Ok(_) => Outcome::Done.into(),
+            Err(error) => context.transient(assignment, crate::chain(&error)),
+        }
+    }
+
+    fn fail(&self, id: ActivityId, reason: &str, assignment: &Assignment, context: &TaskContext) -> TaskEnd {
+        let text = reason.to_owned();
+        let failed = self.home.registry.write(move |tx| {
+            let activity = activities::lock(tx, Scope::System, id)?;
+            if activity.state.is_at_work() {
+                activities::fail(tx, id, &text)?;
+            }
+            Ok::<_, RegistryError>(activity)
+        });
+        match failed {
+            Ok(activity) => {
+                Event::ActivityFailed { activity: id, agent: &activity.agent, reason }.emit();
+                Outcome::Done.into()
+            }
+            Err(error) => context.transient(assignment, crate::chain(&error)),
+        }
+    }
+}
+
+/// Returns what the leases of workers do not cover any more, of whichever activity; how many records.
+fn return_expired(run: &Run<'_>) -> Result<u64, AgentError> {
+    let returned = run.home.registry.write(|tx| {
+        let returned = lists::return_expired(tx, CHUNKS_AT_ONCE)?;
+        for chunk in &returned {
+            if let Some(activity) = activities::of_list(tx, chunk.list)?.filter(|one| one.state.is_at_work()) {
+                activities::enqueue(tx, activity.id, activity.institution)?;
+            }
+        }
+        Ok::<_, RegistryError>(returned)
+    })?;
+    Ok(returned.iter().filter(|chunk| chunk.list == run.activity.list).map(|chunk| chunk.records).sum())
+}
+
+/// Populates and processes until there is nothing to do now.
+fn carry_on(run: &Run<'_>, agent: &dyn OpenAgent, number: usize) -> Result<TaskEnd, AgentError> {
+    let progress = loop {
+        let progress = populating::populate(run, agent)?;
+        let ended = chunks::process(run, agent, progress == Progress::Complete)?;
+        if ended > 0 && progress != Progress::Complete {
+            continue;
+        }
+        // Records of a worker that ended come back here as well, so that nothing waits for the background task.
+        if number > 1 || return_expired(run)? == 0 {
+            break progress;
+        }
+    };
+    let (id, list) = (run.activity.id, run.activity.list);
+    let (ended, status) = run.home.registry.write(move |tx| {
+        let ended = activities::finish_if_done(tx, id)?;
+        Ok::<_, RegistryError>((ended, lists::status(tx, list)?))
+    })?;
+    if let Some(state) = ended {
+        run.home.registry.wakeups().notify([TOPIC]);
+        Event::ActivityEnded {
+            activity: id,
+            agent: &run.activity.agent,
+            state: state.as_str(),
+            counts: &status.counts,
+        }
+        .emit();
+        return Ok(Outcome::Done.into());
+    }
+    // A helper has helped. One that follows is woken when there is more.
+    let is_followed_up = progress == Progress::CaughtUp && status.counts.open() == 0;
+    if number > 1 || is_followed_up && matches!(run.activity.input, Input::Follow(..)) {
+        return Ok(Outcome::Done.into());
+    }
+    Ok(Outcome::Defer(run.context.time_after(LOOK_AGAIN.min(run.keeper.lease() / 2))).into())
+}

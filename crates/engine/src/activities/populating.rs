@@ -1,0 +1,210 @@
+//! The population of the list of an activity: one worker at a time, page by page, by the agent or from another activity.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use strongroom_records::{Addition, Arrival, NewRecord, Population, PopulationRequest, RecordsError, lists};
+use strongroom_registry::activities::{self, Activity, Input};
+use strongroom_registry::documents;
+use strongroom_registry::provenance::{self, By, Made};
+use strongroom_registry::{ActivityState, RegistryError, Scope, Transaction};
+
+use super::agent::{Finding, Found, OpenAgent};
+use super::error::{AgentError, Stop};
+use super::handler::Run;
+use super::keeper::Held;
+use super::{TOPIC, enqueue_helpers};
+use crate::{Home, crash_point};
+
+/// Records that are taken from another activity in one transaction.
+const PAGE: usize = 1_000;
+
+/// How far the population is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// Every record is in the list.
+    Complete,
+    /// All that there is now is in the list; more comes, and this task is woken for it.
+    CaughtUp,
+    /// Another worker populates it.
+    ByAnother,
+}
+
+/// Populates the list as far as there is anything to take now.
+pub(super) fn populate(run: &Run<'_>, agent: &dyn OpenAgent) -> Result<Progress, AgentError> {
+    let id = run.activity.id;
+    let request = PopulationRequest { list: run.activity.list, worker: run.worker.clone(), lease: run.keeper.lease() };
+    let taken = run.home.registry.write(move |tx| {
+        let status = lists::status(tx, request.list)?;
+        if status.is_complete {
+            return Ok::<_, RegistryError>((None, true));
+        }
+        let taken = lists::take_population(tx, &request)?;
+        if taken.is_some() {
+            activities::begin(tx, id, ActivityState::Populating)?;
+        }
+        Ok((taken, false))
+    })?;
+    let population = match taken {
+        (_, true) => return Ok(Progress::Complete),
+        (None, false) => return Ok(Progress::ByAnother),
+        (Some(population), false) => population,
+    };
+    crash_point("activity.population");
+    run.keeper.hold(Some(Held::Population(population.clone())));
+    let outcome = carry_on(run, agent, &population);
+    run.keeper.hold(None);
+    if !matches!(outcome, Ok(Progress::Complete) | Err(AgentError::ListLost | AgentError::Stop(Stop::Lost))) {
+        // Another worker may go on at once. Where this fails, it does when the lease has run out.
+        let _ = run.home.registry.write(move |tx| match lists::release_population(tx, &population) {
+            Ok(()) | Err(RecordsError::PopulationLost(_)) => Ok::<_, RegistryError>(()),
+            Err(error) => Err(error.into()),
+        });
+    }
+    outcome
+}
+
+fn carry_on(run: &Run<'_>, agent: &dyn OpenAgent, population: &Population) -> Result<Progress, AgentError> {
+    let (mut activity, mut population) = (run.activity.clone(), population.clone());
+    loop {
+        run.check()?;
+        if activity.input == Input::Source && !activity.is_rebuilding && activity.previous_list.is_none() {
+            let cursor = Mutex::new(population.cursor.take());
+            let finder = Finder { run, activity: &activity, population, cursor, is_complete: AtomicBool::new(false) };
+            agent.find(&finder)?;
+            if !finder.is_complete.load(Ordering::SeqCst) {
+                return Err(AgentError::Fatal(format!(
+                    "the agent {} did not say where its records end",
+                    activity.agent
+                )));
+            }
+            return Ok(Progress::Complete);
+        }
+        let (id, list, of, workers) = (activity.id, activity.list, population.clone(), run.workers);
+        let (populated, now, cursor) = run
+            .home
+            .registry
+            .write(move |tx| {
+                let populated = match activities::populate(tx, id, &of, PAGE) {
+                    Err(RegistryError::Records(RecordsError::NoList(lost))) if lost != list => {
+                        return Ok(Err(lost));
+                    }
+                    outcome => outcome?,
+                };
+                let now = activities::find(tx, Scope::System, id)?;
+                if populated.added > 0 {
+                    enqueue_helpers(tx, &now, workers)?;
+                }
+                Ok::<_, RegistryError>(Ok((populated, now, lists::status(tx, list)?.cursor)))
+            })?
+            .map_err(|_| input_lost(&activity))?;
+        run.home.registry.wakeups().notify([TOPIC]);
+        crash_point("activity.page");
+        if populated.is_complete {
+            return Ok(Progress::Complete);
+        }
+        if !now.state.is_at_work() {
+            return Err(Stop::NotAtWork.into());
+        }
+        if populated.is_caught_up {
+            return Ok(Progress::CaughtUp);
+        }
+        activity = now;
+        // A rebuilt list begins its source anew.
+        population.cursor = cursor;
+    }
+}
+
+fn input_lost(activity: &Activity) -> AgentError {
+    let of = activity.input.of().map(|(id, _)| id.to_string()).unwrap_or_default();
+    AgentError::Fatal(format!(
+        "the records of the activity {of}, which are the input, were removed after their time; \
+         next: run that activity again with \"strongroom activity rerun {of}\", then restart this one"
+    ))
+}
+
+/// Adds what an agent finds.
+struct Finder<'f> {
+    run: &'f Run<'f>,
+    activity: &'f Activity,
+    population: Population,
+    cursor: Mutex<Option<String>>,
+    is_complete: AtomicBool,
+}
+
+impl Finding for Finder<'_> {
+    fn home(&self) -> &Home {
+        self.run.home
+    }
+
+    fn activity(&self) -> &Activity {
+        self.activity
+    }
+
+    fn cursor(&self) -> Option<String> {
+        self.cursor.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn check(&self) -> Result<(), Stop> {
+        self.run.check()
+    }
+
+    fn add(&self, found: Vec<Found>, cursor: Option<String>) -> Result<(), AgentError> {
+        self.write(found, cursor, (false, None))
+    }
+
+    fn complete(&self, found: Vec<Found>, cursor: Option<String>, watermark: Option<String>) -> Result<(), AgentError> {
+        self.write(found, cursor, (true, watermark))?;
+        self.is_complete.store(true, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+impl Finder<'_> {
+    /// One transaction: records, their documents, what was made of those that are processed already, the cursor, and who has work by
+    /// it.
+    fn write(
+        &self,
+        mut found: Vec<Found>,
+        cursor: Option<String>,
+        (is_last, watermark): (bool, Option<String>),
+    ) -> Result<(), AgentError> {
+        self.run.check()?;
+        let documents: Vec<_> = found.iter_mut().filter_map(|found| found.document.take()).collect();
+        let records = found.into_iter().map(|Found { id, arrival, .. }| NewRecord { id, arrival }).collect();
+        let addition = Addition { records, cursor: cursor.clone(), is_last };
+        let (activity, population, workers) = (self.activity.clone(), self.population.clone(), self.run.workers);
+        let is_at_work = self.run.home.registry.write(move |tx| {
+            let added = lists::add(tx, &population, &addition)?;
+            documents::put(tx, &documents)?;
+            record(tx, &activity, &addition.records)?;
+            if let Some(watermark) = &watermark {
+                activities::note_watermark(tx, activity.id, watermark)?;
+            }
+            if added.added > 0 {
+                activities::wake_followers(tx, activity.id)?;
+                enqueue_helpers(tx, &activity, workers)?;
+            }
+            Ok::<_, RegistryError>(activities::find(tx, Scope::System, activity.id)?.state.is_at_work())
+        })?;
+        self.run.home.registry.wakeups().notify([TOPIC]);
+        *self.cursor.lock().unwrap_or_else(PoisonError::into_inner) = cursor;
+        crash_point("activity.page");
+        if is_at_work || is_last { Ok(()) } else { Err(Stop::NotAtWork.into()) }
+    }
+}
+
+/// Records what was made of the records that are processed already.
+fn record(tx: &mut dyn Transaction, activity: &Activity, records: &[NewRecord]) -> Result<(), RegistryError> {
+    let made: Vec<Made<'_>> = records
+        .iter()
+        .filter_map(|record| match &record.arrival {
+            Arrival::Processed { result } => {
+                Some(Made { record: &record.id, entity: result.as_deref().unwrap_or(&record.id) })
+            }
+            _ => None,
+        })
+        .collect();
+    provenance::record(tx, By::from(activity), &made)?;
+    Ok(())
+}

@@ -1,0 +1,315 @@
+//! Activities: runs of agents over lists of record ids.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use strongroom_records::{Cursor, RecordsError, lists};
+use strongroom_registry::activities::{self, Activity, ActivityFilter, Input, NewActivity, Rerun};
+use strongroom_registry::tenants;
+use strongroom_registry::{ActivityId, InstitutionId, RegistryError, Scope, Transaction};
+
+use super::authorization::{
+    ACTIVITIES_AGENTS, ACTIVITIES_CANCEL, ACTIVITIES_LIST, ACTIVITIES_PAUSE, ACTIVITIES_RERUN, ACTIVITIES_RESTART,
+    ACTIVITIES_RESUME, ACTIVITIES_RETRY, ACTIVITIES_RUN, ACTIVITIES_SHOW, ACTIVITIES_WORK, Permission,
+};
+use super::deposits::only_institution;
+use super::views::{ActivityView, AgentView, RecordView, RetriedView};
+use super::{Listing, OpContext, PAGE, Page, find_institution};
+use crate::activities::{AgentInput, Asked, TOPIC, cancel_rest};
+use crate::journal::Target;
+use crate::runtime::{Shutdown, Summary};
+use crate::{EngineError, build_runtime};
+
+pub use strongroom_records::RecordState;
+pub use strongroom_registry::ActivityState;
+
+/// The option that says whose an activity is; every agent that finds its records has it.
+const INSTITUTION: &str = "institution";
+
+/// An activity that is asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// The agent.
+    pub agent: String,
+    /// Its options; one may be there several times.
+    pub options: Vec<(String, String)>,
+    /// The activity that its records come from.
+    pub input: Option<ActivityId>,
+    /// Whether it follows that activity until it has ended, instead of taking what was processed until now.
+    pub follow: bool,
+    /// Whether only what changed since the last activity of the same is taken.
+    pub only_changed: bool,
+}
+
+/// Which activities are listed.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Only those in this state.
+    pub state: Option<ActivityState>,
+    /// Only those of this agent.
+    pub agent: Option<String>,
+    /// Only those of this institution.
+    pub institution: Option<String>,
+    /// In which order, and at most how many on a page.
+    pub listing: Listing,
+}
+
+/// The activity that a text names: its identifier, or a part of it that no other activity has.
+pub fn named(context: &OpContext, text: &str) -> Result<ActivityId, EngineError> {
+    context.authorize(&ACTIVITIES_SHOW)?.named(text)
+}
+
+/// The agents with their options.
+pub fn agents(context: &OpContext) -> Result<Vec<AgentView>, EngineError> {
+    let authorized = context.authorize(&ACTIVITIES_AGENTS)?;
+    Ok(authorized.home().agents().all().map(AgentView::from).collect())
+}
+
+/// Makes an activity, which workers carry out.
+///
+/// # Errors
+/// There is no such agent or input, an option is unknown or wrong, or the actor may not ask for it.
+pub fn run(context: &OpContext, request: &Request) -> Result<ActivityView, EngineError> {
+    let authorized = context.authorize(&ACTIVITIES_RUN)?;
+    let home = authorized.home();
+    let agent = home.agents().find(&request.agent)?;
+    let mut options = options_of(&request.options);
+    let wrong = |text: String, next: &str| Err(EngineError::Usage(text).next(next.to_owned()));
+    let (input, institution) = match (agent.input(), request.input) {
+        (AgentInput::Source, Some(_)) => {
+            return wrong(
+                format!("the agent {} finds its records itself, and takes none of another activity", agent.name()),
+                "leave --input out",
+            );
+        }
+        (AgentInput::Activity(_), None) => {
+            return wrong(
+                format!("the agent {} takes the records of another activity", agent.name()),
+                "add --input ACTIVITY; \"strongroom activity list\" shows those there are",
+            );
+        }
+        (AgentInput::Source, None) => {
+            let name = match options.remove(INSTITUTION) {
+                Some(Value::String(name)) => name,
+                Some(_) => return wrong("an activity belongs to one institution".to_owned(), "name one of them"),
+                None => only_institution(context)?,
+            };
+            let found = authorized.read(|tx| find_institution(tx, authorized.scope(), &name))?;
+            (Input::Source, Some(found.id))
+        }
+        (AgentInput::Activity(takes), Some(id)) => {
+            let other = authorized.read(|tx| activities::find(tx, authorized.scope(), id))?;
+            let input = if request.follow { Input::Follow(id, takes) } else { Input::Snapshot(id, takes) };
+            (input, other.institution)
+        }
+    };
+    if request.follow && input == Input::Source {
+        return wrong("only another activity can be followed".to_owned(), "leave --follow out");
+    }
+    let options = Value::Object(options);
+    let planned = agent.plan(home, &Asked { options: &options, scope: authorized.scope(), institution })?;
+    if request.only_changed && planned.watermark.is_none() {
+        return wrong("this source does not tell what has changed".to_owned(), "leave --only-changed out");
+    }
+    let new = NewActivity {
+        id: ActivityId::new(),
+        agent: agent.name().to_owned(),
+        options: planned.options,
+        institution,
+        actor: authorized.actor().clone(),
+        input,
+        watermark: planned.watermark,
+        only_changed: request.only_changed,
+        step_of: None,
+    };
+    let id = new.id;
+    authorized.write_and_wake(move |tx| {
+        activities::create(tx, &new)?;
+        // One that follows looks at once whether there is anything yet.
+        activities::enqueue(tx, new.id, new.institution)?;
+        Ok((target(new.institution, id), ((), topics())))
+    })?;
+    Ok(authorized.read(|tx| view(tx, authorized.scope(), id))?)
+}
+
+/// Options as a JSON object of texts and lists of texts.
+fn options_of(given: &[(String, String)]) -> serde_json::Map<String, Value> {
+    let mut by_name: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, value) in given {
+        by_name.entry(name).or_default().push(value);
+    }
+    let mut options = serde_json::Map::new();
+    for (name, values) in by_name {
+        let value = match values.as_slice() {
+            [one] => Value::String((*one).to_owned()),
+            several => several.iter().map(|one| Value::String((*one).to_owned())).collect(),
+        };
+        options.insert(name.to_owned(), value);
+    }
+    options
+}
+
+fn topics() -> Vec<String> {
+    vec![TOPIC.to_owned()]
+}
+
+fn target(institution: Option<InstitutionId>, id: ActivityId) -> Target {
+    let about = format!("activity {id}");
+    institution.map_or_else(|| Target::of_system(about.clone()), |institution| Target::of(institution, about.clone()))
+}
+
+/// Activities in the order that the filter says, behind `after`.
+pub fn list(
+    context: &OpContext,
+    filter: &Filter,
+    after: Option<ActivityId>,
+) -> Result<Page<ActivityView, ActivityId>, EngineError> {
+    let authorized = context.authorize(&ACTIVITIES_LIST)?;
+    let scope = authorized.scope_of(filter.institution.as_deref())?;
+    let wanted = ActivityFilter { state: filter.state, agent: filter.agent.clone(), order: filter.listing.order };
+    let items = authorized.read(|tx| {
+        let found = activities::list(tx, scope, &wanted, after, filter.listing.page().min(100))?;
+        found.into_iter().map(|activity| view_of(tx, activity)).collect::<Result<Vec<_>, _>>()
+    })?;
+    let next = items.last().map(|last| last.activity);
+    Ok(Page { items, next })
+}
+
+/// An activity with its counts, all of one moment.
+pub fn show(context: &OpContext, id: ActivityId) -> Result<ActivityView, EngineError> {
+    let authorized = context.authorize(&ACTIVITIES_SHOW)?;
+    Ok(authorized.read(|tx| view(tx, authorized.scope(), id))?)
+}
+
+fn view(tx: &mut dyn Transaction, scope: Scope, id: ActivityId) -> Result<ActivityView, RegistryError> {
+    let activity = activities::find(tx, scope, id)?;
+    view_of(tx, activity)
+}
+
+fn view_of(tx: &mut dyn Transaction, activity: Activity) -> Result<ActivityView, RegistryError> {
+    let status = match lists::status(tx, activity.list) {
+        Ok(status) => Some(status),
+        Err(RecordsError::NoList(_)) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let institution = match activity.institution {
+        Some(id) => tenants::institution_by_id(tx, Scope::System, id)?.map(|found| found.identifier),
+        None => None,
+    };
+    let now = tx.now()?;
+    Ok(ActivityView::new(activity, status.as_ref(), institution, now))
+}
+
+/// Where a listing of records goes on.
+pub type RecordsAfter = (RecordState, Cursor);
+
+/// Records of an activity, of one state or of all, state by state.
+pub fn records(
+    context: &OpContext,
+    id: ActivityId,
+    state: Option<RecordState>,
+    after: Option<RecordsAfter>,
+) -> Result<Page<RecordView, RecordsAfter>, EngineError> {
+    let authorized = context.authorize(&ACTIVITIES_SHOW)?;
+    let states: Vec<RecordState> = match state {
+        Some(state) => vec![state],
+        None => RecordState::ALL.into_iter().filter(|state| after.is_none_or(|(at, _)| *state >= at)).collect(),
+    };
+    let mut page = Page { items: Vec::new(), next: None };
+    for state in states {
+        let from = after.filter(|(at, _)| *at == state).map_or(Cursor::START, |(_, cursor)| cursor);
+        let found = authorized.read(|tx| {
+            let activity = activities::find(tx, authorized.scope(), id)?;
+            Ok(lists::page(tx, activity.list, (state, from), PAGE)?)
+        })?;
+        page.next = found.last().map(|last| (state, last.cursor));
+        page.items.extend(found.into_iter().map(|record| RecordView::new(record, state)));
+        if page.next.is_some() {
+            break;
+        }
+    }
+    Ok(page)
+}
+
+/// Changes an activity in one transaction, with a line of the journal.
+fn steer(
+    context: &OpContext,
+    permission: &'static Permission,
+    id: ActivityId,
+    act: impl Fn(&mut dyn Transaction, Scope) -> Result<(), RegistryError> + Send + 'static,
+) -> Result<ActivityView, EngineError> {
+    let authorized = context.authorize(permission)?;
+    let scope = authorized.scope();
+    authorized.write_and_wake(move |tx| {
+        act(tx, scope)?;
+        let activity = activities::find(tx, scope, id)?;
+        Ok((target(activity.institution, id), ((), topics())))
+    })?;
+    Ok(authorized.read(|tx| view(tx, scope, id))?)
+}
+
+/// Keeps an activity from going on; workers stop after the record that they are at.
+pub fn pause(context: &OpContext, id: ActivityId) -> Result<ActivityView, EngineError> {
+    steer(context, &ACTIVITIES_PAUSE, id, move |tx, scope| activities::pause(tx, scope, id))
+}
+
+/// Has a paused activity go on.
+pub fn resume(context: &OpContext, id: ActivityId) -> Result<ActivityView, EngineError> {
+    steer(context, &ACTIVITIES_RESUME, id, move |tx, scope| activities::resume(tx, scope, id))
+}
+
+/// Has an activity that failed go on where it was.
+pub fn restart(context: &OpContext, id: ActivityId) -> Result<ActivityView, EngineError> {
+    steer(context, &ACTIVITIES_RESTART, id, move |tx, scope| activities::restart(tx, scope, id))
+}
+
+/// Begins another run of an activity that has ended, over the same records or over what its input has now.
+pub fn rerun(context: &OpContext, id: ActivityId, is_anew: bool) -> Result<ActivityView, EngineError> {
+    let rerun = if is_anew { Rerun::Anew } else { Rerun::SameRecords };
+    steer(context, &ACTIVITIES_RERUN, id, move |tx, scope| activities::rerun(tx, scope, id, rerun).map(drop))
+}
+
+/// Ends an activity; what is still to be processed is cancelled.
+pub fn cancel(context: &OpContext, id: ActivityId) -> Result<ActivityView, EngineError> {
+    let authorized = context.authorize(&ACTIVITIES_CANCEL)?;
+    let scope = authorized.scope();
+    let activity = authorized.write_and_wake(move |tx| {
+        activities::cancel(tx, scope, id)?;
+        let activity = activities::find(tx, scope, id)?;
+        // Where this process is killed, a worker cancels the rest.
+        activities::enqueue(tx, id, activity.institution)?;
+        Ok((target(activity.institution, id), (activity, topics())))
+    })?;
+    cancel_rest(authorized.home(), &activity)?;
+    Ok(authorized.read(|tx| view(tx, scope, id))?)
+}
+
+/// Has the failed records of an activity processed again, and no others.
+pub fn retry_failed(context: &OpContext, id: ActivityId) -> Result<RetriedView, EngineError> {
+    let authorized = context.authorize(&ACTIVITIES_RETRY)?;
+    let scope = authorized.scope();
+    let mut records = authorized.write_and_wake(move |tx| {
+        let changed = activities::retry_failed(tx, scope, id)?;
+        let activity = activities::find(tx, scope, id)?;
+        Ok((target(activity.institution, id), (changed, topics())))
+    })?;
+    let mut changed = records;
+    while changed > 0 {
+        changed = authorized.home().registry.write(move |tx| activities::retry_failed(tx, scope, id))?;
+        records += changed;
+    }
+    Ok(RetriedView { activity: id, records })
+}
+
+/// Works on activities in this process until one has ended, a person has paused it, or a stop is asked for.
+pub fn work(context: &OpContext, id: ActivityId, shutdown: &Shutdown) -> Result<Summary, EngineError> {
+    let authorized = context.authorize(&ACTIVITIES_WORK)?;
+    let (home, scope) = (authorized.home(), authorized.scope());
+    authorized.read(|tx| activities::find(tx, scope, id))?;
+    let runtime = build_runtime(home, Some(&topics()))?.build();
+    let has_stopped = || {
+        let now = home.registry.read(|tx| activities::find(tx, scope, id));
+        now.is_ok_and(|activity| !activity.state.is_at_work())
+    };
+    Ok(runtime.run_until(shutdown, &has_stopped))
+}

@@ -1,0 +1,186 @@
+//! Activities, their records, and agents.
+
+use serde::Serialize;
+use serde_json::Value;
+use strongroom_database::Time;
+use strongroom_records::{ListStatus, Record, RecordState};
+use strongroom_registry::activities::{Activity, Input};
+use strongroom_registry::{ActivityId, ActivityState};
+
+use crate::activities::{Agent, AgentInput, agents::harvest};
+
+/// An activity.
+#[derive(Debug, Clone, Serialize)]
+pub struct ActivityView {
+    /// Its identifier.
+    pub activity: ActivityId,
+    /// Its agent.
+    pub agent: String,
+    /// Where it is.
+    pub state: ActivityState,
+    /// Records of its list; the counts are of one moment. None where the list was removed after its time.
+    pub populated: Option<u64>,
+    /// Those to be processed.
+    pub todo: Option<u64>,
+    /// Those that workers have.
+    pub processing: Option<u64>,
+    /// Those that were processed.
+    pub processed: Option<u64>,
+    /// Those that failed.
+    pub failed: Option<u64>,
+    /// Those that are not processed any more.
+    pub cancelled: Option<u64>,
+    /// Records that the source says are deleted, and that a harvest passed by.
+    pub deleted: Option<u64>,
+    /// Whether every record is in the list.
+    pub is_complete: Option<bool>,
+    /// Records that ended per second, since the run began.
+    pub records_per_second: Option<f64>,
+    /// Seconds until all records have ended, at this rate; none while the list is not complete.
+    pub seconds_left: Option<u64>,
+    /// The domain name of the institution.
+    pub institution: Option<String>,
+    /// What the agent is to do.
+    pub options: Value,
+    /// The activity that its records come from.
+    pub input: Option<ActivityId>,
+    /// Whether it follows that activity until it has ended.
+    pub follows: bool,
+    /// Which of its runs this is, from 1.
+    pub run: u64,
+    /// Behind which time a harvest of what has changed begins.
+    pub changed_since: Option<String>,
+    /// On whose behalf.
+    pub actor: String,
+    /// When it was made.
+    pub made_at: String,
+    /// When this run began.
+    pub started_at: Option<String>,
+    /// When it ended.
+    pub ended_at: Option<String>,
+    /// Why it failed.
+    pub error: Option<String>,
+}
+
+impl ActivityView {
+    pub(crate) fn new(activity: Activity, status: Option<&ListStatus>, institution: Option<String>, now: Time) -> Self {
+        let counts = status.map(|status| status.counts);
+        let (input, follows) = (activity.input.of().map(|(id, _)| id), matches!(activity.input, Input::Follow(..)));
+        let is_complete = status.map(|status| status.is_complete);
+        let rate = activity.started_at.zip(counts).and_then(|(began, counts)| {
+            let seconds = (activity.ended_at.unwrap_or(now).0 - began.0) as f64 / 1e6;
+            let ended = counts.processed + counts.failed;
+            (seconds > 0.0 && ended > 0).then(|| (ended as f64 / seconds * 100.0).round() / 100.0)
+        });
+        let is_counted_down = activity.state.is_at_work() && is_complete == Some(true);
+        let open = counts.map(|counts| counts.open()).filter(|_| is_counted_down);
+        let seconds_left =
+            rate.filter(|rate| *rate > 0.0).zip(open).map(|(rate, open)| (open as f64 / rate).ceil() as u64);
+        let is_harvest = activity.agent == harvest::NAME;
+        let deleted =
+            status.and_then(|status| status.cursor.as_deref()).filter(|_| is_harvest).and_then(harvest::deleted);
+        Self {
+            activity: activity.id,
+            agent: activity.agent,
+            state: activity.state,
+            populated: counts.map(|counts| counts.populated()),
+            todo: counts.map(|counts| counts.todo),
+            processing: counts.map(|counts| counts.processing),
+            processed: counts.map(|counts| counts.processed),
+            failed: counts.map(|counts| counts.failed),
+            cancelled: counts.map(|counts| counts.cancelled),
+            deleted,
+            is_complete,
+            records_per_second: rate,
+            seconds_left,
+            institution,
+            options: activity.options,
+            input,
+            follows,
+            run: activity.run,
+            changed_since: activity.watermark_from,
+            actor: activity.actor.name,
+            made_at: activity.made_at.to_string(),
+            started_at: activity.started_at.map(|time| time.to_string()),
+            ended_at: activity.ended_at.map(|time| time.to_string()),
+            error: activity.error,
+        }
+    }
+}
+
+/// A record of the list of an activity.
+#[derive(Debug, Clone, Serialize)]
+pub struct RecordView {
+    /// Its id.
+    pub record: String,
+    /// Where it is.
+    pub state: RecordState,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// When it came into its state.
+    pub changed_at: String,
+    /// What was made of it, where that is not the record itself.
+    pub result: Option<String>,
+    /// Why it failed, or why its last attempt did.
+    pub error: Option<String>,
+}
+
+impl RecordView {
+    pub(crate) fn new(record: Record, state: RecordState) -> Self {
+        Self {
+            record: record.id,
+            state,
+            attempts: record.attempts,
+            changed_at: record.changed_at.to_string(),
+            result: record.result,
+            error: record.error,
+        }
+    }
+}
+
+/// How many records a request changed.
+#[derive(Debug, Clone, Serialize)]
+pub struct RetriedView {
+    /// The activity.
+    pub activity: ActivityId,
+    /// Records that are processed again.
+    pub records: u64,
+}
+
+/// An agent with its options.
+#[derive(Debug, Clone, Serialize)]
+pub struct AgentView {
+    /// Its name.
+    pub agent: &'static str,
+    /// What it does.
+    pub about: &'static str,
+    /// Where its records come from: `source` or `activity`.
+    pub input: &'static str,
+    /// Its options.
+    pub options: Vec<AgentOptionView>,
+}
+
+/// An option of an agent.
+#[derive(Debug, Clone, Serialize)]
+pub struct AgentOptionView {
+    /// Its name.
+    pub option: &'static str,
+    /// The value where none is given; empty where there is none.
+    pub default: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+}
+
+impl From<&dyn Agent> for AgentView {
+    fn from(agent: &dyn Agent) -> Self {
+        let options = agent.options().iter();
+        Self {
+            agent: agent.name(),
+            about: agent.about(),
+            input: if agent.input() == AgentInput::Source { "source" } else { "activity" },
+            options: options
+                .map(|option| AgentOptionView { option: option.name, default: option.default, meaning: option.meaning })
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Keeps activities going: returns the records of workers that ended, gives activities that lack a task one, continues what was begun of
+//! removals, and removes lists and documents whose time has ended.
+
+use std::time::Duration;
+
+use strongroom_queue::{TaskState, tasks};
+use strongroom_records::{RecordsError, lists};
+use strongroom_registry::activities::{self, Activity, ActivityFilter};
+use strongroom_registry::{ActivityState, Order, RegistryError, Scope, Time, counted, documents};
+
+use super::BackgroundTask;
+use crate::activities::{TOPIC, cancel_rest};
+use crate::runtime::Shutdown;
+use crate::{EngineError, Home, paging};
+
+const EVERY: Duration = Duration::from_secs(15);
+/// Chunks whose records are returned in one transaction.
+const CHUNKS_AT_ONCE: usize = 10;
+/// Activities that are read at once.
+const PAGE: usize = 200;
+/// Rows that are removed in one transaction.
+const ROWS_AT_ONCE: usize = 1_000;
+
+pub(super) const TASK: BackgroundTask = BackgroundTask { name: "activities", every: |_| EVERY, run };
+
+fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
+    let returned = return_expired(home, stop)?;
+    let given = give_tasks(home, stop)?;
+    let removed = remove_lists(home, stop)?;
+    let dropped = drop_documents(home, stop)?;
+    Ok(format!(
+        "{} of workers that ended returned, {} given a task, {} and {} removed",
+        counted(returned, "record", "records"),
+        counted(given, "activity", "activities"),
+        counted(removed, "list", "lists"),
+        counted(dropped, "document", "documents")
+    ))
+}
+
+/// Returns the records whose leases have run out, and has their activities go on.
+fn return_expired(home: &Home, stop: &Shutdown) -> Result<u64, EngineError> {
+    let mut all = 0;
+    while !stop.is_requested() {
+        let (returned, cancelled) = home.registry.write(|tx| {
+            let returned = lists::return_expired(tx, CHUNKS_AT_ONCE)?;
+            let mut cancelled = Vec::new();
+            for chunk in &returned {
+                let Some(activity) = activities::of_list(tx, chunk.list)? else { continue };
+                if activity.state.is_at_work() {
+                    activities::enqueue(tx, activity.id, activity.institution)?;
+                } else if activity.state == ActivityState::Cancelled {
+                    cancelled.push(activity);
+                }
+            }
+            Ok::<_, RegistryError>((returned, cancelled))
+        })?;
+        if returned.is_empty() {
+            break;
+        }
+        home.registry.wakeups().notify([TOPIC]);
+        for activity in cancelled {
+            cancel_rest(home, &activity)?;
+        }
+        all += returned.iter().map(|chunk| chunk.records).sum::<u64>();
+    }
+    Ok(all)
+}
+
+/// Activities in a state, read page by page.
+fn in_state(home: &Home, state: ActivityState) -> impl Iterator<Item = Result<Activity, RegistryError>> {
+    let filter = ActivityFilter { state: Some(state), agent: None, order: Order::OldestFirst };
+    let page = move |after, limit| home.registry.read(|tx| activities::list(tx, Scope::System, &filter, after, limit));
+    paging::rows(PAGE, |activity: &Activity| activity.id, page)
+}
+
+/// Gives each activity that is at work and has no task one. One that follows another looks whether it was to be woken.
+fn give_tasks(home: &Home, stop: &Shutdown) -> Result<u64, EngineError> {
+    let mut given = 0;
+    for state in [ActivityState::Queued, ActivityState::Populating, ActivityState::Running] {
+        for activity in in_state(home, state) {
+            if stop.is_requested() {
+                return Ok(given);
+            }
+            let (id, institution) = {
+                let activity = activity?;
+                (activity.id, activity.institution)
+            };
+            given += home.registry.write(move |tx| {
+                let of_activity = tasks::of_key(tx, &id.to_string())?;
+                if of_activity.iter().any(|task| task.topic == TOPIC && task.state != TaskState::Dead) {
+                    return Ok(0);
+                }
+                let activity = activities::lock(tx, Scope::System, id)?;
+                if !activity.state.is_at_work() {
+                    return Ok(0);
+                }
+                activities::enqueue(tx, id, institution)?;
+                Ok::<_, RegistryError>(1_u64)
+            })?;
+        }
+    }
+    if given > 0 {
+        home.registry.wakeups().notify([TOPIC]);
+    }
+    Ok(given)
+}
+
+/// What is older than this has had its time; none where it is kept without end.
+fn before(home: &Home, retention: Duration) -> Result<Option<Time>, EngineError> {
+    if retention.is_zero() {
+        return Ok(None);
+    }
+    let now = home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?))?;
+    Ok(Some(now.plus(-i64::try_from(retention.as_micros()).unwrap_or(i64::MAX))))
+}
+
+/// Removes what is left of lists whose removal has begun, and the lists of activities that ended long ago.
+fn remove_lists(home: &Home, stop: &Shutdown) -> Result<u64, EngineError> {
+    if let Some(before) = before(home, home.settings.retention.record_lists)? {
+        for state in [ActivityState::Finished, ActivityState::FinishedWithErrors, ActivityState::Cancelled] {
+            for activity in in_state(home, state) {
+                if stop.is_requested() {
+                    return Ok(0);
+                }
+                let activity = activity?;
+                if activity.ended_at.is_none_or(|ended| ended >= before) {
+                    continue;
+                }
+                home.registry.write(move |tx| {
+                    let activity = activities::lock(tx, Scope::System, activity.id)?;
+                    if !activity.state.is_ended() || activities::is_taken_from(tx, &activity)? {
+                        return Ok::<_, RegistryError>(());
+                    }
+                    match lists::status(tx, activity.list) {
+                        Err(RecordsError::NoList(_)) => Ok(()),
+                        Err(error) => Err(error.into()),
+                        Ok(_) => Ok(lists::remove(tx, activity.list, 1).map(drop)?),
+                    }
+                })?;
+            }
+        }
+    }
+    let mut removed = 0;
+    loop {
+        let left = home.registry.read(|tx| Ok::<_, RegistryError>(lists::being_removed(tx, PAGE)?))?;
+        if left.is_empty() {
+            return Ok(removed);
+        }
+        for list in left {
+            while !home.registry.write(move |tx| Ok::<_, RegistryError>(lists::remove(tx, list, ROWS_AT_ONCE)?))? {
+                if stop.is_requested() {
+                    return Ok(removed);
+                }
+            }
+            removed += 1;
+        }
+    }
+}
+
+fn drop_documents(home: &Home, stop: &Shutdown) -> Result<u64, EngineError> {
+    /// Documents that are removed in one transaction.
+    const AT_ONCE: usize = 100;
+    let Some(before) = before(home, home.settings.retention.documents)? else { return Ok(0) };
+    let mut all = 0;
+    loop {
+        let dropped = home.registry.write(move |tx| documents::drop(tx, before, AT_ONCE))?;
+        all += dropped;
+        if dropped < AT_ONCE as u64 || stop.is_requested() {
+            return Ok(all);
+        }
+    }
+}

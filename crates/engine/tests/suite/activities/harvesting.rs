@@ -1,0 +1,217 @@
+//! The agent harvest over a provider of OAI-PMH, and the chain to deposits.
+
+use std::collections::BTreeSet;
+
+use strongroom_engine::app::activities::{self, ActivityState, Request};
+use strongroom_engine::runtime::Shutdown;
+use strongroom_engine::work_on;
+use strongroom_oai_double::{OaiDouble, OaiFault, OaiRecord};
+use strongroom_records::RecordState;
+use strongroom_registry::items::{self, ItemFilter};
+use strongroom_registry::{ItemStatus, Scope, documents, objects};
+
+use super::{begin, begin_behind, call, check_counts, home_for, ids, options, records, show, work};
+use crate::fixture::{Engine, INSTITUTION, on_both_databases};
+
+on_both_databases! {
+    case_6_a_harvest_keeps_each_record_and_passes_deleted_ones_by
+    case_6_a_record_that_is_harvested_again_is_the_same_and_a_changed_one_is_another
+    case_7_an_expired_token_loses_no_record
+    case_7_a_set_that_fails_keeps_no_other_from_being_read
+    a_record_that_cannot_be_read_fails_and_is_asked_for_again
+    only_what_has_changed_is_harvested
+    a_provider_that_refuses_fails_the_activity_which_is_restarted
+    a_chain_makes_objects_with_descriptions
+    an_unknown_option_or_host_is_an_error_before_anything_is_made
+}
+
+/// So many records, from `oai:x:00` on; every second one is in the set `even`.
+fn some_records(count: usize) -> Vec<OaiRecord> {
+    let record = |number: usize| {
+        let record =
+            OaiRecord::new(&format!("oai:x:{number:02}"), &format!("2024-01-{:02}T00:00:00Z", number % 27 + 1));
+        if number.is_multiple_of(2) { record.within("even") } else { record.within("odd") }
+    };
+    (0..count).map(record).collect()
+}
+
+fn case_6_a_harvest_keeps_each_record_and_passes_deleted_ones_by(engine: Engine) {
+    let mut given = some_records(25);
+    given[3] = given[3].clone().deleted();
+    let provider = OaiDouble::start(given);
+    let Some(home) = home_for(engine, &provider.web().authority()) else { return };
+    let id = begin(&home, "harvest", &[("url", &provider.base_url())]);
+    assert_eq!(show(&home, id).state, ActivityState::Queued);
+    work(&home);
+    let view = show(&home, id);
+    check_counts(&view);
+    assert_eq!(
+        (view.state, view.processed, view.failed, view.deleted),
+        (ActivityState::Finished, Some(24), Some(0), Some(1))
+    );
+    for record in records(&home, id, RecordState::Processed) {
+        let entity = record.result.expect("a document");
+        let document = documents::of_entity(&entity).expect("the name of a document");
+        let document = home.registry.read(|tx| documents::get(tx, document)).expect("reads").expect("it is kept");
+        assert_eq!((document.record.as_str(), document.source), (record.record.as_str(), provider.base_url()));
+        let text = String::from_utf8(document.bytes).expect("UTF-8");
+        assert!(text.contains(&format!("<dc:title>{}</dc:title>", record.record)), "{text}");
+    }
+}
+
+fn case_6_a_record_that_is_harvested_again_is_the_same_and_a_changed_one_is_another(engine: Engine) {
+    let provider = OaiDouble::start(some_records(12));
+    let Some(home) = home_for(engine, &provider.web().authority()) else { return };
+    let results = || {
+        let id = begin(&home, "harvest", &[("url", &provider.base_url())]);
+        work(&home);
+        let all = records(&home, id, RecordState::Processed).into_iter();
+        all.map(|record| (record.record, record.result)).collect::<BTreeSet<_>>()
+    };
+    let first = results();
+    assert_eq!(first, results());
+    provider.change(|records| records[4] = records[4].clone().titled(b"Another"));
+    let changed = results();
+    let different: Vec<_> = changed.difference(&first).map(|(record, _)| record.as_str()).collect();
+    assert_eq!(different, ["oai:x:04"]);
+}
+
+fn case_7_an_expired_token_loses_no_record(engine: Engine) {
+    let provider = OaiDouble::start(some_records(35));
+    provider.on(OaiFault::ExpiredToken { offset: 20, times: 1 });
+    let Some(home) = home_for(engine, &provider.web().authority()) else { return };
+    let id = begin(&home, "harvest", &[("url", &provider.base_url())]);
+    work(&home);
+    let view = show(&home, id);
+    assert_eq!((view.state, view.processed, view.populated), (ActivityState::Finished, Some(35), Some(35)));
+}
+
+fn case_7_a_set_that_fails_keeps_no_other_from_being_read(engine: Engine) {
+    let provider = OaiDouble::start(some_records(30));
+    provider.on(OaiFault::SetFails("even".to_owned()));
+    let Some(home) = home_for(engine, &provider.web().authority()) else { return };
+    let sets = [("url", &*provider.base_url()), ("set", "even"), ("set", "odd")];
+    let id = begin(&home, "harvest", &sets);
+    work(&home);
+    let view = show(&home, id);
+    assert_eq!((view.state, view.processed, view.failed), (ActivityState::FinishedWithErrors, Some(15), Some(1)));
+    assert_eq!(ids(&home, id, RecordState::Failed), ["set even"]);
+    // The next harvest of what has changed begins where this one did: the set is not passed by.
+    provider.mend();
+    let request =
+        Request { agent: "harvest".to_owned(), options: options(&sets), only_changed: true, ..Request::default() };
+    let again = activities::run(&call(&home), &request).expect("an activity");
+    assert_eq!(again.changed_since, None);
+    work(&home);
+    assert_eq!(show(&home, again.activity).processed, Some(30));
+}
+
+fn a_record_that_cannot_be_read_fails_and_is_asked_for_again(engine: Engine) {
+    let mut given = some_records(12);
+    given[5] = given[5].clone().titled(b"\xff\xfe");
+    let provider = OaiDouble::start(given);
+    let Some(home) = home_for(engine, &provider.web().authority()) else { return };
+    let id = begin(&home, "harvest", &[("url", &provider.base_url())]);
+    work(&home);
+    let view = show(&home, id);
+    assert_eq!((view.state, view.processed, view.failed), (ActivityState::FinishedWithErrors, Some(11), Some(1)));
+    let failed = records(&home, id, RecordState::Failed);
+    assert_eq!(failed[0].record, "oai:x:05");
+    assert!(failed[0].error.as_deref().is_some_and(|error| error.contains("oai:x:05")), "{failed:?}");
+    provider.change(|records| records[5] = records[5].clone().titled(b"Mended"));
+    let retried = activities::retry_failed(&call(&home), id).expect("retries");
+    assert_eq!(retried.records, 1);
+    work(&home);
+    let view = show(&home, id);
+    check_counts(&view);
+    assert_eq!((view.state, view.processed, view.failed), (ActivityState::Finished, Some(12), Some(0)));
+}
+
+fn only_what_has_changed_is_harvested(engine: Engine) {
+    let provider = OaiDouble::start(some_records(20));
+    let Some(home) = home_for(engine, &provider.web().authority()) else { return };
+    let url = provider.base_url();
+    let request = Request {
+        agent: "harvest".to_owned(),
+        options: options(&[("url", &url)]),
+        only_changed: true,
+        ..Request::default()
+    };
+    let first = activities::run(&call(&home), &request).expect("an activity").activity;
+    work(&home);
+    assert_eq!(show(&home, first).processed, Some(20));
+    provider.change(|records| records.push(OaiRecord::new("oai:x:new", "2999-01-01T00:00:00Z")));
+    let second = activities::run(&call(&home), &request).expect("an activity");
+    assert!(second.changed_since.is_some(), "{second:?}");
+    work(&home);
+    assert_eq!(ids(&home, second.activity, RecordState::Processed), ["oai:x:new"]);
+}
+
+fn a_provider_that_refuses_fails_the_activity_which_is_restarted(engine: Engine) {
+    let provider = OaiDouble::start(some_records(15));
+    provider.on(OaiFault::Html);
+    let Some(home) = home_for(engine, &provider.web().authority()) else { return };
+    let id = begin(&home, "harvest", &[("url", &provider.base_url())]);
+    work(&home);
+    let view = show(&home, id);
+    assert_eq!(view.state, ActivityState::Failed, "{view:?}");
+    assert!(view.error.is_some_and(|error| error.contains("could not read")));
+    provider.mend();
+    activities::restart(&call(&home), id).expect("restarts");
+    work(&home);
+    let view = show(&home, id);
+    assert_eq!((view.state, view.processed, view.error), (ActivityState::Finished, Some(15), None));
+}
+
+fn a_chain_makes_objects_with_descriptions(engine: Engine) {
+    let provider = OaiDouble::start(some_records(12));
+    let Some(home) = home_for(engine, &provider.web().authority()) else { return };
+    let harvest = begin(&home, "harvest", &[("url", &provider.base_url())]);
+    let deposit = begin_behind(&home, "deposit", harvest, true);
+    work(&home);
+    let view = show(&home, deposit);
+    assert_eq!((view.state, view.processed, view.failed), (ActivityState::Finished, Some(12), Some(0)), "{view:?}");
+    let made = home
+        .registry
+        .read(|tx| items::list(tx, Scope::System, &ItemFilter::default(), None, 100))
+        .expect("the work items");
+    assert_eq!(made.len(), 12);
+    let ids: Vec<_> = made.iter().map(|item| item.id).collect();
+    let mut results: Vec<_> =
+        records(&home, deposit, RecordState::Processed).into_iter().filter_map(|record| record.result).collect();
+    results.sort();
+    assert_eq!(results, ids.iter().map(ToString::to_string).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>());
+    work_on(&home, &ids, &Shutdown::new()).expect("works");
+    let name = format!("{INSTITUTION}/oai:x:07");
+    let object =
+        home.registry.read(|tx| objects::by_identifier(tx, Scope::System, &name)).expect("reads").expect("the object");
+    assert_eq!(object.description.title.as_deref(), Some("oai:x:07"));
+    assert_eq!(object.description.local_ids, ["oai:x:07"]);
+    for id in &ids {
+        let item = home.registry.read(|tx| items::find(tx, Scope::System, *id)).expect("the item");
+        assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
+    }
+    // Another run makes versions of the same objects, or finds that nothing has changed.
+    activities::rerun(&call(&home), deposit, false).expect("runs again");
+    work(&home);
+    let all =
+        home.registry.read(|tx| items::list(tx, Scope::System, &ItemFilter::default(), None, 100)).expect("lists");
+    assert_eq!(all.len(), 24);
+    assert!(all.iter().all(|item| item.object_identifier.starts_with(&format!("{INSTITUTION}/oai:x:"))));
+}
+
+fn an_unknown_option_or_host_is_an_error_before_anything_is_made(engine: Engine) {
+    let Some(home) = home_for(engine, "provider.example.edu") else { return };
+    for (pairs, expected) in [
+        (&[("url", "https://provider.example.edu/oai"), ("sets", "maps")][..], "unknown field `sets`"),
+        (&[("url", "https://elsewhere.example.edu/oai")][..], "elsewhere.example.edu"),
+        (&[("prefix", "marcxml")][..], "needs the option url"),
+        (&[("kind", "gopher"), ("url", "https://provider.example.edu")][..], "unknown variant `gopher`"),
+    ] {
+        let request = Request { agent: "harvest".to_owned(), options: options(pairs), ..Request::default() };
+        let error = activities::run(&call(&home), &request).expect_err("it is refused").to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    let page = activities::list(&call(&home), &activities::Filter::default(), None).expect("lists");
+    assert!(page.items.is_empty());
+}

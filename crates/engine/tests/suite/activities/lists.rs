@@ -1,0 +1,335 @@
+//! What workers, deaths and people do to the list of an activity.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use strongroom_engine::activities::RecordOutcome;
+use strongroom_engine::app::activities::{self, ActivityState};
+use strongroom_engine::app::views::ActivityId;
+use strongroom_records::{ClaimRequest, RecordState, lists};
+use strongroom_registry::activities as rows;
+use strongroom_registry::{RegistryError, Scope};
+
+use super::scripted::{Script, Scripted};
+use super::{begin, begin_behind, call, check_counts, home_for, ids, records, show, work};
+use crate::fixture::{Engine, TestHome, on_both_databases};
+
+on_both_databases! {
+    case_8_records_that_fail_are_named_and_the_run_completes
+    case_12_what_a_dead_worker_had_is_processed_and_nothing_else_again
+    case_12_a_list_that_was_lost_is_rebuilt_without_what_was_processed
+    case_12_only_failed_records_are_retried
+    a_record_that_ends_its_worker_each_time_fails_and_no_other
+    a_pause_takes_effect_between_records_and_a_resume_goes_on
+    a_cancelled_activity_processes_nothing_more
+    a_record_for_later_is_tried_again_until_its_attempts_are_spent
+    another_run_takes_all_records_again
+    several_workers_process_one_list
+    a_snapshot_is_what_was_processed_and_a_follower_takes_the_rest
+    lists_and_documents_go_after_their_time
+}
+
+const RECORDS: usize = 20;
+
+/// A home with the agent `scripted`, and a finished harvest of a folder of XML files.
+fn world(engine: Engine, script: &Arc<Script>) -> Option<(TestHome, ActivityId)> {
+    let mut made = home_for(engine, "example.edu")?;
+    Arc::get_mut(&mut made.home).expect("the only one").register_agent(Arc::new(Scripted(script.clone())));
+    let folder = made.path().join("records");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for number in 0..RECORDS {
+        std::fs::write(folder.join(format!("{number:02}.xml")), format!("<record>{number}</record>")).expect("a file");
+    }
+    let harvest = begin(&made, "harvest", &[("kind", "folder"), ("path", folder.to_str().expect("UTF-8"))]);
+    work(&made);
+    let view = show(&made, harvest);
+    assert_eq!((view.state, view.processed), (ActivityState::Finished, Some(RECORDS as u64)), "{view:?}");
+    Some((made, harvest))
+}
+
+fn done() -> RecordOutcome {
+    RecordOutcome::processed(None)
+}
+
+fn failed(error: &str) -> RecordOutcome {
+    RecordOutcome::Failed { error: error.to_owned() }
+}
+
+fn case_8_records_that_fail_are_named_and_the_run_completes(engine: Engine) {
+    let script = Script::new(7, false, |record, _| if record < "05" { failed(record) } else { done() });
+    let Some((home, harvest)) = world(engine, &script) else { return };
+    let id = begin_behind(&home, "scripted", harvest, false);
+    work(&home);
+    let view = show(&home, id);
+    check_counts(&view);
+    assert_eq!((view.state, view.processed, view.failed), (ActivityState::FinishedWithErrors, Some(15), Some(5)));
+    for record in records(&home, id, RecordState::Failed) {
+        assert_eq!(record.error.as_deref(), Some(record.record.as_str()));
+    }
+}
+
+fn case_12_what_a_dead_worker_had_is_processed_and_nothing_else_again(engine: Engine) {
+    let script = Script::new(4, true, |_, _| done());
+    let Some((home, harvest)) = world(engine, &script) else { return };
+    let id = begin_behind(&home, "scripted", harvest, false);
+    let stop_at = Arc::new(AtomicUsize::new(10));
+    let left = stop_at.clone();
+    let context = call(&home);
+    // A worker that stops after ten records, by a pause, leaves the rest.
+    script.change(move |_, _| {
+        if left.fetch_sub(1, Ordering::SeqCst) == 1 {
+            activities::pause(&context, id).expect("pauses");
+        }
+        done()
+    });
+    work(&home);
+    let first = script.take_seen();
+    script.change(|_, _| done());
+    activities::resume(&call(&home), id).expect("resumes");
+    // Another claims some, and dies.
+    let list = home.registry.read(|tx| rows::find(tx, Scope::System, id)).expect("the activity").list;
+    let chunk = home
+        .registry
+        .write(move |tx| {
+            let request = ClaimRequest { list, worker: "dead".to_owned(), limit: 3, lease: Duration::from_mins(1) };
+            Ok::<_, RegistryError>(lists::claim(tx, &request)?)
+        })
+        .expect("claims")
+        .expect("a chunk");
+    assert_eq!(chunk.records.len(), 3);
+    check_counts(&show(&home, id));
+    work(&home);
+    let second = script.take_seen();
+    let view = show(&home, id);
+    check_counts(&view);
+    assert_eq!((view.state, view.processed), (ActivityState::Finished, Some(RECORDS as u64)));
+    let all: BTreeSet<&String> = first.iter().chain(&second).collect();
+    assert_eq!((all.len(), first.len() + second.len()), (RECORDS, RECORDS), "none is processed twice");
+    // The worker that was dead can end nothing any more.
+    let ended = home.registry.write(move |tx| {
+        let endings = [strongroom_records::Ending {
+            number: chunk.records[0].number,
+            outcome: strongroom_records::Outcome::Processed { result: None },
+        }];
+        Ok::<_, RegistryError>(lists::finish(tx, chunk.lease, &endings)?)
+    });
+    assert!(ended.is_err());
+}
+
+fn case_12_a_list_that_was_lost_is_rebuilt_without_what_was_processed(engine: Engine) {
+    let script = Script::new(4, true, |_, _| done());
+    let Some((home, harvest)) = world(engine, &script) else { return };
+    let id = begin_behind(&home, "scripted", harvest, false);
+    let (context, count) = (call(&home), Arc::new(AtomicUsize::new(0)));
+    script.change(move |_, _| {
+        if count.fetch_add(1, Ordering::SeqCst) == 7 {
+            activities::pause(&context, id).expect("pauses");
+        }
+        done()
+    });
+    work(&home);
+    let before = script.take_seen();
+    let list = home.registry.read(|tx| rows::find(tx, Scope::System, id)).expect("the activity").list;
+    home.registry
+        .write(move |tx| {
+            while !lists::remove(tx, list, 1_000)? {}
+            Ok::<_, RegistryError>(())
+        })
+        .expect("the list is lost");
+    assert_eq!(show(&home, id).populated, None);
+    script.change(|_, _| done());
+    activities::resume(&call(&home), id).expect("resumes");
+    work(&home);
+    let after = script.take_seen();
+    let view = show(&home, id);
+    check_counts(&view);
+    assert_eq!((view.state, view.processed), (ActivityState::Finished, Some(RECORDS as u64)), "{view:?}");
+    assert!(before.iter().all(|record| !after.contains(record)), "{before:?} {after:?}");
+    assert_eq!(before.len() + after.len(), RECORDS);
+}
+
+fn case_12_only_failed_records_are_retried(engine: Engine) {
+    let script = Script::new(50, false, |record, _| if record >= "18" { failed("not yet") } else { done() });
+    let Some((home, harvest)) = world(engine, &script) else { return };
+    let id = begin_behind(&home, "scripted", harvest, false);
+    work(&home);
+    script.take_seen();
+    script.change(|_, _| done());
+    assert_eq!(activities::retry_failed(&call(&home), id).expect("retries").records, 2);
+    work(&home);
+    let retried: BTreeSet<String> = script.take_seen().into_iter().collect();
+    assert_eq!(retried.into_iter().collect::<Vec<_>>(), ["18.xml", "19.xml"]);
+    let view = show(&home, id);
+    assert_eq!((view.state, view.processed, view.failed), (ActivityState::Finished, Some(RECORDS as u64), Some(0)));
+}
+
+fn a_record_that_ends_its_worker_each_time_fails_and_no_other(engine: Engine) {
+    let script = Script::new(8, false, |record, _| {
+        assert_ne!(record, "05.xml", "a record that ends its worker");
+        done()
+    });
+    let Some((home, harvest)) = world(engine, &script) else { return };
+    let id = begin_behind(&home, "scripted", harvest, false);
+    work(&home);
+    let view = show(&home, id);
+    check_counts(&view);
+    assert_eq!(ids(&home, id, RecordState::Failed), ["05.xml"], "{view:?}");
+    assert_eq!((view.state, view.processed), (ActivityState::FinishedWithErrors, Some(RECORDS as u64 - 1)));
+    assert_eq!(script.take_seen().iter().filter(|record| *record == "05.xml").count(), 3);
+}
+
+fn a_pause_takes_effect_between_records_and_a_resume_goes_on(engine: Engine) {
+    let script = Script::new(50, true, |_, _| done());
+    let Some((home, harvest)) = world(engine, &script) else { return };
+    let id = begin_behind(&home, "scripted", harvest, false);
+    let (context, count) = (call(&home), Arc::new(AtomicUsize::new(0)));
+    script.change(move |_, _| {
+        if count.fetch_add(1, Ordering::SeqCst) == 4 {
+            activities::pause(&context, id).expect("pauses");
+        }
+        done()
+    });
+    work(&home);
+    let view = show(&home, id);
+    check_counts(&view);
+    assert_eq!(
+        (view.state, view.processed, view.processing, view.todo),
+        (ActivityState::Paused, Some(5), Some(0), Some(15))
+    );
+    script.change(|_, _| done());
+    activities::resume(&call(&home), id).expect("resumes");
+    work(&home);
+    assert_eq!(show(&home, id).state, ActivityState::Finished);
+    assert_eq!(script.take_seen().len(), RECORDS);
+}
+
+fn a_cancelled_activity_processes_nothing_more(engine: Engine) {
+    let script = Script::new(50, true, |_, _| done());
+    let Some((home, harvest)) = world(engine, &script) else { return };
+    let id = begin_behind(&home, "scripted", harvest, false);
+    let (context, count) = (call(&home), Arc::new(AtomicUsize::new(0)));
+    script.change(move |_, _| {
+        if count.fetch_add(1, Ordering::SeqCst) == 2 {
+            activities::cancel(&context, id).expect("cancels");
+        }
+        done()
+    });
+    work(&home);
+    let view = show(&home, id);
+    check_counts(&view);
+    assert_eq!((view.state, view.processed, view.cancelled), (ActivityState::Cancelled, Some(3), Some(17)), "{view:?}");
+    assert!(activities::resume(&call(&home), id).is_err());
+}
+
+fn a_record_for_later_is_tried_again_until_its_attempts_are_spent(engine: Engine) {
+    let script = Script::new(50, false, |record, _| match record {
+        "03.xml" => RecordOutcome::Later { after: Duration::from_secs(20), error: "busy".to_owned() },
+        _ => done(),
+    });
+    let Some((home, harvest)) = world(engine, &script) else { return };
+    let id = begin_behind(&home, "scripted", harvest, false);
+    work(&home);
+    let failed = records(&home, id, RecordState::Failed);
+    assert_eq!((failed.len(), failed[0].attempts, failed[0].error.as_deref()), (1, 3, Some("busy")));
+    assert_eq!(script.take_seen().len(), RECORDS + 2);
+}
+
+fn another_run_takes_all_records_again(engine: Engine) {
+    let script = Script::new(50, false, |_, _| done());
+    let Some((home, harvest)) = world(engine, &script) else { return };
+    let id = begin_behind(&home, "scripted", harvest, false);
+    work(&home);
+    let first: BTreeSet<String> = script.take_seen().into_iter().collect();
+    let again = activities::rerun(&call(&home), id, false).expect("runs again");
+    assert_eq!((again.run, again.state), (2, ActivityState::Queued));
+    work(&home);
+    assert_eq!(script.take_seen().into_iter().collect::<BTreeSet<_>>(), first);
+    assert_eq!(show(&home, id).processed, Some(RECORDS as u64));
+}
+
+fn several_workers_process_one_list(engine: Engine) {
+    let met = Arc::new((Mutex::new(0), Condvar::new()));
+    let meeting = met.clone();
+    let script = Script::new(1, false, move |_, _| {
+        // Two are processed at the same time once: each waits for the other.
+        let (count, changed) = &*meeting;
+        let mut count = count.lock().expect("no poison");
+        *count += 1;
+        changed.notify_all();
+        let (count, waited) =
+            changed.wait_timeout_while(count, Duration::from_mins(1), |count| *count < 2).expect("no poison");
+        drop(count);
+        assert!(!waited.timed_out(), "one worker alone");
+        done()
+    });
+    let Some((home, harvest)) = world(engine, &script) else { return };
+    let id = begin_behind(&home, "scripted", harvest, false);
+    work(&home);
+    let view = show(&home, id);
+    check_counts(&view);
+    assert_eq!((view.state, view.processed), (ActivityState::Finished, Some(RECORDS as u64)));
+    assert_eq!(script.take_seen().len(), RECORDS);
+}
+
+fn a_snapshot_is_what_was_processed_and_a_follower_takes_the_rest(engine: Engine) {
+    let script = Script::new(50, true, |_, _| done());
+    let Some((home, harvest)) = world(engine, &script) else { return };
+    let first = begin_behind(&home, "scripted", harvest, false);
+    let (context, count) = (call(&home), Arc::new(AtomicUsize::new(0)));
+    script.change(move |_, _| {
+        if count.fetch_add(1, Ordering::SeqCst) == 5 {
+            activities::pause(&context, first).expect("pauses");
+        }
+        done()
+    });
+    work(&home);
+    let snapshot = begin_behind(&home, "copy", first, false);
+    let follower = begin_behind(&home, "copy", first, true);
+    let second_follower = begin_behind(&home, "copy", follower, true);
+    script.change(|_, _| done());
+    // The snapshot is taken while the first waits.
+    let has_taken = || show(&home, snapshot).state == ActivityState::Finished;
+    let runtime = strongroom_engine::build_runtime(&home, Some(&[super::TOPIC.to_owned()])).expect("a runtime").build();
+    runtime.run_until(&strongroom_engine::runtime::Shutdown::new(), &has_taken);
+    assert_eq!(show(&home, snapshot).processed, Some(6));
+    activities::resume(&call(&home), first).expect("resumes");
+    work(&home);
+    for id in [first, follower, second_follower] {
+        let view = show(&home, id);
+        assert_eq!((view.state, view.processed), (ActivityState::Finished, Some(RECORDS as u64)), "{view:?}");
+    }
+    assert_eq!(show(&home, snapshot).processed, Some(6));
+}
+
+fn lists_and_documents_go_after_their_time(engine: Engine) {
+    let settings = "[retention]\nrecord_lists = \"1d\"\ndocuments = \"2d\"\n";
+    let Some(home) = crate::fixture::home_on(engine, settings) else { return };
+    std::fs::create_dir_all(home.path().join("records")).expect("a folder");
+    std::fs::write(home.path().join("records/a.xml"), "<record>a</record>").expect("a file");
+    let folder = home.path().join("records").to_str().expect("UTF-8").to_owned();
+    let id = begin(&home, "harvest", &[("kind", "folder"), ("path", &folder)]);
+    work(&home);
+    let run = || {
+        let done = strongroom_engine::background::run_now(
+            &home,
+            super::task("activities"),
+            &strongroom_engine::runtime::Shutdown::new(),
+        );
+        assert!(matches!(done.expect("runs"), strongroom_engine::background::ManualRun::Done { .. }));
+    };
+    run();
+    assert_eq!(show(&home, id).populated, Some(1));
+    let document = records(&home, id, RecordState::Processed)[0].result.clone().expect("a document");
+    let document = strongroom_registry::documents::of_entity(&document).expect("a document");
+    let is_kept =
+        || home.registry.read(|tx| strongroom_registry::documents::get(tx, document)).expect("reads").is_some();
+    home.clock.advance(Duration::from_hours(25));
+    run();
+    assert_eq!((show(&home, id).populated, show(&home, id).state), (None, ActivityState::Finished));
+    assert!(is_kept());
+    home.clock.advance(Duration::from_hours(25));
+    run();
+    assert!(!is_kept());
+}

@@ -1,0 +1,37 @@
+-- Making lists, their counts, and removing them. A list that is being removed is not found.
+
+-- name: records_make_list
+INSERT INTO record_lists (id, made_at) VALUES (?1, ?2) ON CONFLICT (id) DO NOTHING
+
+-- name: records_make_slot
+INSERT INTO record_slots (list_id, slot) VALUES (?1, ?2) ON CONFLICT (list_id, slot) DO NOTHING
+
+-- name: records_status
+SELECT is_complete, population_cursor, populated_by, populated_until,
+    counted.todo, counted.processing, counted.processed, counted.failed, counted.cancelled
+FROM record_lists JOIN (
+    SELECT CAST(coalesce(sum(todo), 0) AS BIGINT) AS todo, CAST(coalesce(sum(processing), 0) AS BIGINT) AS processing,
+        CAST(coalesce(sum(processed), 0) AS BIGINT) AS processed, CAST(coalesce(sum(failed), 0) AS BIGINT) AS failed,
+        CAST(coalesce(sum(cancelled), 0) AS BIGINT) AS cancelled
+    FROM record_slots WHERE list_id = ?1
+) AS counted ON TRUE
+WHERE id = ?1 AND NOT is_removed
+
+-- name: records_count
+UPDATE record_slots
+SET todo = todo + ?3, processing = processing + ?4, processed = processed + ?5, failed = failed + ?6,
+    cancelled = cancelled + ?7, sequence = sequence + ?8,
+    claimed_to = CASE WHEN claimed_to < ?9 THEN ?9 ELSE claimed_to END
+WHERE list_id = ?1 AND slot = ?2
+
+-- name: records_mark_removed
+UPDATE record_lists SET is_removed = TRUE, population_fence = population_fence + 1 WHERE id = ?1
+
+-- name: records_being_removed
+SELECT id FROM record_lists WHERE is_removed ORDER BY id LIMIT ?1
+
+-- name: records_delete_slots
+DELETE FROM record_slots WHERE list_id = ?1
+
+-- name: records_delete_list
+DELETE FROM record_lists WHERE id = ?1 AND is_removed

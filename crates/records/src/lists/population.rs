@@ -1,0 +1,196 @@
+//! Making a list, and adding records to it: by one worker at a time, with a cursor that is kept in the transaction that adds.
+
+use std::time::Duration;
+
+use strongroom_database::{Row, Statement, Time, Transaction, Value};
+
+use super::{
+    Delta, LONGEST_CURSOR, LONGEST_ID, LONGEST_WORKER, MOST_RECORDS, SLOTS, after, any_slot, bounded, check_result,
+    check_text, count, state, whole,
+};
+use crate::{Added, Addition, Arrival, ListId, NewRecord, Population, PopulationRequest, RecordsError};
+
+/// Makes a list without records. One that is there already stays as it is.
+pub fn create(tx: &mut dyn Transaction, list: ListId) -> Result<(), RecordsError> {
+    let now = tx.now()?;
+    if tx.execute(Statement("records_make_list"), &[list.into(), now.into()])? == 1 {
+        let mut slots = (0..SLOTS).map(|slot| vec![list.into(), slot.into()]);
+        tx.execute_each(Statement("records_make_slot"), &mut slots)?;
+    }
+    Ok(())
+}
+
+/// Takes the population of a list for one worker. None where the list is complete, or another worker has the population and its
+/// lease has not run out. A worker that had it before can add nothing more.
+///
+/// # Errors
+/// [`RecordsError::NoList`].
+pub fn take_population(
+    tx: &mut dyn Transaction,
+    request: &PopulationRequest,
+) -> Result<Option<Population>, RecordsError> {
+    check_text("worker", &request.worker, LONGEST_WORKER)?;
+    let (list, now) = (request.list, tx.now()?);
+    let row = locked(tx, list)?;
+    let is_held = row.optional_text("populated_by")?.is_some_and(|worker| worker != request.worker)
+        && row.optional_time("populated_until")?.is_some_and(|until| until > now);
+    if is_held || row.bool("is_complete")? {
+        return Ok(None);
+    }
+    let cursor = row.optional_text("population_cursor")?.map(str::to_owned);
+    let values = [list.into(), request.worker.as_str().into(), after(now, request.lease).into()];
+    let taken = tx.query_one(Statement("records_take_population"), &values)?;
+    let fence = taken.ok_or(RecordsError::NoList(list))?.count("population_fence")?;
+    Ok(Some(Population { list, fence, cursor }))
+}
+
+/// Extends the lease of a population; until when. A lease that has run out is extended as well, while no other worker has taken the
+/// population over.
+///
+/// # Errors
+/// [`RecordsError::PopulationLost`].
+pub fn extend_population(
+    tx: &mut dyn Transaction,
+    population: &Population,
+    lease: Duration,
+) -> Result<Time, RecordsError> {
+    let until = after(tx.now()?, lease);
+    let values = [population.list.into(), population.fence.into(), until.into()];
+    if tx.execute(Statement("records_extend_population"), &values)? == 0 {
+        return Err(RecordsError::PopulationLost(population.list));
+    }
+    Ok(until)
+}
+
+/// Gives the population back, so that any worker may go on from its cursor at once.
+///
+/// # Errors
+/// [`RecordsError::PopulationLost`].
+pub fn release_population(tx: &mut dyn Transaction, population: &Population) -> Result<(), RecordsError> {
+    let values = [population.list.into(), population.fence.into()];
+    if tx.execute(Statement("records_release_population"), &values)? == 0 {
+        return Err(RecordsError::PopulationLost(population.list));
+    }
+    Ok(())
+}
+
+/// Adds records and moves the cursor, in one: a worker that goes on from the cursor neither repeats nor leaves out any. An id
+/// that the list has already is left out, and the record stays as it is. With the last addition the list is complete, and the
+/// population is over.
+///
+/// # Errors
+/// [`RecordsError::PopulationLost`]; [`RecordsError::Text`] where an id, a result or the cursor is not fit to be kept.
+pub fn add(tx: &mut dyn Transaction, population: &Population, addition: &Addition) -> Result<Added, RecordsError> {
+    check(addition)?;
+    let first = held(tx, population)?.integer("next_number")?;
+    let added = insert(tx, population.list, &addition.records, first)?;
+    let next = first.saturating_add(whole(addition.records.len() as u64));
+    record_progress(tx, population.list, next, addition.cursor.as_deref())?;
+    if addition.is_last {
+        complete(tx, population.list)?;
+    }
+    Ok(added)
+}
+
+/// Marks a list as complete, whoever has its population: where it is cancelled, or all was taken of what it follows.
+pub fn complete(tx: &mut dyn Transaction, list: ListId) -> Result<(), RecordsError> {
+    tx.execute(Statement("records_complete"), &[list.into()])?;
+    Ok(())
+}
+
+/// Has the population of a complete list go on from its cursor, as where the list that it follows has got more; whether it was
+/// complete.
+pub fn reopen(tx: &mut dyn Transaction, list: ListId) -> Result<bool, RecordsError> {
+    Ok(tx.execute(Statement("records_reopen"), &[list.into()])? == 1)
+}
+
+/// The row of a list, locked.
+pub(super) fn locked(tx: &mut dyn Transaction, list: ListId) -> Result<Row, RecordsError> {
+    tx.query_one(Statement("records_population"), &[list.into()])?.ok_or(RecordsError::NoList(list))
+}
+
+/// The row of a list, locked, whose population is held.
+pub(super) fn held(tx: &mut dyn Transaction, population: &Population) -> Result<Row, RecordsError> {
+    let row = locked(tx, population.list)?;
+    if row.count("population_fence")? != population.fence || row.bool("is_complete")? {
+        return Err(RecordsError::PopulationLost(population.list));
+    }
+    Ok(row)
+}
+
+/// Notes how far the population of a locked list has come.
+pub(super) fn record_progress(
+    tx: &mut dyn Transaction,
+    list: ListId,
+    next: i64,
+    cursor: Option<&str>,
+) -> Result<(), RecordsError> {
+    tx.execute(Statement("records_populated"), &[list.into(), next.into(), cursor.into()])?;
+    Ok(())
+}
+
+fn check(addition: &Addition) -> Result<(), RecordsError> {
+    if let Some(cursor) = &addition.cursor {
+        check_text("cursor", cursor, LONGEST_CURSOR)?;
+    }
+    if addition.records.len() > MOST_RECORDS {
+        let found = addition.records.len();
+        return Err(RecordsError::Many { limit: MOST_RECORDS, found });
+    }
+    for record in &addition.records {
+        check_text("record id", &record.id, LONGEST_ID)?;
+        if let Arrival::Processed { result } = &record.arrival {
+            check_result(result.as_ref())?;
+        }
+    }
+    Ok(())
+}
+
+/// Inserts records, numbered from `first`.
+fn insert(tx: &mut dyn Transaction, list: ListId, records: &[NewRecord], first: i64) -> Result<Added, RecordsError> {
+    if records.is_empty() {
+        return Ok(Added::default());
+    }
+    let (now, slot) = (tx.now()?, any_slot());
+    // The slot is locked before numbers of its sequence are used.
+    let row = tx.query_one(Statement("records_slot"), &[list.into(), slot.into()])?;
+    let sequence = row.ok_or(RecordsError::NoList(list))?.integer("sequence")?;
+    let mut taken = 0;
+    let mut lists = (first..).zip(records).map(|(number, record)| {
+        let place = match &record.arrival {
+            Arrival::Todo => [state::TODO.into(), 0_i64.into(), Value::Null, Value::Null],
+            Arrival::Processed { .. } => {
+                taken += 1;
+                [state::PROCESSED.into(), 1_i64.into(), slot.into(), (sequence + taken).into()]
+            }
+            Arrival::Failed { .. } => [state::FAILED.into(), 1_i64.into(), Value::Null, Value::Null],
+        };
+        let (result, error) = match &record.arrival {
+            Arrival::Todo => (Value::Null, Value::Null),
+            Arrival::Processed { result } => (result.as_ref().into(), Value::Null),
+            Arrival::Failed { error } => (Value::Null, bounded(error).into()),
+        };
+        let mut values = vec![list.into(), number.into(), record.id.as_str().into()];
+        values.extend(place);
+        values.extend([now.into(), result, error]);
+        values
+    });
+    let made = tx.query_many(Statement("records_insert"), &mut lists)?;
+    drop(lists);
+    let mut delta = Delta { taken, ..Delta::default() };
+    let mut added = Added::default();
+    for row in &made {
+        let Some(row) = row else {
+            added.duplicates += 1;
+            continue;
+        };
+        added.added += 1;
+        match row.integer("state")? {
+            state::PROCESSED => delta.processed += 1,
+            state::FAILED => delta.failed += 1,
+            _ => delta.todo += 1,
+        }
+    }
+    count(tx, list, slot, delta)?;
+    Ok(added)
+}

@@ -1,0 +1,296 @@
+//! Provenance: which activity made or revised which entity, from which record, and which ended its validity. Rows are added and
+//! never changed. An entity has an identifier that follows from its institution and its name, so that institutions never see each
+//! other's, and stays when it is no longer valid.
+
+use strongroom_database::{Row, Statement, Time, Transaction};
+use strongroom_records::Takes;
+use uuid::Uuid;
+
+use crate::model::activity::Activity;
+use crate::model::ids::derived;
+use crate::{ActivityId, EntityId, InstitutionId, ProvenanceKind, RegistryError};
+
+/// The run of an activity that did something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct By {
+    /// The activity.
+    pub activity: ActivityId,
+    /// Which of its runs.
+    pub run: u64,
+    /// Whose it is, and whose entities they are.
+    pub institution: Option<InstitutionId>,
+}
+
+impl From<&Activity> for By {
+    fn from(activity: &Activity) -> Self {
+        Self { activity: activity.id, run: activity.run, institution: activity.institution }
+    }
+}
+
+/// What came of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Made<'a> {
+    /// The record that was processed.
+    pub record: &'a str,
+    /// What was made or revised; it may be the record itself.
+    pub entity: &'a str,
+}
+
+/// What an activity made, as it is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Produced {
+    /// The record that it was made from.
+    pub record: String,
+    /// What was made.
+    pub entity: String,
+    /// Whether it was made or revised.
+    pub kind: ProvenanceKind,
+    /// When.
+    pub at: Time,
+    /// When it became invalid, and by which activity.
+    pub invalidated: Option<(Time, ActivityId)>,
+    /// The place of it among the results of the run: a page begins behind it.
+    pub cursor: Uuid,
+}
+
+/// An entity as it is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entity {
+    /// Its identifier.
+    pub id: EntityId,
+    /// Whose it is.
+    pub institution: Option<InstitutionId>,
+    /// Its name, such as a URI.
+    pub entity: String,
+    /// When it became invalid, and by which activity.
+    pub invalidated: Option<(Time, ActivityId)>,
+}
+
+/// One thing that was done to an entity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Act {
+    /// The activity.
+    pub activity: ActivityId,
+    /// Which of its runs.
+    pub run: u64,
+    /// What it did.
+    pub kind: ProvenanceKind,
+    /// The record that it was done from.
+    pub record: String,
+    /// When.
+    pub at: Time,
+}
+
+/// What is done where an entity that is to become invalid is missing, or is so already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missing {
+    /// It is an error.
+    Refuse,
+    /// Nothing.
+    Ignore,
+}
+
+/// What another activity made, for a list that is rebuilt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// The record.
+    pub record: String,
+    /// What the activity whose list it is has made of it in this run.
+    pub result: Option<String>,
+    /// Whether it is no longer valid.
+    pub is_invalid: bool,
+    /// Where it stands.
+    pub used: Uuid,
+}
+
+/// The identifier of an entity.
+pub fn entity_id(institution: Option<InstitutionId>, entity: &str) -> EntityId {
+    EntityId(derived(institution.map_or(Uuid::nil(), |id| id.0), &format!("entity:{entity}")))
+}
+
+/// Records what an activity made, in the transaction that ends the records: the first result of an entity generates it, later ones
+/// revise it, and one that had become invalid is valid again. For each, in order, which it was. What is recorded for the same record
+/// and run already stays as it was.
+pub fn record(tx: &mut dyn Transaction, by: By, made: &[Made<'_>]) -> Result<Vec<ProvenanceKind>, RegistryError> {
+    let now = tx.now()?;
+    let ids: Vec<EntityId> = made.iter().map(|made| entity_id(by.institution, made.entity)).collect();
+    let mut entities =
+        ids.iter().zip(made).map(|(id, made)| vec![(*id).into(), by.institution.into(), made.entity.into()]);
+    let new: Vec<bool> =
+        tx.query_many(Statement("entities.insert"), &mut entities)?.iter().map(Option::is_some).collect();
+    drop(entities);
+    let mut again = ids.iter().zip(&new).filter(|(_, new)| !**new).map(|(id, _)| vec![(*id).into()]);
+    tx.execute_each(Statement("entities.revalidate"), &mut again)?;
+    drop(again);
+    let mut rows = ids.iter().zip(made).zip(&new).map(|((id, made), is_new)| row(by, made, *id, (false, *is_new), now));
+    tx.query_many(Statement("provenance.insert"), &mut rows)?;
+    drop(rows);
+    let kind = |is_new: &bool| if *is_new { ProvenanceKind::Generated } else { ProvenanceKind::Revised };
+    Ok(new.iter().map(kind).collect())
+}
+
+fn row(
+    by: By,
+    made: &Made<'_>,
+    entity: EntityId,
+    (invalidates, is_first): (bool, bool),
+    now: Time,
+) -> Vec<strongroom_database::Value> {
+    vec![
+        by.activity.into(),
+        by.run.into(),
+        entity_id(by.institution, made.record).into(),
+        invalidates.into(),
+        entity.into(),
+        is_first.into(),
+        (made.record != made.entity).then_some(made.record).into(),
+        now.into(),
+    ]
+}
+
+/// Ends the validity of an entity; whether anything changed. The entity stays, with the activity and the time.
+///
+/// # Errors
+/// [`RegistryError::NotFound`] where there is no such entity, and [`RegistryError::State`] where it is invalid already, unless that is
+/// to be ignored.
+pub fn invalidate(tx: &mut dyn Transaction, by: By, made: Made<'_>, missing: Missing) -> Result<bool, RegistryError> {
+    let (id, now) = (entity_id(by.institution, made.entity), tx.now()?);
+    let changed = tx.execute(Statement("entities.invalidate"), &[id.into(), now.into(), by.activity.into()])? == 1;
+    if changed {
+        let mut rows = std::iter::once(row(by, &made, id, (true, false), now));
+        tx.query_many(Statement("provenance.insert"), &mut rows)?;
+        return Ok(true);
+    }
+    if missing == Missing::Ignore {
+        return Ok(false);
+    }
+    Err(match get(tx, by.institution, made.entity)? {
+        None => RegistryError::NotFound { what: "entity", id: made.entity.to_owned() },
+        Some(_) => RegistryError::State {
+            what: "entity",
+            id: made.entity.to_owned(),
+            state: "invalid".to_owned(),
+            act: "invalidate it".to_owned(),
+        },
+    })
+}
+
+/// An entity of an institution, or of the installation.
+pub fn get(
+    tx: &mut dyn Transaction,
+    institution: Option<InstitutionId>,
+    entity: &str,
+) -> Result<Option<Entity>, RegistryError> {
+    let id = entity_id(institution, entity);
+    let Some(row) = tx.query_one(Statement("entities.get"), &[id.into()])? else { return Ok(None) };
+    Ok(Some(Entity {
+        id: EntityId(row.uuid("id")?),
+        institution: row.optional_uuid("institution_id")?.map(InstitutionId),
+        entity: row.text("entity")?.to_owned(),
+        invalidated: invalidated(&row)?,
+    }))
+}
+
+/// What a run of an activity made, behind `after`, with or without what is no longer valid.
+pub fn results(
+    tx: &mut dyn Transaction,
+    by: By,
+    with_invalidated: bool,
+    after: Option<Uuid>,
+    limit: usize,
+) -> Result<Vec<Produced>, RegistryError> {
+    let values =
+        [by.activity.into(), by.run.into(), after.unwrap_or(Uuid::nil()).into(), with_invalidated.into(), limit.into()];
+    tx.query(Statement("provenance.of_activity"), &values)?.iter().map(result).collect()
+}
+
+fn result(row: &Row) -> Result<Produced, RegistryError> {
+    let entity = row.text("entity")?.to_owned();
+    let is_first = row.bool("is_first")?;
+    Ok(Produced {
+        record: row.optional_text("record")?.unwrap_or(&entity).to_owned(),
+        kind: if is_first { ProvenanceKind::Generated } else { ProvenanceKind::Revised },
+        at: row.time("at")?,
+        invalidated: invalidated(row)?,
+        cursor: row.uuid("used_id")?,
+        entity,
+    })
+}
+
+fn invalidated(row: &Row) -> Result<Option<(Time, ActivityId)>, RegistryError> {
+    Ok(row.optional_time("invalidated_at")?.zip(row.optional_uuid("invalidated_by")?.map(ActivityId)))
+}
+
+/// What was done to an entity, in the order of time, behind a time and an activity.
+pub fn history(
+    tx: &mut dyn Transaction,
+    entity: &Entity,
+    after: Option<(Time, ActivityId)>,
+    limit: usize,
+) -> Result<Vec<Act>, RegistryError> {
+    let (time, activity) = after.unwrap_or((Time(i64::MIN), ActivityId(Uuid::nil())));
+    let values = [entity.id.into(), time.into(), activity.into(), limit.into()];
+    let act = |row: &Row| {
+        let kind = match (row.bool("invalidates")?, row.bool("is_first")?) {
+            (true, _) => ProvenanceKind::Invalidated,
+            (false, true) => ProvenanceKind::Generated,
+            (false, false) => ProvenanceKind::Revised,
+        };
+        Ok(Act {
+            activity: ActivityId(row.uuid("activity_id")?),
+            run: row.count("run")?,
+            kind,
+            record: row.optional_text("record")?.unwrap_or(&entity.entity).to_owned(),
+            at: row.time("at")?,
+        })
+    };
+    tx.query(Statement("provenance.of_entity"), &values)?.iter().map(act).collect()
+}
+
+/// What another activity made in its present run, each with what this one has made of it.
+pub(super) fn taken(
+    tx: &mut dyn Transaction,
+    (activity, other): (&Activity, &Activity),
+    takes: Takes,
+    (after, limit): (Uuid, usize),
+) -> Result<Vec<Taken>, RegistryError> {
+    let takes_results = i64::from(takes == Takes::Results);
+    let values = [
+        other.id.into(),
+        other.run.into(),
+        after.into(),
+        activity.id.into(),
+        activity.run.into(),
+        takes_results.into(),
+        limit.into(),
+    ];
+    let rows = tx.query(Statement("provenance.taken"), &values)?;
+    let taken = |row: &Row| {
+        let entity = row.text("entity")?;
+        let record = if takes_results == 1 { entity } else { row.optional_text("record")?.unwrap_or(entity) };
+        Ok(Taken {
+            record: record.to_owned(),
+            result: row.optional_text("our_entity")?.map(str::to_owned),
+            is_invalid: row.optional_time("invalidated_at")?.is_some(),
+            used: row.uuid("used_id")?,
+        })
+    };
+    rows.iter().map(taken).collect()
+}
+
+/// What an activity whose agent finds its records has made in its present run.
+pub(super) fn taken_by_itself(
+    tx: &mut dyn Transaction,
+    activity: &Activity,
+    after: Uuid,
+    limit: usize,
+) -> Result<Vec<Taken>, RegistryError> {
+    let results = results(tx, By::from(activity), true, Some(after), limit)?;
+    let taken = |one: Produced| Taken {
+        record: one.record,
+        result: Some(one.entity),
+        is_invalid: one.invalidated.is_some(),
+        used: one.cursor,
+    };
+    Ok(results.into_iter().map(taken).collect())
+}
