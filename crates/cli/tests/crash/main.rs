@@ -280,7 +280,9 @@ fn work_until(home: &Path, is_over: &dyn Fn(&[Item], u64) -> bool) {
 #[test]
 fn i05_an_ingest_ends_as_undisturbed_when_killed_at_any_stage_boundary() {
     let workflows = Workflows::standard();
-    for stage in workflows.of(Action::named("ingest")).expect("deposits").stages {
+    // A deposit comes to `confirm` only where its collection has a program confirm it, which the suite of the engine kills.
+    let stages = workflows.of(Action::named("ingest")).expect("deposits").stages;
+    for stage in stages.iter().filter(|stage| stage.name.as_str() != "confirm") {
         for side in ["begin", "end"] {
             survive(&format!("ingest.{}.{side}", stage.name));
         }
