@@ -302,7 +302,7 @@ mod tests {
         let path = folder.path().join("password");
         std::fs::write(&path, "hidden\n").unwrap();
         let loaded = load(&[
-            ("STRONGROOM_REGISTRY__URL", "postgres://user:also@host/db?password=third&sslmode=disable"),
+            ("STRONGROOM_REGISTRY__URL", "postgres://user:al50@host/db?password=th1rd&sslmode=disable"),
             ("STRONGROOM_REGISTRY__PASSWORD_FILE", path.to_str().unwrap()),
             ("STRONGROOM_REGISTRY__CONNECTIONS", "4"),
         ])
@@ -315,7 +315,7 @@ mod tests {
         }
         let shown: Vec<_> = loaded.entries.iter().map(|entry| entry.value.as_str()).collect();
         assert!(shown.contains(&"\"postgres://user:********@host/db?password=********&sslmode=disable\""), "{shown:?}");
-        for secret in ["hidden", "also", "third"] {
+        for secret in ["hidden", "al50", "th1rd"] {
             assert!(!shown.iter().any(|value| value.contains(secret)), "{secret} in {shown:?}");
             assert!(!format!("{:?}", loaded.entries).contains(secret));
         }

@@ -378,7 +378,7 @@ pub struct Settings {
     pub institutions: BTreeMap<String, InstitutionSettings>,
     /// What is said of each topic; [`Settings::pools`] answers for all.
     pub workers: BTreeMap<String, Workers>,
-    /// See [`ActivitySettings`].
+    /// How activities are worked on.
     pub activities: ActivitySettings,
     /// See [`Ingest`].
     pub ingest: Ingest,

@@ -204,6 +204,9 @@ const CASES: &[Case] = cases! {
     "collections::set" "collections.set" |call, _| {
         something(app::collections::set(call, INSTITUTION, COLLECTION, app::collections::Rules::default()))
     };
+    "collections::use_again" "collections.set" |call, _| {
+        something(app::collections::use_again(call, INSTITUTION, COLLECTION))
+    };
     "collections::release" "collections.steer" |call, _| {
         something(app::collections::release(call, INSTITUTION, COLLECTION))
     };
