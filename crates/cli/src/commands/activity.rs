@@ -71,8 +71,11 @@ pub(crate) struct Which {
 pub(crate) struct Run {
     /// The agent, such as harvest
     agent: String,
-    /// An option of the agent as NAME=VALUE, such as url=https://example.edu/oai; may be given several times
-    #[arg(long = "option", value_name = "NAME=VALUE")]
+    #[arg(
+        long = "option",
+        value_name = "NAME=VALUE",
+        help = "An option of the agent as NAME=VALUE, such as url=https://example.edu/oai; may be given several times"
+    )]
     options: Vec<String>,
     /// The activity that the records come from
     #[arg(long, value_name = "ACTIVITY")]
