@@ -15,16 +15,13 @@ use super::agent::OpenAgent;
 use super::error::{AgentError, Stop};
 use super::keeper::Keeper;
 use super::populating::{self, Progress};
-use super::{TOPIC, cancel_rest, chunks, of_key};
+use super::{TOPIC, cancel_rest, chunks, of_key, return_expired};
 use crate::event::Event;
 use crate::runtime::{Handler, TaskContext, TaskEnd};
 use crate::{Home, crash_point};
 
 /// How soon a task looks again that waits for records of others, or for the time of a record.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
-
-/// Chunks whose records are returned in one transaction.
-const CHUNKS_AT_ONCE: usize = 10;
 
 /// Carries activities on.
 pub(super) struct ActivityHandler {
@@ -159,20 +156,6 @@ impl ActivityHandler {
     }
 }
 
-/// Returns what the leases of workers do not cover any more, of whichever activity; how many records.
-fn return_expired(run: &Run<'_>) -> Result<u64, AgentError> {
-    let returned = run.home.registry.write(|tx| {
-        let returned = lists::return_expired(tx, CHUNKS_AT_ONCE)?;
-        for chunk in &returned {
-            if let Some(activity) = activities::of_list(tx, chunk.list)?.filter(|one| one.state.is_at_work()) {
-                activities::enqueue(tx, activity.id, activity.institution)?;
-            }
-        }
-        Ok::<_, RegistryError>(returned)
-    })?;
-    Ok(returned.iter().filter(|chunk| chunk.list == run.activity.list).map(|chunk| chunk.records).sum())
-}
-
 /// Populates and processes until there is nothing to do now.
 fn carry_on(run: &Run<'_>, agent: &dyn OpenAgent, number: usize) -> Result<TaskEnd, AgentError> {
     let progress = loop {
@@ -182,7 +165,7 @@ fn carry_on(run: &Run<'_>, agent: &dyn OpenAgent, number: usize) -> Result<TaskE
             continue;
         }
         // Records of a worker that ended come back here as well, so that nothing waits for the background task.
-        if number > 1 || return_expired(run)? == 0 {
+        if number > 1 || !return_expired(run.home)?.iter().any(|chunk| chunk.list == run.activity.list) {
             break progress;
         }
     };

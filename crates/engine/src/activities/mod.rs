@@ -17,9 +17,9 @@ mod populating;
 use std::sync::Arc;
 
 use strongroom_queue::{NewTask, tasks};
-use strongroom_records::{RecordsError, lists};
-use strongroom_registry::activities::Activity;
-use strongroom_registry::{ActivityId, RegistryError, Transaction};
+use strongroom_records::{RecordsError, Returned, lists};
+use strongroom_registry::activities::{self, Activity};
+use strongroom_registry::{ActivityId, ActivityState, RegistryError, Transaction};
 
 pub use agent::{
     Agent, AgentInput, AgentOption, Asked, Finding, Found, OpenAgent, Planned, RecordOutcome, RecordWrites, Work,
@@ -56,6 +56,30 @@ pub(crate) fn cancel_rest(home: &Home, activity: &Activity) -> Result<u64, Regis
             return Ok(all);
         }
     }
+}
+
+/// Chunks whose records are returned in one transaction.
+const CHUNKS_AT_ONCE: usize = 10;
+
+/// Returns what the leases of workers that ended do not cover any more, of whichever activity, in one transaction, and has those
+/// activities go on. As many records of a cancelled activity are cancelled as come back.
+pub(crate) fn return_expired(home: &Home) -> Result<Vec<Returned>, RegistryError> {
+    let returned = home.registry.write(|tx| {
+        let returned = lists::return_expired(tx, CHUNKS_AT_ONCE)?;
+        for chunk in &returned {
+            let Some(activity) = activities::of_list(tx, chunk.list)? else { continue };
+            if activity.state.is_at_work() {
+                activities::enqueue(tx, activity.id, activity.institution)?;
+            } else if activity.state == ActivityState::Cancelled {
+                lists::cancel_rest(tx, chunk.list, usize::try_from(chunk.records).unwrap_or(usize::MAX))?;
+            }
+        }
+        Ok::<_, RegistryError>(returned)
+    })?;
+    if !returned.is_empty() {
+        home.registry.wakeups().notify([TOPIC]);
+    }
+    Ok(returned)
 }
 
 /// The key of a task that helps with the records of an activity.

@@ -9,13 +9,11 @@ use strongroom_registry::activities::{self, Activity, ActivityFilter};
 use strongroom_registry::{ActivityState, Order, RegistryError, Scope, Time, counted, documents};
 
 use super::BackgroundTask;
-use crate::activities::{TOPIC, cancel_rest};
+use crate::activities::{TOPIC, return_expired};
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home, paging};
 
 const EVERY: Duration = Duration::from_secs(15);
-/// Chunks whose records are returned in one transaction.
-const CHUNKS_AT_ONCE: usize = 10;
 /// Activities that are read at once.
 const PAGE: usize = 200;
 /// Rows that are removed in one transaction.
@@ -24,7 +22,7 @@ const ROWS_AT_ONCE: usize = 1_000;
 pub(super) const TASK: BackgroundTask = BackgroundTask { name: "activities", every: |_| EVERY, run };
 
 fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
-    let returned = return_expired(home, stop)?;
+    let returned = return_all_expired(home, stop)?;
     let given = give_tasks(home, stop)?;
     let removed = remove_lists(home, stop)?;
     let dropped = drop_documents(home, stop)?;
@@ -37,29 +35,13 @@ fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     ))
 }
 
-/// Returns the records whose leases have run out, and has their activities go on.
-fn return_expired(home: &Home, stop: &Shutdown) -> Result<u64, EngineError> {
+/// Returns the records whose leases have run out; how many.
+fn return_all_expired(home: &Home, stop: &Shutdown) -> Result<u64, EngineError> {
     let mut all = 0;
     while !stop.is_requested() {
-        let (returned, cancelled) = home.registry.write(|tx| {
-            let returned = lists::return_expired(tx, CHUNKS_AT_ONCE)?;
-            let mut cancelled = Vec::new();
-            for chunk in &returned {
-                let Some(activity) = activities::of_list(tx, chunk.list)? else { continue };
-                if activity.state.is_at_work() {
-                    activities::enqueue(tx, activity.id, activity.institution)?;
-                } else if activity.state == ActivityState::Cancelled {
-                    cancelled.push(activity);
-                }
-            }
-            Ok::<_, RegistryError>((returned, cancelled))
-        })?;
+        let returned = return_expired(home)?;
         if returned.is_empty() {
             break;
-        }
-        home.registry.wakeups().notify([TOPIC]);
-        for activity in cancelled {
-            cancel_rest(home, &activity)?;
         }
         all += returned.iter().map(|chunk| chunk.records).sum::<u64>();
     }
