@@ -57,19 +57,18 @@ impl Statements {
     /// Takes every statement of a file that all dialects share, for the dialect with these placeholders.
     #[must_use]
     pub fn with_shared(mut self, placeholders: Placeholders, file: &'static str) -> Self {
+        let known = self.lists.len();
         for (name, list) in blocks(file, LIST) {
             let earlier = self.lists.insert(name, list);
             debug_assert!(earlier.is_none(), "there are two lists named {name}");
-            // A statement that all dialects share may name a list that each dialect has of its own.
-            for sql in self.statements.values_mut() {
-                put_list_into(sql, name, list);
-            }
+        }
+        // A statement that all dialects share may name a list that each dialect has of its own.
+        if self.lists.len() > known {
+            self.statements.values_mut().for_each(|sql| put_lists_into(sql, &self.lists));
         }
         for (name, sql) in blocks(file, NAME) {
             let mut sql = placeholders.put_into(sql);
-            for (name, list) in &self.lists {
-                put_list_into(&mut sql, name, list);
-            }
+            put_lists_into(&mut sql, &self.lists);
             let earlier = self.statements.insert(name, sql);
             debug_assert!(earlier.is_none(), "there are two statements named {name}");
         }
@@ -98,11 +97,24 @@ impl Statements {
     }
 }
 
-/// Puts a list into a statement that names it.
-fn put_list_into(sql: &mut Cow<'static, str>, name: &str, list: &str) {
-    let place = format!("{{{name}}}");
-    if sql.contains(&place) {
-        *sql = Cow::Owned(sql.replace(&place, list));
+/// Puts lists into a statement that names them, and those that they name themselves.
+fn put_lists_into(sql: &mut Cow<'static, str>, lists: &BTreeMap<&'static str, &'static str>) {
+    // No chain of lists that name each other is longer than that.
+    for _ in lists {
+        if !sql.contains('{') {
+            return;
+        }
+        let mut has_changed = false;
+        for (name, list) in lists {
+            let place = format!("{{{name}}}");
+            if sql.contains(&place) {
+                *sql = Cow::Owned(sql.replace(&place, list));
+                has_changed = true;
+            }
+        }
+        if !has_changed {
+            return;
+        }
     }
 }
 
@@ -145,6 +157,13 @@ mod tests {
         assert_eq!(statements.sql(Statement("all")), Some("SELECT a, b FROM t"));
         assert_eq!(statements.sql(Statement("one")), Some("SELECT a, b FROM t WHERE a = ?1"));
         assert_eq!(statements.names().count(), 2, "a list is no statement");
+    }
+
+    #[test]
+    fn a_list_may_name_others_whatever_they_are_called() {
+        let file = "-- list: a\n1\n-- list: b\n{a}, {c}\n-- list: c\n2\n-- name: all\nSELECT {b}\n";
+        let statements = Statements::default().with(file);
+        assert_eq!(statements.sql(Statement("all")), Some("SELECT 1, 2"));
     }
 
     #[test]

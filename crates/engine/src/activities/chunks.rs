@@ -72,7 +72,7 @@ fn released(record: &Claimed) -> Ended<'_> {
 }
 
 /// Processes the records of a chunk, and ends them; how many ended. Where the work is to stop, what was processed is kept and the rest
-/// is given back.
+/// is released unprocessed.
 fn of_chunk(run: &Run<'_>, agent: &dyn OpenAgent, chunk: &Chunk) -> Result<u64, AgentError> {
     let check = || run.check();
     let work = Work { home: run.home, activity: run.activity, check: &check };

@@ -1,4 +1,4 @@
-//! The tasks of topic `activity.run`: each populates the list of its activity where nobody does, processes records until there is none
+//! The tasks of topic `activity.run`: each populates the list of its activity where no other worker does, processes records until there is none
 //! to claim, and ends the activity where nothing is left.
 
 use std::sync::Arc;

@@ -85,7 +85,7 @@ impl Keeper {
                 Ok(true) => {}
                 Ok(false) => {
                     let mut state = self.state();
-                    // It may have been given back meanwhile.
+                    // It may have been released meanwhile.
                     if state.held.as_ref() == Some(&held) {
                         state.is_lost = true;
                     }

@@ -125,7 +125,7 @@ pub fn run(context: &OpContext, request: &Request) -> Result<ActivityView, Engin
     let id = new.id;
     authorized.write_and_wake(move |tx| {
         activities::create(tx, &new)?;
-        // One that follows looks at once whether there is anything yet.
+        // The task of one that follows checks at once whether its input has records.
         activities::enqueue(tx, new.id, new.institution)?;
         Ok((target(new.institution, id), ((), topics())))
     })?;

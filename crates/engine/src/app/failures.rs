@@ -120,7 +120,7 @@ impl Groups {
         });
     }
 
-    /// Forgets the counts, for another look at all failures.
+    /// Sets the counts to zero, before all failures are read again.
     fn begin_again(&mut self) {
         self.found.values_mut().for_each(|group| group.items = 0);
     }
@@ -156,29 +156,34 @@ fn count(group: &mut FailureGroupView, failure: Failure) {
 pub fn requeue(context: &OpContext, filter: &Filter, stage: Option<Stage>) -> Result<RequeuedView, EngineError> {
     let authorized = context.authorize(&ITEMS_STEER)?;
     let scope = authorized.scope_of(filter.institution.as_deref())?;
-    let (mut total, mut after) = (RequeuedView::default(), None);
+    let (mut total, mut after, mut refusal) = (RequeuedView::default(), None, None);
     loop {
         let done = requeue_page(&authorized, (scope, filter), stage, after)?;
         total.requeued += done.requeued;
         total.left += done.left;
+        refusal = refusal.or(done.refusal);
         match done.last {
             Some(last) => after = Some(last),
             None => break,
         }
     }
     if total.requeued == 0 {
-        return Err(nothing_requeued(total.left));
+        return Err(nothing_requeued(total.left, refusal));
     }
     Ok(total)
 }
 
-/// Why nothing was requeued.
-fn nothing_requeued(left: u64) -> EngineError {
+/// Why nothing was requeued. `refusal` is why the first was refused that would not fail by its package again.
+fn nothing_requeued(left: u64, refusal: Option<String>) -> EngineError {
     if left == 0 {
         return EngineError::Refused("no failed work item is meant".to_owned())
             .next("\"strongroom items failures\" shows what failed");
     }
     let items = counted(left, "work item", "work items");
+    if let Some(refusal) = refusal {
+        return EngineError::Refused(format!("none of {items} can be requeued; the first: {refusal}"))
+            .next("\"strongroom items show ITEM\" shows where each is");
+    }
     EngineError::Refused(format!("none of {items} can be requeued: they failed by their packages and would fail again"))
         .next("correct the packages and deposit them again; \"strongroom items show ITEM\" lists the problems")
 }
@@ -189,6 +194,8 @@ struct Page {
     topics: Vec<String>,
     requeued: u64,
     left: u64,
+    /// Why the first was refused whose package would not fail again.
+    refusal: Option<String>,
     /// The last one of the page; none where there are no more.
     last: Option<ItemId>,
 }
@@ -212,8 +219,13 @@ fn requeue_page(
             let by = Asker::from(who.as_str());
             match items::request(tx, workflows.as_ref(), scope, item.id, Request::Requeue(stage), by) {
                 Ok(topics) => done.topics.extend(topics),
-                Err(RegistryError::Permanent { .. } | RegistryError::State { .. }) => {
+                Err(RegistryError::Permanent { .. }) => {
                     done.left += 1;
+                    continue;
+                }
+                Err(error @ RegistryError::State { .. }) => {
+                    done.left += 1;
+                    done.refusal.get_or_insert_with(|| error.to_string());
                     continue;
                 }
                 Err(error) => return Err(error.into()),

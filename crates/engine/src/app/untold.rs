@@ -52,7 +52,8 @@ pub(super) fn of_batch(
     if let Some(url) = &listeners.callback_url {
         let of_batch = if last.is_none() { "batch.completed, batch.failed" } else { "batch.updated" };
         untold.push(format!(
-            "no event {of_batch} is posted to {url}; of its items item.deleted is, behind item.cancelled where a worker has one"
+            "no event {of_batch} is posted to {}; of its items item.deleted is, behind item.cancelled where a worker has one",
+            strongroom_download::shown_url(url)
         ));
     }
     Ok(untold)

@@ -55,7 +55,7 @@ fn in_state(home: &Home, state: ActivityState) -> impl Iterator<Item = Result<Ac
     paging::rows(PAGE, |activity: &Activity| activity.id, page)
 }
 
-/// Gives each activity that is at work and has no task one. One that follows another looks whether it was to be woken.
+/// Gives each activity that is at work and has no task one. The task of one that follows another checks whether its input has more.
 fn give_tasks(home: &Home, stop: &Shutdown) -> Result<u64, EngineError> {
     let mut given = 0;
     for state in [ActivityState::Queued, ActivityState::Populating, ActivityState::Running] {

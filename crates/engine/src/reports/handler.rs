@@ -59,7 +59,7 @@ impl ReportHandler {
             }
         };
         Ok(TaskEnd::from(Outcome::Done).with(Box::new(move |tx, _| {
-            // Whoever heard that a batch has ended does not hear that it is queued.
+            // A mail that the batch is queued must not follow the mail that it has ended.
             if let Subject::Queued(batch) = subject
                 && reports::has_ended_once(tx, batch)?
             {

@@ -174,7 +174,7 @@ pub(crate) fn undeliverable_warning(
 ) -> Option<Prepared> {
     const HOUR: i64 = 3_600_000_000;
     const KEY: &str = "undeliverable";
-    // Whoever makes a test hears at once what came of it.
+    // `notify test` answers at once what came of its message.
     if message.key.starts_with(KEY) || message.key.starts_with(TEST) {
         return None;
     }

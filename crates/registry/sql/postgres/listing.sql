@@ -12,123 +12,62 @@
 CASE WHEN $7::bigint IS NULL THEN '00000000-0000-0000-0000-000000000000'::uuid ELSE
     coalesce((SELECT m.id FROM (SELECT x.id FROM work_items x WHERE x.created_at >= $7 OFFSET 0) AS m ORDER BY m.id LIMIT 1),
         'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid) END
+-- list: items.page
+SELECT {items.columns}
+FROM {items.tables}
+WHERE w.id IN (SELECT w.id
+-- list: items.oldest_first
+w.id >= greatest($1, {items.begin_of_list}) AND w.id <> $1
+        AND {items.asked_for}
+    ORDER BY w.id LIMIT $9::bigint)
+ORDER BY w.id
+-- list: items.newest_first
+w.id >= {items.begin_of_list} AND w.id < $1
+        AND {items.asked_for}
+    ORDER BY w.id DESC LIMIT $9::bigint)
+ORDER BY w.id DESC
 -- name: listing.oldest
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w
-        WHERE w.id >= greatest($1, {items.begin_of_list}) AND w.id <> $1
-        AND {items.asked_for}
-    ORDER BY w.id LIMIT $9::bigint)
-ORDER BY w.id
+{items.page} FROM work_items w
+        WHERE {items.oldest_first}
 -- name: listing.oldest_of_status
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w
-        WHERE w.status = $3 AND w.id >= greatest($1, {items.begin_of_list}) AND w.id <> $1
-        AND {items.asked_for}
-    ORDER BY w.id LIMIT $9::bigint)
-ORDER BY w.id
+{items.page} FROM work_items w
+        WHERE w.status = $3 AND {items.oldest_first}
 -- name: listing.oldest_of_institution
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w
-        WHERE w.institution_id = $2 AND w.id >= greatest($1, {items.begin_of_list}) AND w.id <> $1
-        AND {items.asked_for}
-    ORDER BY w.id LIMIT $9::bigint)
-ORDER BY w.id
+{items.page} FROM work_items w
+        WHERE w.institution_id = $2 AND {items.oldest_first}
 -- name: listing.oldest_of_status_of_institution
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w
-        WHERE w.institution_id = $2 AND w.status = $3 AND w.id >= greatest($1, {items.begin_of_list}) AND w.id <> $1
-        AND {items.asked_for}
-    ORDER BY w.id LIMIT $9::bigint)
-ORDER BY w.id
+{items.page} FROM work_items w
+        WHERE w.institution_id = $2 AND w.status = $3 AND {items.oldest_first}
 -- name: listing.oldest_to_review
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w
-        WHERE w.needs_review AND w.id >= greatest($1, {items.begin_of_list}) AND w.id <> $1
-        AND {items.asked_for}
-    ORDER BY w.id LIMIT $9::bigint)
-ORDER BY w.id
+{items.page} FROM work_items w
+        WHERE w.needs_review AND {items.oldest_first}
 -- name: listing.oldest_of_action
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w
-        WHERE w.action = $5 AND w.id >= greatest($1, {items.begin_of_list}) AND w.id <> $1
-        AND {items.asked_for}
-    ORDER BY w.id LIMIT $9::bigint)
-ORDER BY w.id
+{items.page} FROM work_items w
+        WHERE w.action = $5 AND {items.oldest_first}
 -- name: listing.oldest_of_batch
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w
-        WHERE w.batch_id = $8 AND w.id >= greatest($1, {items.begin_of_list}) AND w.id <> $1
-        AND {items.asked_for}
-    ORDER BY w.id LIMIT $9::bigint)
-ORDER BY w.id
+{items.page} FROM work_items w
+        WHERE w.batch_id = $8 AND {items.oldest_first}
 -- name: listing.oldest_of_object
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w
-        WHERE w.institution_id = $10 AND w.object_identifier = $11 AND w.id >= greatest($1, {items.begin_of_list}) AND w.id <> $1
-        AND {items.asked_for}
-    ORDER BY w.id LIMIT $9::bigint)
-ORDER BY w.id
+{items.page} FROM work_items w
+        WHERE w.institution_id = $10 AND w.object_identifier = $11 AND {items.oldest_first}
 -- name: listing.newest
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w
-        WHERE w.id >= {items.begin_of_list} AND w.id < $1
-        AND {items.asked_for}
-    ORDER BY w.id DESC LIMIT $9::bigint)
-ORDER BY w.id DESC
+{items.page} FROM work_items w
+        WHERE {items.newest_first}
 -- name: listing.newest_of_status
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w
-        WHERE w.status = $3 AND w.id >= {items.begin_of_list} AND w.id < $1
-        AND {items.asked_for}
-    ORDER BY w.id DESC LIMIT $9::bigint)
-ORDER BY w.id DESC
+{items.page} FROM work_items w
+        WHERE w.status = $3 AND {items.newest_first}
 -- name: listing.newest_of_institution
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w
-        WHERE w.institution_id = $2 AND w.id >= {items.begin_of_list} AND w.id < $1
-        AND {items.asked_for}
-    ORDER BY w.id DESC LIMIT $9::bigint)
-ORDER BY w.id DESC
+{items.page} FROM work_items w
+        WHERE w.institution_id = $2 AND {items.newest_first}
 -- name: listing.newest_of_status_of_institution
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w
-        WHERE w.institution_id = $2 AND w.status = $3 AND w.id >= {items.begin_of_list} AND w.id < $1
-        AND {items.asked_for}
-    ORDER BY w.id DESC LIMIT $9::bigint)
-ORDER BY w.id DESC
+{items.page} FROM work_items w
+        WHERE w.institution_id = $2 AND w.status = $3 AND {items.newest_first}
 -- name: listing.newest_to_review
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w
-        WHERE w.needs_review AND w.id >= {items.begin_of_list} AND w.id < $1
-        AND {items.asked_for}
-    ORDER BY w.id DESC LIMIT $9::bigint)
-ORDER BY w.id DESC
+{items.page} FROM work_items w
+        WHERE w.needs_review AND {items.newest_first}
 -- name: listing.newest_of_action
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w
-        WHERE w.action = $5 AND w.id >= {items.begin_of_list} AND w.id < $1
-        AND {items.asked_for}
-    ORDER BY w.id DESC LIMIT $9::bigint)
-ORDER BY w.id DESC
+{items.page} FROM work_items w
+        WHERE w.action = $5 AND {items.newest_first}
 -- name: listing.newest_of_object
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w
-        WHERE w.institution_id = $10 AND w.object_identifier = $11 AND w.id >= {items.begin_of_list} AND w.id < $1
-        AND {items.asked_for}
-    ORDER BY w.id DESC LIMIT $9::bigint)
-ORDER BY w.id DESC
+{items.page} FROM work_items w
+        WHERE w.institution_id = $10 AND w.object_identifier = $11 AND {items.newest_first}

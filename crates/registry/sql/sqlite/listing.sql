@@ -12,123 +12,62 @@
 CASE WHEN ?7 IS NULL THEN X'00000000000000000000000000000000' ELSE
     coalesce((SELECT min(m.id) FROM (SELECT x.id FROM work_items x INDEXED BY work_items_by_time WHERE x.created_at >= ?7) AS m),
         X'ffffffffffffffffffffffffffffffff') END
+-- list: items.page
+SELECT {items.columns}
+FROM {items.tables}
+WHERE w.id IN (SELECT w.id
+-- list: items.oldest_first
+w.id >= max(?1, {items.begin_of_list}) AND w.id <> ?1
+        AND {items.asked_for}
+    ORDER BY w.id LIMIT ?9)
+ORDER BY w.id
+-- list: items.newest_first
+w.id >= {items.begin_of_list} AND w.id < ?1
+        AND {items.asked_for}
+    ORDER BY w.id DESC LIMIT ?9)
+ORDER BY w.id DESC
 -- name: listing.oldest
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w
-        WHERE w.id >= max(?1, {items.begin_of_list}) AND w.id <> ?1
-        AND {items.asked_for}
-    ORDER BY w.id LIMIT ?9)
-ORDER BY w.id
+{items.page} FROM work_items w
+        WHERE {items.oldest_first}
 -- name: listing.oldest_of_status
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w INDEXED BY work_items_by_status
-        WHERE w.status = ?3 AND w.id >= max(?1, {items.begin_of_list}) AND w.id <> ?1
-        AND {items.asked_for}
-    ORDER BY w.id LIMIT ?9)
-ORDER BY w.id
+{items.page} FROM work_items w INDEXED BY work_items_by_status
+        WHERE w.status = ?3 AND {items.oldest_first}
 -- name: listing.oldest_of_institution
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w INDEXED BY work_items_by_institution
-        WHERE w.institution_id = ?2 AND w.id >= max(?1, {items.begin_of_list}) AND w.id <> ?1
-        AND {items.asked_for}
-    ORDER BY w.id LIMIT ?9)
-ORDER BY w.id
+{items.page} FROM work_items w INDEXED BY work_items_by_institution
+        WHERE w.institution_id = ?2 AND {items.oldest_first}
 -- name: listing.oldest_of_status_of_institution
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w INDEXED BY work_items_by_institution_status
-        WHERE w.institution_id = ?2 AND w.status = ?3 AND w.id >= max(?1, {items.begin_of_list}) AND w.id <> ?1
-        AND {items.asked_for}
-    ORDER BY w.id LIMIT ?9)
-ORDER BY w.id
+{items.page} FROM work_items w INDEXED BY work_items_by_institution_status
+        WHERE w.institution_id = ?2 AND w.status = ?3 AND {items.oldest_first}
 -- name: listing.oldest_to_review
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w INDEXED BY work_items_to_review
-        WHERE w.needs_review AND w.id >= max(?1, {items.begin_of_list}) AND w.id <> ?1
-        AND {items.asked_for}
-    ORDER BY w.id LIMIT ?9)
-ORDER BY w.id
+{items.page} FROM work_items w INDEXED BY work_items_to_review
+        WHERE w.needs_review AND {items.oldest_first}
 -- name: listing.oldest_of_action
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w INDEXED BY work_items_by_action
-        WHERE w.action = ?5 AND w.id >= max(?1, {items.begin_of_list}) AND w.id <> ?1
-        AND {items.asked_for}
-    ORDER BY w.id LIMIT ?9)
-ORDER BY w.id
+{items.page} FROM work_items w INDEXED BY work_items_by_action
+        WHERE w.action = ?5 AND {items.oldest_first}
 -- name: listing.oldest_of_batch
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w INDEXED BY work_items_by_batch
-        WHERE w.batch_id = ?8 AND w.id >= max(?1, {items.begin_of_list}) AND w.id <> ?1
-        AND {items.asked_for}
-    ORDER BY w.id LIMIT ?9)
-ORDER BY w.id
+{items.page} FROM work_items w INDEXED BY work_items_by_batch
+        WHERE w.batch_id = ?8 AND {items.oldest_first}
 -- name: listing.oldest_of_object
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w INDEXED BY work_items_by_identifier
-        WHERE w.institution_id = ?10 AND w.object_identifier = ?11 AND w.id >= max(?1, {items.begin_of_list}) AND w.id <> ?1
-        AND {items.asked_for}
-    ORDER BY w.id LIMIT ?9)
-ORDER BY w.id
+{items.page} FROM work_items w INDEXED BY work_items_by_identifier
+        WHERE w.institution_id = ?10 AND w.object_identifier = ?11 AND {items.oldest_first}
 -- name: listing.newest
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w
-        WHERE w.id >= {items.begin_of_list} AND w.id < ?1
-        AND {items.asked_for}
-    ORDER BY w.id DESC LIMIT ?9)
-ORDER BY w.id DESC
+{items.page} FROM work_items w
+        WHERE {items.newest_first}
 -- name: listing.newest_of_status
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w INDEXED BY work_items_by_status
-        WHERE w.status = ?3 AND w.id >= {items.begin_of_list} AND w.id < ?1
-        AND {items.asked_for}
-    ORDER BY w.id DESC LIMIT ?9)
-ORDER BY w.id DESC
+{items.page} FROM work_items w INDEXED BY work_items_by_status
+        WHERE w.status = ?3 AND {items.newest_first}
 -- name: listing.newest_of_institution
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w INDEXED BY work_items_by_institution
-        WHERE w.institution_id = ?2 AND w.id >= {items.begin_of_list} AND w.id < ?1
-        AND {items.asked_for}
-    ORDER BY w.id DESC LIMIT ?9)
-ORDER BY w.id DESC
+{items.page} FROM work_items w INDEXED BY work_items_by_institution
+        WHERE w.institution_id = ?2 AND {items.newest_first}
 -- name: listing.newest_of_status_of_institution
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w INDEXED BY work_items_by_institution_status
-        WHERE w.institution_id = ?2 AND w.status = ?3 AND w.id >= {items.begin_of_list} AND w.id < ?1
-        AND {items.asked_for}
-    ORDER BY w.id DESC LIMIT ?9)
-ORDER BY w.id DESC
+{items.page} FROM work_items w INDEXED BY work_items_by_institution_status
+        WHERE w.institution_id = ?2 AND w.status = ?3 AND {items.newest_first}
 -- name: listing.newest_to_review
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w INDEXED BY work_items_to_review
-        WHERE w.needs_review AND w.id >= {items.begin_of_list} AND w.id < ?1
-        AND {items.asked_for}
-    ORDER BY w.id DESC LIMIT ?9)
-ORDER BY w.id DESC
+{items.page} FROM work_items w INDEXED BY work_items_to_review
+        WHERE w.needs_review AND {items.newest_first}
 -- name: listing.newest_of_action
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w INDEXED BY work_items_by_action
-        WHERE w.action = ?5 AND w.id >= {items.begin_of_list} AND w.id < ?1
-        AND {items.asked_for}
-    ORDER BY w.id DESC LIMIT ?9)
-ORDER BY w.id DESC
+{items.page} FROM work_items w INDEXED BY work_items_by_action
+        WHERE w.action = ?5 AND {items.newest_first}
 -- name: listing.newest_of_object
-SELECT {items.columns}
-FROM {items.tables}
-WHERE w.id IN (SELECT w.id FROM work_items w INDEXED BY work_items_by_identifier
-        WHERE w.institution_id = ?10 AND w.object_identifier = ?11 AND w.id >= {items.begin_of_list} AND w.id < ?1
-        AND {items.asked_for}
-    ORDER BY w.id DESC LIMIT ?9)
-ORDER BY w.id DESC
+{items.page} FROM work_items w INDEXED BY work_items_by_identifier
+        WHERE w.institution_id = ?10 AND w.object_identifier = ?11 AND {items.newest_first}

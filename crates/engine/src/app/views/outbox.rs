@@ -50,7 +50,7 @@ pub struct MessageView {
 pub enum MessageState {
     /// It is to be delivered.
     Waiting,
-    /// It cannot be delivered as things are: a person has to look at it.
+    /// Another attempt would not deliver it: it needs review.
     NeedsReview,
     /// It was delivered, or what it was about has changed.
     Delivered,
@@ -130,7 +130,7 @@ pub struct MessageCountsView {
     pub removed: u64,
     /// Those that are to be delivered.
     pub waiting: u64,
-    /// Those that a person has to look at.
+    /// Those that need review.
     pub needs_review: u64,
 }
 

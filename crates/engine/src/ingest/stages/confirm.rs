@@ -45,7 +45,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let asked = found.as_ref().and_then(|message| message.progress.as_deref());
     let asked: Option<Asked> = asked.and_then(|text| serde_json::from_str(text).ok());
     let note = said.unwrap_or_else(|| "ingested".to_owned());
-    // New rules may have it confirmed by nobody, or by another program.
+    // New rules may name no program, or another one.
     let Some(url) = told.required_url() else { return Ok(Outcome::done(note)) };
     match found {
         None => ask(context, url, &note, None)?,

@@ -24,6 +24,7 @@ on_both_databases! {
     a_record_that_ends_its_worker_each_time_fails_and_no_other
     a_pause_takes_effect_between_records_and_a_resume_goes_on
     a_cancelled_activity_processes_nothing_more
+    what_a_dead_worker_had_of_a_cancelled_activity_is_cancelled
     a_record_for_later_is_tried_again_until_its_attempts_are_spent
     another_run_takes_all_records_again
     several_workers_process_one_list
@@ -221,6 +222,37 @@ fn a_cancelled_activity_processes_nothing_more(engine: Engine) {
     check_counts(&view);
     assert_eq!((view.state, view.processed, view.cancelled), (ActivityState::Cancelled, Some(3), Some(17)), "{view:?}");
     assert!(activities::resume(&call(&home), id).is_err());
+}
+
+fn what_a_dead_worker_had_of_a_cancelled_activity_is_cancelled(engine: Engine) {
+    let script = Script::new(50, true, |_, _| done());
+    let Some((home, harvest)) = world(engine, &script) else { return };
+    let id = begin_behind(&home, "scripted", harvest, false);
+    let (context, count) = (call(&home), Arc::new(AtomicUsize::new(0)));
+    script.change(move |_, _| {
+        if count.fetch_add(1, Ordering::SeqCst) == 4 {
+            activities::pause(&context, id).expect("pauses");
+        }
+        done()
+    });
+    work(&home);
+    let claim = move |tx: &mut dyn strongroom_registry::Transaction| {
+        let list = rows::find(tx, Scope::System, id)?.list;
+        let request =
+            ClaimRequest { list, worker: "a dead worker".to_owned(), limit: 6, lease: Duration::from_mins(1) };
+        Ok::<_, RegistryError>(lists::claim(tx, &request)?.expect("a chunk").records.len())
+    };
+    assert_eq!(home.registry.write(claim).expect("claims"), 6);
+    activities::cancel(&call(&home), id).expect("cancels");
+    assert_eq!((show(&home, id).processing, show(&home, id).cancelled), (Some(6), Some(9)));
+    home.clock.advance(Duration::from_mins(2));
+    // The task of another activity returns what the dead worker had.
+    script.change(|_, _| done());
+    begin_behind(&home, "scripted", harvest, false);
+    work(&home);
+    let view = show(&home, id);
+    check_counts(&view);
+    assert_eq!((view.todo, view.processing, view.cancelled), (Some(0), Some(0), Some(15)), "{view:?}");
 }
 
 fn a_record_for_later_is_tried_again_until_its_attempts_are_spent(engine: Engine) {
