@@ -77,9 +77,9 @@ UPDATE work_items SET is_committed = TRUE WHERE id = (SELECT item_id FROM versio
 -- name: items.set_committed
 UPDATE work_items SET is_committed = TRUE WHERE id = ?1
 -- name: items.count_by_status
-SELECT status, count(*) AS items FROM work_items GROUP BY status
+SELECT status, count(*) AS items FROM work_items GROUP BY status ORDER BY status
 -- name: items.count_by_status_of_institution
-SELECT status, count(*) AS items FROM work_items WHERE institution_id = ?1 GROUP BY status
+SELECT status, count(*) AS items FROM work_items WHERE institution_id = ?1 GROUP BY status ORDER BY status
 -- Counted in the index; names are looked up for the groups.
 -- name: items.count_by_collection
 SELECT c.identifier AS collection, counted.status, counted.items

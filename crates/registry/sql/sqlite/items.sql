@@ -58,7 +58,7 @@ WHERE wait_key = ?1 AND status IN ('pending', 'started') AND (?2 IS NULL OR id <
 ORDER BY priority, number LIMIT 100
 -- name: items.count_by_status_of_batch
 SELECT status, count(*) AS items FROM work_items
-WHERE batch_id = ?2 AND (?1 IS NULL OR institution_id = ?1) GROUP BY status
+WHERE batch_id = ?2 AND (?1 IS NULL OR institution_id = ?1) GROUP BY status ORDER BY status
 -- name: items.history
 SELECT h.number, h.time, h.stage, h.status, h.note, h.holder, h.fence, h.actor FROM item_history h
 JOIN work_items w ON w.id = h.item_id

@@ -342,7 +342,7 @@ pub fn count_by_collection(
     tx.query(Statement("items.count_by_collection"), &[institution.into()])?.iter().map(read).collect()
 }
 
-/// How many items have each status; of one batch when given.
+/// How many items have each status, in the order of the words; of one batch when given.
 pub fn counts(
     tx: &mut dyn Transaction,
     scope: Scope,
