@@ -48,7 +48,7 @@ macro_rules! schema_in {
     ($dialect:literal, $placeholders:expr) => {
         (
             statements_in!($dialect, $placeholders;
-                "activities" "backfill" "fixity" "health" "holds" "identification" "interim" "items" "journal" "notifications" "object_ids" "objects" "outbox" "parts" "profiles" "provenance" "rebuild"
+                "activities" "backfill" "fixity" "health" "holds" "identification" "interim" "items" "journal" "listing" "notifications" "object_ids" "objects" "outbox" "parts" "profiles" "provenance" "rebuild"
                 "receiving" "reports" "restorations" "restored" "retention" "schema" "search" "stores" "tenants";
                 "activities" "backfill" "fixity" "identification" "interim" "items" "journal" "listing" "named" "objects" "outbox" "provenance" "rebuild"
                 "receiving" "reports" "stores" "tenants"),

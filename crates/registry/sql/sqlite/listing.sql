@@ -26,9 +26,6 @@ w.id >= {items.begin_of_list} AND w.id < ?1
         AND {items.asked_for}
     ORDER BY w.id DESC LIMIT ?9)
 ORDER BY w.id DESC
--- name: listing.oldest
-{items.page} FROM work_items w
-        WHERE {items.oldest_first}
 -- name: listing.oldest_of_status
 {items.page} FROM work_items w INDEXED BY work_items_by_status
         WHERE w.status = ?3 AND {items.oldest_first}
@@ -50,9 +47,6 @@ ORDER BY w.id DESC
 -- name: listing.oldest_of_object
 {items.page} FROM work_items w INDEXED BY work_items_by_identifier
         WHERE w.institution_id = ?10 AND w.object_identifier = ?11 AND {items.oldest_first}
--- name: listing.newest
-{items.page} FROM work_items w
-        WHERE {items.newest_first}
 -- name: listing.newest_of_status
 {items.page} FROM work_items w INDEXED BY work_items_by_status
         WHERE w.status = ?3 AND {items.newest_first}
