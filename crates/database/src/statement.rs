@@ -130,9 +130,18 @@ fn blocks(file: &'static str, opened_by: &str) -> impl Iterator<Item = (&'static
         .zip(ends)
         .filter_map(|(begin, end)| file.get(begin..end)?.strip_prefix(opened_by))
         .map(|block| block.split_once('\n').unwrap_or((block, "")))
-        .map(|(name, text)| (name.trim(), text.trim()))
+        .map(|(name, text)| (name.trim(), without_comment_behind(text)))
         .collect();
     blocks.into_iter()
+}
+
+/// A block without the comment at its end, which is about the block that follows.
+fn without_comment_behind(text: &'static str) -> &'static str {
+    let mut text = text.trim();
+    while text.lines().next_back().is_some_and(|line| line.starts_with("--")) {
+        text = text.rsplit_once('\n').map_or("", |(before, _)| before).trim_end();
+    }
+    text
 }
 
 #[cfg(test)]
@@ -162,6 +171,13 @@ mod tests {
     #[test]
     fn a_list_may_name_others_whatever_they_are_called() {
         let file = "-- list: a\n1\n-- list: b\n{a}, {c}\n-- list: c\n2\n-- name: all\nSELECT {b}\n";
+        let statements = Statements::default().with(file);
+        assert_eq!(statements.sql(Statement("all")), Some("SELECT 1, 2"));
+    }
+
+    #[test]
+    fn a_comment_between_two_lists_is_part_of_neither() {
+        let file = "-- list: a\n1\n-- What b is,\n-- and why.\n-- list: b\n2\n-- name: all\nSELECT {a}, {b}\n\n-- The end.\n";
         let statements = Statements::default().with(file);
         assert_eq!(statements.sql(Statement("all")), Some("SELECT 1, 2"));
     }

@@ -1,9 +1,10 @@
 //! What people ask of whole batches, carried out page after page of their items, each page in a transaction of its own: a batch may have a
-//! million items. What was cut short is continued by the same request; deletions also by the background task `holds`.
+//! million items. What was cut short is continued by the same request; deletions, cancellations and failures also by the background task
+//! `holds`.
 
-use strongroom_registry::batches::{self, Batch, BatchAct, BatchRequest};
+use strongroom_registry::batches::{self, Batch, BatchAct, BatchRequest, Step, Stop};
 use strongroom_registry::items::{Asker, Request};
-use strongroom_registry::{BatchId, BatchState, JournalOutcome, RegistryError, Scope, Transaction};
+use strongroom_registry::{BatchId, ItemStatus, JournalOutcome, RegistryError, Scope, Transaction};
 
 use crate::journal::{JournalEntry, Target};
 use crate::paging::rows;
@@ -24,8 +25,8 @@ pub(crate) struct Act {
     pub(crate) takes_new_rules: bool,
 }
 
-/// Carries out a request for every item of a batch that it means, 100 in a transaction. The journal has a line where something changes,
-/// and one more at the end where that takes more than one transaction. What it did, of all pages together.
+/// Carries out a request for every item of a batch that it means, page by page. The journal has a line where something changes, and one
+/// more at the end where that takes more than one transaction. What it did, of all steps together.
 pub(crate) fn carry_out(
     home: &Home,
     (scope, batch): (Scope, BatchId),
@@ -34,61 +35,85 @@ pub(crate) fn carry_out(
 ) -> Result<BatchRequest, EngineError> {
     let registry = &home.registry;
     let mut all = BatchRequest::default();
-    loop {
-        let (workflows, act, entry, before) = (registry.workflows(), act.clone(), entry.cloned(), all.clone());
-        let page_of = move |tx: &mut dyn Transaction| {
+    let mut next = Some(Step::Begin);
+    while let Some(step) = next {
+        let (workflows, of_step, entry, before) = (registry.workflows(), act.clone(), entry.cloned(), all.clone());
+        let carry_out = move |tx: &mut dyn Transaction| {
             let found = find(tx, scope, batch)?;
-            let by = Asker { who: &act.who, reason: act.reason.as_deref() };
-            let asked = BatchAct { request: act.request, by, after: before.last };
-            let mut page = batches::request(tx, workflows.as_ref(), scope, batch, asked)?;
-            page.has_changed |= act.request == Request::Delete && found.state != BatchState::Deleted;
-            if before.last.is_none() && act.takes_new_rules {
-                page.has_changed |= batches::take_new_rules(tx, batch)?;
+            let by = Asker { who: &of_step.who, reason: of_step.reason.as_deref() };
+            let asked = BatchAct { request: of_step.request, by, step };
+            let mut done = batches::request(tx, workflows.as_ref(), scope, batch, asked)?;
+            if step == Step::Begin && of_step.takes_new_rules {
+                done.has_changed |= batches::take_new_rules(tx, batch)?;
             }
-            let is_first = page.has_changed && !before.has_changed;
-            if is_first && matches!(act.request, Request::Requeue(_)) {
-                page.topics.extend(follow_receipt(tx, workflows.as_ref(), batch)?);
+            let is_first = done.has_changed && !before.has_changed;
+            if is_first && matches!(of_step.request, Request::Requeue(_)) {
+                done.topics.extend(follow_receipt(tx, workflows.as_ref(), batch)?);
             }
-            let outcome = match page.last {
-                None => (page.has_changed || before.has_changed).then_some(JournalOutcome::Done),
+            let outcome = match done.next {
+                None => (done.has_changed || before.has_changed).then_some(JournalOutcome::Done),
                 Some(_) => is_first.then_some(JournalOutcome::Begun),
             };
             if let (Some(entry), Some(outcome)) = (&entry, outcome) {
                 entry.append(tx, &Target::of(found.institution, format!("batch {batch}")), outcome, None)?;
             }
-            Ok::<_, EngineError>(page)
+            Ok::<_, EngineError>(done)
         };
-        let page = behind_reports(home, || registry.write(page_of.clone()))?;
-        registry.wakeups().notify(page.topics.iter().map(String::as_str));
+        let done = behind_reports(home, || registry.write_as(act.request.isolation(), carry_out.clone()));
+        let done = done.map_err(|error| match step {
+            Step::Page(_) if all.has_changed => error.next(left_to_do(batch)),
+            _ => error,
+        })?;
+        registry.wakeups().notify(done.topics.iter().map(String::as_str));
+        next = done.next;
         all = BatchRequest {
             topics: Vec::new(),
-            items: all.items + page.items,
-            has_changed: all.has_changed || page.has_changed,
-            permanent: all.permanent + page.permanent,
-            refused: all.refused + page.refused,
-            refusal: all.refusal.or(page.refusal),
-            last: page.last,
+            items: all.items + done.items,
+            has_changed: all.has_changed || done.has_changed,
+            permanent: all.permanent + done.permanent,
+            refused: all.refused + done.refused,
+            refusal: all.refusal.or(done.refusal),
+            next,
         };
-        if all.last.is_none() {
-            return Ok(all);
+        if next.is_some() {
+            crash_point("batch.act.page");
         }
-        crash_point("batch.act.page");
     }
+    Ok(all)
 }
 
-/// Deletes the items of batches that were deleted and have items that are not: a process was killed, or a worker had them. How many.
-pub(crate) fn finish_deletions(home: &Home, is_stopped: &dyn Fn() -> bool) -> Result<u64, EngineError> {
-    let page = |after: Option<BatchId>, limit| home.registry.read(|tx| batches::being_deleted(tx, after, limit));
-    let mut deleted = 0;
-    for found in rows(BATCHES_AT_ONCE, |(batch, _): &(BatchId, String)| *batch, page) {
-        if is_stopped() {
-            break;
-        }
+/// What follows where a request was begun and a page of it failed.
+fn left_to_do(batch: BatchId) -> String {
+    format!(
+        "repeat the command, which does the rest; cancellations, failures and deletions are also completed by the background task holds. \
+         \"strongroom batches show {batch}\" shows how far it is"
+    )
+}
+
+/// Completes what people asked of batches and what was cut short: deletions, also of items that workers had; cancellations and failures.
+/// How many items changed.
+pub(crate) fn complete(home: &Home, is_stopped: &dyn Fn() -> bool) -> Result<u64, EngineError> {
+    let deletions = |after: Option<BatchId>, limit| home.registry.read(|tx| batches::being_deleted(tx, after, limit));
+    let stops = |after: Option<BatchId>, limit| home.registry.read(|tx| batches::stops(tx, after, limit));
+    let mut changed = 0;
+    for found in rows(BATCHES_AT_ONCE, |(batch, _): &(BatchId, String)| *batch, deletions) {
         let (batch, who) = found?;
+        if is_stopped() {
+            return Ok(changed);
+        }
         let act = Act { request: Request::Delete, who, reason: None, takes_new_rules: false };
-        deleted += carry_out(home, (Scope::System, batch), &act, None)?.items;
+        changed += carry_out(home, (Scope::System, batch), &act, None)?.items;
     }
-    Ok(deleted)
+    for found in rows(BATCHES_AT_ONCE, |stop: &Stop| stop.batch, stops) {
+        let Stop { batch, status, asked_by: who, reason, .. } = found?;
+        if is_stopped() {
+            return Ok(changed);
+        }
+        let request = if status == ItemStatus::Failed { Request::Fail } else { Request::Cancel };
+        let act = Act { request, who, reason, takes_new_rules: false };
+        changed += carry_out(home, (Scope::System, batch), &act, None)?.items;
+    }
+    Ok(changed)
 }
 
 /// Batches looked up at once.

@@ -92,7 +92,8 @@ macro_rules! schema_in {
                 39 "reasons of requests" "0041_reasons_of_requests"
                 40 "lists of items" "0042_lists_of_items"
                 42 "activities" "0043_activities"
-                43 "provenance" "0044_provenance"),
+                43 "provenance" "0044_provenance"
+                44 "stops of batches" "0045_batch_stops"),
         )
     };
 }
@@ -224,8 +225,18 @@ impl Registry {
         E: From<DatabaseError> + Send + 'static,
         F: FnMut(&mut dyn Transaction) -> Result<T, E> + Send + 'static,
     {
+        self.write_as(Isolation::ReadCommitted, job)
+    }
+
+    /// As [`Self::write`], kept apart from others as the job needs it.
+    pub fn write_as<T, E, F>(&self, isolation: Isolation, job: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<DatabaseError> + Send + 'static,
+        F: FnMut(&mut dyn Transaction) -> Result<T, E> + Send + 'static,
+    {
         self.check_writable()?;
-        self.database.write_as(Isolation::ReadCommitted, job)
+        self.database.write_as(isolation, job)
     }
 
     /// As [`Self::write`] for jobs that take or extend leases and do little else; see [`Database::write_lease_job`].

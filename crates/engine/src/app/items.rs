@@ -270,7 +270,8 @@ pub fn steer(
         }
         Ok::<_, EngineError>(topics)
     };
-    behind_reports(authorized.home(), || registry.write_and_wake(act.clone()))?;
+    let topics = behind_reports(authorized.home(), || registry.write_as(Request::from(ask).isolation(), act.clone()))?;
+    registry.wakeups().notify(topics.iter().map(String::as_str));
     views(&authorized, wanted)
 }
 

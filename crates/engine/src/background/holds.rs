@@ -1,12 +1,13 @@
 //! Brings the status of work items in line with the holds that there are: where a process was killed between a hold and its items, and
-//! where a transaction decided by a hold that was placed or lifted meanwhile. Deletes what is left of batches that were deleted.
+//! where a transaction decided by a hold that was placed or lifted meanwhile. Completes what people asked of batches: deletions, cancellations and
+//! failures.
 
 use std::time::Duration;
 
 use strongroom_registry::{BatchId, holds};
 
 use super::BackgroundTask;
-use crate::batch_acts::finish_deletions;
+use crate::batch_acts;
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home};
 
@@ -14,16 +15,15 @@ const EVERY: Duration = Duration::from_mins(1);
 /// Items that are read at once.
 const ITEMS_READ: usize = 1_000;
 /// Items that are changed in one transaction.
-const ITEMS_AT_ONCE: usize = 100;
+const ITEMS_AT_ONCE: usize = 50;
 
 pub(super) const TASK: BackgroundTask = BackgroundTask { name: "holds", every: |_| EVERY, run };
 
 fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
-    let deleted = finish_deletions(home, &|| stop.is_requested())?;
+    let ended = batch_acts::complete(home, &|| stop.is_requested())?;
     let changed = settle(home, None, "system", &|| stop.is_requested())?;
-    let deleted =
-        if deleted == 0 { String::new() } else { format!(", {deleted} items of deleted batches deleted or cancelled") };
-    Ok(format!("{changed} items held or continued{deleted}"))
+    let ended = if ended == 0 { String::new() } else { format!(", {ended} items of batches ended as people asked") };
+    Ok(format!("{changed} items held or continued{ended}"))
 }
 
 /// Holds the items that wait and are on hold, and lets those continue that are held and that nothing holds; of one batch where one is
@@ -50,7 +50,7 @@ pub(crate) fn settle(
                 }
                 let (items, who, workflows) = (items.to_vec(), who.to_owned(), registry.workflows());
                 let (settled, topics) =
-                    registry.write(move |tx| holds::settle(tx, workflows.as_ref(), &items, &who))?;
+                    registry.write_by_rows(move |tx| holds::settle(tx, workflows.as_ref(), &items, &who))?;
                 registry.wakeups().notify(topics.iter().map(String::as_str));
                 changed += settled;
             }

@@ -35,6 +35,9 @@ DELETE FROM task WHERE id IN (
     SELECT id FROM task WHERE state = 3 AND key >= $1 AND key < $2 LIMIT $3
 )
 
+-- name: queue_lock_key
+SELECT id FROM task WHERE key = $1 AND state < 3 ORDER BY id FOR UPDATE
+
 -- name: queue_request_cancel
 UPDATE task SET cancel_requested = TRUE WHERE key = $1 AND state < 3
 

@@ -34,6 +34,10 @@ DELETE FROM task WHERE id IN (
     SELECT id FROM task INDEXED BY task_dead_key WHERE state = 3 AND key >= ?1 AND key < ?2 LIMIT ?3
 )
 
+-- One writer at a time: nothing is to be locked.
+-- name: queue_lock_key
+SELECT id FROM task WHERE key = ?1 AND state < 3 ORDER BY id
+
 -- name: queue_request_cancel
 UPDATE task SET cancel_requested = 1 WHERE key = ?1 AND state < 3
 

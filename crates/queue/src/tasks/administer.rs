@@ -23,6 +23,7 @@ const DELETE_LIVE_KEY: Statement = Statement("queue_delete_live_key");
 const DELETE_DEAD_KEY: Statement = Statement("queue_delete_dead_key");
 const DELETE_LIVE_KEYS: Statement = Statement("queue_delete_live_keys");
 const DELETE_DEAD_KEYS: Statement = Statement("queue_delete_dead_keys");
+const LOCK_KEY: Statement = Statement("queue_lock_key");
 const REQUEST_CANCEL: Statement = Statement("queue_request_cancel");
 const DEAD_OF_TOPIC: Statement = Statement("queue_dead_of_topic");
 const RETRY: Statement = Statement("queue_retry");
@@ -129,6 +130,13 @@ pub fn empty(transaction: &mut dyn Transaction, topic: &str, limit: usize) -> Re
 /// Deletes a task, whatever its state; false where there is none. Who holds it finds the lease lost.
 pub fn delete(transaction: &mut dyn Transaction, task: TaskId) -> Result<bool, QueueError> {
     Ok(transaction.execute(DELETE, &[task.0.into()])? == 1)
+}
+
+/// Keeps everybody else from leasing, extending and settling the live tasks of a key until the transaction ends, for those that are kept
+/// apart by rows.
+pub fn lock_key(transaction: &mut dyn Transaction, key: &str) -> Result<(), QueueError> {
+    transaction.query(LOCK_KEY, &[key.into()])?;
+    Ok(())
 }
 
 /// Deletes every task of a key in every topic, the dead as well; how many.

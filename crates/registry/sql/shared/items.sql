@@ -4,18 +4,25 @@
 -- list: items.columns
 w.id, w.batch_id, w.institution_id, w.collection_id, w.action, w.object_id, w.object_identifier, w.file_id,
     w.name, w.source, w.etag, w.size, w.options, w.stage, w.status, w.priority, w.note, w.needs_review, w.retry_count,
-    w.cancel_requested, w.requested_by, w.request_reason, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
+    CASE WHEN {items.is_stopped_with_batch} THEN s.status ELSE w.cancel_requested END AS cancel_requested,
+    CASE WHEN {items.is_stopped_with_batch} THEN s.asked_by ELSE w.requested_by END AS requested_by,
+    CASE WHEN {items.is_stopped_with_batch} THEN s.reason ELSE w.request_reason END AS request_reason, w.fence, w.holder, w.lease_until, w.version, w.created_at, w.updated_at,
     i.identifier AS institution_identifier, c.identifier AS collection_identifier, w.is_verdict, w.staging_losses,
     w.wait_reason, w.wait_until, w.wait_key, w.topic,
-    (w.is_committed OR EXISTS (SELECT 1 FROM versions v WHERE v.item_id = w.id
-        AND v.state IN ('committing', 'published'))) AS is_committed,
+    {items.is_committed} AS is_committed,
     {items.is_on_hold} AS is_on_hold, w.requeues, w.deleted_from
+-- list: items.is_committed
+(w.is_committed OR EXISTS (SELECT 1 FROM versions v WHERE v.item_id = w.id AND v.state IN ('committing', 'published')))
 -- list: items.is_on_hold
 EXISTS (SELECT 1 FROM holds h WHERE h.subject_id IN (w.id, w.batch_id, w.collection_id))
+-- Whether what is asked of the item is what is asked of its whole batch.
+-- list: items.is_stopped_with_batch
+(w.cancel_requested IS NULL AND w.status IN ('pending', 'started') AND s.status IS NOT NULL)
 -- list: items.only_unconfirmed
 (w.wait_key IS NOT NULL AND w.wait_key = 'confirmation')
 -- list: items.tables
 work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
+    LEFT JOIN batch_stops s ON s.batch_id = w.batch_id
 -- Whether a deposit that failed needs no review any more: a later one of the same object succeeded, that is no other part of it.
 -- Where it has to make an object of its own (the option is_own_object), one that is called alike is the same only where it made it.
 -- list: items.made_good
@@ -36,7 +43,8 @@ RETURNING fence
 -- name: items.extend
 UPDATE work_items SET lease_until = ?3 WHERE id = ?1 AND fence = ?2 AND status = 'started'
 RETURNING (cancel_requested IS NOT NULL OR (NOT is_committed AND EXISTS (SELECT 1 FROM holds h
-    WHERE h.subject_id IN (work_items.id, work_items.batch_id, work_items.collection_id)))) AS is_asked_to_stop
+    WHERE h.subject_id IN (work_items.id, work_items.batch_id, work_items.collection_id)))
+    OR (NOT is_committed AND EXISTS (SELECT 1 FROM batch_stops s WHERE s.batch_id = work_items.batch_id))) AS is_asked_to_stop
 -- name: items.set_staging_losses
 UPDATE work_items SET staging_losses = ?2 WHERE id = ?1
 -- name: items.count_requeue
@@ -124,6 +132,25 @@ SELECT 1 AS found FROM work_items WHERE batch_id = ?1
 -- name: batches.being_deleted
 SELECT b.id, h.placed_by FROM holds h JOIN batches b ON b.id = h.subject_id
 WHERE h.kind = 'batch' AND b.state = 'deleted' AND b.id > ?1 ORDER BY b.id LIMIT ?2
+-- What is asked of every item of a batch that is open, until each has been told. A cancellation takes the place of a failure.
+-- name: batches.stop
+INSERT INTO batch_stops (batch_id, status, asked_by, reason, asked_at) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (batch_id) DO UPDATE
+SET status = excluded.status, asked_by = excluded.asked_by, reason = excluded.reason, asked_at = excluded.asked_at
+WHERE batch_stops.status = 'failed'
+-- name: batches.has_items_to_cancel
+SELECT 1 AS found FROM work_items w
+WHERE w.batch_id = ?1 AND w.status IN ('pending', 'started', 'held') AND NOT {items.is_committed} LIMIT 1
+-- name: batches.has_items_to_fail
+SELECT 1 AS found FROM work_items w
+WHERE w.batch_id = ?1 AND w.status IN ('pending', 'started') AND coalesce(w.cancel_requested, '') <> 'cancelled'
+    AND NOT {items.is_committed} LIMIT 1
+-- name: batches.end_stop
+DELETE FROM batch_stops WHERE batch_id = ?1 AND status = coalesce(?2, status)
+-- name: batches.stop_of
+SELECT batch_id, status, asked_by, reason, asked_at FROM batch_stops WHERE batch_id = ?1
+-- name: batches.stops
+SELECT batch_id, status, asked_by, reason, asked_at FROM batch_stops WHERE batch_id > ?1 ORDER BY batch_id LIMIT ?2
 -- name: batches.waits
 SELECT 1 AS found FROM work_items WHERE batch_id = ?1 AND status = 'pending' LIMIT 1
 -- name: batches.waits_in

@@ -1,7 +1,7 @@
 //! A work item as it is made, kept and listed, and what a person may ask of it.
 
 use serde::Serialize;
-use strongroom_database::Time;
+use strongroom_database::{Isolation, Time};
 
 use super::{
     Action, ActorId, BatchId, CollectionId, FileId, InstitutionId, ItemId, ItemStatus, ObjectId, Order, Position,
@@ -288,4 +288,15 @@ pub enum Request {
     Delete,
     /// Work again from a stage, or from the one it stopped at.
     Requeue(Option<Stage>),
+}
+
+impl Request {
+    /// How the transactions are kept apart that carry it out. All but a requeue lock the rows that they decide by, so that workers who end
+    /// stages all the time make none of them start over.
+    pub fn isolation(self) -> Isolation {
+        match self {
+            Self::Requeue(_) => Isolation::Serial,
+            Self::Hold | Self::Release | Self::Cancel | Self::Fail | Self::Delete => Isolation::ReadCommitted,
+        }
+    }
 }

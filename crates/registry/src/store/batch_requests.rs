@@ -6,17 +6,28 @@ use uuid::Uuid;
 use super::batches::{Batch, get, set_state, settle};
 use super::holds::{self, On};
 use super::items::{self, Asker, Item, ItemFilter, Request};
+use super::requests::{lock_with_task, request_of_locked};
+use super::stops;
 use crate::{BatchId, BatchState, ItemId, ItemStatus, RegistryError, Scope, Workflows};
 
-/// What a person asks of a batch: one transaction carries it out for a page of its items.
+/// What a person asks of a batch: one transaction carries out one step of it.
 #[derive(Debug, Clone, Copy)]
 pub struct BatchAct<'a> {
     /// What is asked.
     pub request: Request,
     /// Who asks, and why.
     pub by: Asker<'a>,
-    /// The last item of the page before; none at the beginning.
-    pub after: Option<ItemId>,
+    /// Which step.
+    pub step: Step,
+}
+
+/// The transactions of a request, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// What is asked is written down. From then on no stage begins of an item that it means.
+    Begin,
+    /// It is carried out for a page of the items: the first, or those behind one.
+    Page(Option<ItemId>),
 }
 
 /// What one transaction of a request for a batch did.
@@ -34,19 +45,21 @@ pub struct BatchRequest {
     pub refused: u64,
     /// Why the first of them did.
     pub refusal: Option<String>,
-    /// The last item of the page, to go on behind; none where the request is carried out.
-    pub last: Option<ItemId>,
+    /// The step that follows; none where the request is carried out.
+    pub next: Option<Step>,
 }
 
-/// Carries out a person's request for a batch, for one page of its items. A hold is placed on the batch itself, or lifted; the first of
-/// its items follow in the same transaction, the others by [`holds::settle`]. The other requests are for every item of it that they mean:
-/// the open are cancelled, those that wait or are worked on fail, those that failed are requeued unless their packages would fail
-/// again, and all are deleted. Items whose version is committed go on to their end. What makes items of rows is stopped by the first
-/// transaction, so that none is made behind it.
+/// Carries out one step of a person's request for a batch. A hold is placed on the batch itself, or lifted, and [`holds::settle`] brings
+/// its items in line. The other requests are for every item of it that they mean: the open are cancelled, those that wait or are worked on fail,
+/// those that failed are requeued unless their packages would fail again, and all are deleted. Items whose version is committed go on to
+/// their end. What makes items of rows is stopped by the first page, so that none is made behind it.
 ///
-/// A batch is deleted by its first transaction: no stage of its items begins from then on, and no report is made of their ends. An item
+/// The first step is short, however many items there are: workers find what it wrote with each item and carry it out, so that none of them begins
+/// another stage while the pages come. A deletion marks the batch as deleted and holds its items; no report is made of their ends. An item
 /// that a worker has is cancelled, and deleted when it has ended. Where the process is killed, or something fails, the same request does
-/// the rest; see also [`being_deleted`].
+/// the rest; see also [`being_deleted`] and [`super::stops::stops`].
+///
+/// Right by rows, but for a requeue.
 ///
 /// # Errors
 /// [`RegistryError::StillHeld`] where the batch has no hold of its own to be lifted.
@@ -57,36 +70,76 @@ pub fn request(
     id: BatchId,
     act: BatchAct<'_>,
 ) -> Result<BatchRequest, RegistryError> {
-    let BatchAct { request, by, after } = act;
-    let Some(batch) = get(tx, scope, id)? else {
-        return Err(RegistryError::NotFound { what: "batch", id: id.to_string() });
+    let unknown = || RegistryError::NotFound { what: "batch", id: id.to_string() };
+    get(tx, scope, id)?.ok_or_else(unknown)?;
+    match (act.step, act.request) {
+        (Step::Page(after), _) => carry_out_page(tx, workflows, id, (act, after)),
+        (Step::Begin, Request::Requeue(_)) => {
+            Ok(BatchRequest { next: Some(Step::Page(None)), ..BatchRequest::default() })
+        }
+        (Step::Begin, request) => {
+            tx.execute(Statement("batches.lock"), &[id.into()])?;
+            let batch = get(tx, scope, id)?.ok_or_else(unknown)?;
+            begin(tx, &batch, request, act.by)
+        }
+    }
+}
+
+/// Writes down what is asked of a batch that is locked.
+fn begin(
+    tx: &mut dyn Transaction,
+    batch: &Batch,
+    request: Request,
+    by: Asker<'_>,
+) -> Result<BatchRequest, RegistryError> {
+    let (has_changed, next) = match request {
+        Request::Hold | Request::Release => (hold_or_release(tx, batch, request, by)?, None),
+        Request::Delete => (begin_deletion(tx, batch, by)?, Some(Step::Page(None))),
+        Request::Cancel | Request::Fail => {
+            let is_begun = begin_stop(tx, batch, request, by)?;
+            (is_begun, is_begun.then_some(Step::Page(None)))
+        }
+        Request::Requeue(_) => (false, Some(Step::Page(None))),
     };
-    if matches!(request, Request::Hold | Request::Release) {
-        return hold_or_release(tx, workflows, &batch, request, by);
-    }
-    let mut done = BatchRequest::default();
-    if after.is_none() {
-        if request == Request::Delete {
-            begin_deletion(tx, &batch, by)?;
-        }
-        if !matches!(request, Request::Requeue(_)) {
-            for row in tx.query(Statement("batches.open_lists"), &[id.into()])? {
-                let list = items::find(tx, Scope::System, ItemId(row.uuid("id")?))?;
-                carry_out_for(tx, workflows, &list, (request, by), &mut done)?;
-            }
-        }
-    }
+    Ok(BatchRequest { has_changed, next, ..BatchRequest::default() })
+}
+
+/// Carries out a request for a page of items. All of them are locked before the first is changed: the batch is locked with the first, and
+/// workers take their item before its batch.
+fn carry_out_page(
+    tx: &mut dyn Transaction,
+    workflows: &dyn Workflows,
+    id: BatchId,
+    (act, after): (BatchAct<'_>, Option<ItemId>),
+) -> Result<BatchRequest, RegistryError> {
+    let BatchAct { request, by, .. } = act;
     let filter = ItemFilter { batch: Some(id), ..ItemFilter::default() };
     let page = items::list(tx, Scope::System, &filter, after, ITEMS_AT_ONCE)?;
-    for item in &page {
-        carry_out_for(tx, workflows, item, (request, by), &mut done)?;
-    }
-    done.last = page.last().map(|last| last.id).filter(|_| page.len() == ITEMS_AT_ONCE);
-    if request == Request::Delete {
-        if done.last.is_none() {
-            end_deletion(tx, id)?;
+    let mut meant = Vec::new();
+    if after.is_none() && !matches!(request, Request::Requeue(_)) {
+        for row in tx.query(Statement("batches.open_lists"), &[id.into()])? {
+            meant.push(ItemId(row.uuid("id")?));
         }
-    } else if done.items > 0 {
+    }
+    let lists = meant.len();
+    let of_page = page.iter().filter(|item| request_for(request, item).is_some()).map(|item| item.id);
+    meant.extend(of_page.filter(|item| !meant[..lists].contains(item)).collect::<Vec<_>>());
+    for item in &meant {
+        lock_with_task(tx, *item)?;
+    }
+    let mut done = BatchRequest::default();
+    for item in &meant {
+        let item = items::find(tx, Scope::System, *item)?;
+        carry_out_for(tx, workflows, &item, (request, by), &mut done)?;
+    }
+    let last = page.last().map(|last| last.id).filter(|_| page.len() == ITEMS_AT_ONCE);
+    done.next = last.map(|last| Step::Page(Some(last)));
+    match (request, done.next) {
+        (Request::Delete, None) => end_deletion(tx, id)?,
+        (Request::Cancel | Request::Fail, None) => stops::end(tx, id, Some(wanted(request)))?,
+        _ => {}
+    }
+    if request != Request::Delete && done.items > 0 {
         done.topics.extend(settle(tx, id)?.topics);
     }
     done.topics.sort();
@@ -96,7 +149,7 @@ pub fn request(
 }
 
 /// Items that one transaction of a request changes.
-const ITEMS_AT_ONCE: usize = 100;
+const ITEMS_AT_ONCE: usize = 50;
 
 /// Carries out a request for one item of a batch, where it means the item.
 fn carry_out_for(
@@ -107,7 +160,7 @@ fn carry_out_for(
     done: &mut BatchRequest,
 ) -> Result<(), RegistryError> {
     let Some(request) = request_for(request, item) else { return Ok(()) };
-    match items::request(tx, workflows, Scope::System, item.id, request, by) {
+    match request_of_locked(tx, workflows, item, request, by) {
         Ok(topics) => {
             done.topics.extend(topics);
             done.items += 1;
@@ -148,19 +201,38 @@ fn request_for(request: Request, item: &Item) -> Option<Request> {
 /// Why nothing of a batch begins that is being deleted.
 const BEING_DELETED: &str = "the batch is being deleted";
 
-/// Marks a batch as deleted, and holds its items until they are deleted as well. A repeat changes nothing.
-fn begin_deletion(tx: &mut dyn Transaction, batch: &Batch, by: Asker<'_>) -> Result<(), RegistryError> {
-    tx.execute(Statement("batches.lock"), &[batch.id.into()])?;
-    let state = get(tx, Scope::System, batch.id)?.map_or(batch.state, |batch| batch.state);
-    if state != BatchState::Deleted {
+/// What the items are to be that a cancellation or a failure means.
+fn wanted(request: Request) -> ItemStatus {
+    if request == Request::Fail { ItemStatus::Failed } else { ItemStatus::Cancelled }
+}
+
+/// Has every item that a cancellation or a failure means obey it from now on; whether there is one. Of a batch that is deleted there is none.
+fn begin_stop(tx: &mut dyn Transaction, batch: &Batch, request: Request, by: Asker<'_>) -> Result<bool, RegistryError> {
+    let statement = match request {
+        Request::Fail => Statement("batches.has_items_to_fail"),
+        _ => Statement("batches.has_items_to_cancel"),
+    };
+    if batch.state == BatchState::Deleted || tx.query_one(statement, &[batch.id.into()])?.is_none() {
+        stops::end(tx, batch.id, Some(wanted(request)))?;
+        return Ok(false);
+    }
+    stops::begin(tx, batch.id, wanted(request), by)?;
+    Ok(true)
+}
+
+/// Marks a batch as deleted, and holds its items until they are deleted as well; whether it was not deleted before.
+fn begin_deletion(tx: &mut dyn Transaction, batch: &Batch, by: Asker<'_>) -> Result<bool, RegistryError> {
+    let is_first = batch.state != BatchState::Deleted;
+    if is_first {
         holds::lift(tx, On::Batch(batch.id))?;
+        stops::end(tx, batch.id, None)?;
         set_state(tx, batch.id, BatchState::Deleted)?;
     }
     if tx.query_one(Statement("batches.has_undeleted"), &[batch.id.into()])?.is_some() {
         let by = Asker { reason: Some(BEING_DELETED), ..by };
         holds::place(tx, On::Batch(batch.id), batch.institution, by)?;
     }
-    Ok(())
+    Ok(is_first)
 }
 
 /// Lifts the hold by which a batch is being deleted, where all of its items are.
@@ -182,30 +254,23 @@ pub fn being_deleted(
     rows.iter().map(|row| Ok((BatchId(row.uuid("id")?), row.text("placed_by")?.to_owned()))).collect()
 }
 
-/// Places a hold on a batch, or lifts it.
+/// Places a hold on a batch that is open, or lifts it; whether that changed anything.
 fn hold_or_release(
     tx: &mut dyn Transaction,
-    workflows: &dyn Workflows,
     batch: &Batch,
     request: Request,
     by: Asker<'_>,
-) -> Result<BatchRequest, RegistryError> {
-    let (status, has_changed) = if request == Request::Hold {
-        (ItemStatus::Pending, batch.state.is_open() && holds::place(tx, On::Batch(batch.id), batch.institution, by)?)
-    } else if batch.state == BatchState::Deleted {
-        (ItemStatus::Held, false)
-    } else {
-        let before = holds::of_batch(tx, batch)?;
-        let is_lifted = holds::lift(tx, On::Batch(batch.id))?;
-        if !is_lifted && !before.is_empty() {
-            return Err(RegistryError::StillHeld { what: "batch", id: batch.id.to_string(), holds: before });
-        }
-        (ItemStatus::Held, is_lifted)
-    };
-    if !has_changed {
-        return Ok(BatchRequest::default());
+) -> Result<bool, RegistryError> {
+    if request == Request::Hold {
+        return Ok(batch.state.is_open() && holds::place(tx, On::Batch(batch.id), batch.institution, by)?);
     }
-    let found = holds::unsettled(tx, Some(batch.id), status, None, ITEMS_AT_ONCE)?.items;
-    let (items, topics) = holds::settle(tx, workflows, &found, by.who)?;
-    Ok(BatchRequest { topics, items, has_changed, ..BatchRequest::default() })
+    if batch.state == BatchState::Deleted {
+        return Ok(false);
+    }
+    let before = holds::of_batch(tx, batch)?;
+    let is_lifted = holds::lift(tx, On::Batch(batch.id))?;
+    if !is_lifted && !before.is_empty() {
+        return Err(RegistryError::StillHeld { what: "batch", id: batch.id.to_string(), holds: before });
+    }
+    Ok(is_lifted)
 }

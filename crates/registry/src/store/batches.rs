@@ -4,7 +4,8 @@ use strongroom_database::{Row, Statement, Time, Transaction};
 use strongroom_queue::tasks;
 use uuid::Uuid;
 
-pub use super::batch_requests::{BatchAct, BatchRequest, being_deleted, request};
+pub use super::batch_requests::{BatchAct, BatchRequest, Step, being_deleted, request};
+pub use super::stops::{Stop, stop_of, stops};
 use crate::{
     BatchId, BatchState, CollectionId, InstitutionId, ItemId, Order, RegistryError, Scope, notifications, reports,
 };

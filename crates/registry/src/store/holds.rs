@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::endings::{carry_out, request_to_carry_out};
 use super::items::{self, Asker, Item, Move};
+use super::requests::lock_with_task;
 use crate::batches::{self, Batch};
 use crate::{
     BatchId, CollectionId, HoldKind, InstitutionId, ItemId, ItemStatus, RegistryError, Scope, Workflows, workflow,
@@ -269,7 +270,8 @@ pub fn has_any(tx: &mut dyn Transaction) -> Result<bool, RegistryError> {
 }
 
 /// Brings the status of items in line with the holds: those that wait are held, those that nothing holds continue where they stood.
-/// A worker that has one ends its stage first. How many changed, and the topics that have new work.
+/// A worker that has one ends its stage first. How many changed, and the topics that have new work. Right by rows: all of them are locked before
+/// the first is changed, since their batch is locked with it.
 pub fn settle(
     tx: &mut dyn Transaction,
     workflows: &dyn Workflows,
@@ -277,6 +279,9 @@ pub fn settle(
     who: &str,
 ) -> Result<(u64, Vec<String>), RegistryError> {
     let (mut changed, mut topics) = (0, Vec::new());
+    for id in found {
+        lock_with_task(tx, *id)?;
+    }
     for id in found {
         if let Some(new) = settle_item(tx, workflows, *id, who)? {
             changed += 1;
@@ -295,7 +300,7 @@ pub(crate) fn settle_item(
     id: ItemId,
     who: &str,
 ) -> Result<Option<Vec<String>>, RegistryError> {
-    items::lock(tx, id)?;
+    lock_with_task(tx, id)?;
     let Some(item) = items::get(tx, Scope::System, id)? else { return Ok(None) };
     match item.status {
         ItemStatus::Pending if request_to_carry_out(&item) == Some(ItemStatus::Held) => {

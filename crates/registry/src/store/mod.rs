@@ -50,6 +50,7 @@ pub mod retention;
 pub mod schedules;
 pub mod search;
 mod space;
+mod stops;
 mod stored;
 pub mod stores;
 pub mod tenants;

@@ -4,7 +4,9 @@ use strongroom_database::{Statement, Transaction};
 use strongroom_queue::tasks;
 
 use super::holds::{self, On};
-use super::items::{Asker, Item, ItemProblem, Move, NewLine, Request, add_history, apply, enqueue, find, problems};
+use super::items::{
+    Asker, Item, ItemProblem, Move, NewLine, Request, add_history, apply, enqueue, find, lock, problems,
+};
 use crate::{BatchState, ItemId, ItemStatus, RegistryError, Scope, Stage, Subject, Workflows, batches, workflow};
 
 /// The action of deposits, whose versions are of objects that are kept.
@@ -21,8 +23,15 @@ pub fn is_permanent(tx: &mut dyn Transaction, item: &Item) -> Result<Option<Stri
     Ok(found.into_iter().find(ItemProblem::is_permanent).map(|problem| problem.code))
 }
 
+/// Keeps everybody else from changing an item until the transaction ends, for those that are kept apart by rows: its task first and then
+/// the item, as everybody takes them.
+pub(super) fn lock_with_task(tx: &mut dyn Transaction, id: ItemId) -> Result<(), RegistryError> {
+    tasks::lock_key(tx, &id.to_string())?;
+    lock(tx, id)
+}
+
 /// Carries out a person's request. An item that a worker holds right now is asked to stop; it is met when the stage ends,
-/// or when the worker has died. The topics that have new work.
+/// or when the worker has died. The topics that have new work. Right by rows, but for a requeue.
 ///
 /// # Errors
 /// [`RegistryError::Permanent`] where the item failed by what its package is, [`RegistryError::StillHeld`] where it has no hold of its
@@ -35,9 +44,21 @@ pub fn request<'a>(
     request: Request,
     by: impl Into<Asker<'a>>,
 ) -> Result<Vec<String>, RegistryError> {
-    let by = by.into();
-    let who = by.who;
+    find(tx, scope, id)?;
+    lock_with_task(tx, id)?;
     let item = find(tx, scope, id)?;
+    request_of_locked(tx, workflows, &item, request, by.into())
+}
+
+/// The same for an item that was found behind [`lock_with_task`].
+pub(super) fn request_of_locked(
+    tx: &mut dyn Transaction,
+    workflows: &dyn Workflows,
+    item: &Item,
+    request: Request,
+    by: Asker<'_>,
+) -> Result<Vec<String>, RegistryError> {
+    let (id, who) = (item.id, by.who);
     let refuse = |act: &str| RegistryError::State {
         what: "work item",
         id: id.to_string(),
@@ -48,7 +69,7 @@ pub fn request<'a>(
     if item.is_committed && stops_it && !item.status.is_ended() {
         return Err(refuse("stop it: its version is committed and is always completed"));
     }
-    let here = workflow::here(workflows, &item);
+    let here = workflow::here(workflows, item);
     let (status, position, note) = match request {
         Request::Hold => {
             if item.status.is_ended() {
@@ -59,7 +80,7 @@ pub fn request<'a>(
             }
             return Ok(holds::settle_item(tx, workflows, id, who)?.unwrap_or_default());
         }
-        Request::Release => return holds::release(tx, workflows, &item, by),
+        Request::Release => return holds::release(tx, workflows, item, by),
         Request::Cancel => (ItemStatus::Cancelled, here, note_of(ItemStatus::Cancelled, by)),
         Request::Fail if item.status == ItemStatus::Held => {
             return Err(refuse("let it fail: it is held; release it first, or cancel it"));
@@ -77,18 +98,20 @@ pub fn request<'a>(
             if !matches!(item.status, ItemStatus::Failed | ItemStatus::Cancelled | ItemStatus::Pending) {
                 return Err(refuse("requeue it: only failed, cancelled and pending items can be"));
             }
-            if let Some(batch) = item.batch
-                && let Some(batch) = batches::get(tx, Scope::System, batch)?
-                && batch.state == BatchState::Deleted
-            {
-                return Err(refuse("requeue it: its batch was deleted"));
+            if let Some(batch) = item.batch.map(|batch| batches::get(tx, Scope::System, batch)).transpose()?.flatten() {
+                if batch.state == BatchState::Deleted {
+                    return Err(refuse("requeue it: its batch was deleted"));
+                }
+                if let Some(stop) = batches::stop_of(tx, batch.id)? {
+                    return Err(refuse(&format!("requeue it: {stop}; wait until that is done")));
+                }
             }
-            if let Some(code) = is_permanent(tx, &item)? {
+            if let Some(code) = is_permanent(tx, item)? {
                 return Err(RegistryError::Permanent { id: id.to_string(), code });
             }
-            let stage = requeue_stage(tx, workflows, &item, stage)?;
+            let stage = requeue_stage(tx, workflows, item, stage)?;
             let note = format!("requeued for {stage} by {who}");
-            (ItemStatus::Pending, workflow::position(workflows, Subject::from(&item), stage)?, note)
+            (ItemStatus::Pending, workflow::position(workflows, Subject::from(item), stage)?, note)
         }
     };
     if item.status == ItemStatus::Started {
@@ -106,9 +129,9 @@ pub fn request<'a>(
         holder: None,
         actor: Some(who),
         needs_review,
-        ..Move::new(&item, position, status, note)
+        ..Move::new(item, position, status, note)
     };
-    apply(tx, &item, &change)?;
+    apply(tx, item, &change)?;
     if let Request::Requeue(_) = request {
         // What was found then says nothing of how the item ends next.
         tx.execute(Statement("items.problems_clear"), &[id.into()])?;
@@ -119,10 +142,10 @@ pub fn request<'a>(
     tasks::delete_key(tx, &id.to_string())?;
     let mut topics = Vec::new();
     if status == ItemStatus::Pending {
-        enqueue(tx, &item, &topic)?;
+        enqueue(tx, item, &topic)?;
         topics.push(topic);
     }
-    topics.extend(crate::work::on_item_inactive(tx, &item, status, is_swept(status))?);
+    topics.extend(crate::work::on_item_inactive(tx, item, status, is_swept(status))?);
     if status == ItemStatus::Pending
         && let Some(batch) = item.batch
     {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use strongroom_registry::batches::{self, NewBatch};
+use strongroom_registry::batches::{self, NewBatch, Step};
 use strongroom_registry::items::{self, Item, ItemFilter, NewItem, Request};
-use strongroom_registry::work::StageEnd;
+use strongroom_registry::work::{self, HeartbeatOutcome, StageEnd};
 use strongroom_registry::{
     Action, BatchId, BatchState, InstitutionId, ItemId, ItemStatus, Order, RegistryError, Scope, Stage, interim,
     reports,
@@ -242,23 +242,96 @@ pub(crate) fn the_items_of_a_batch_that_wait_or_are_worked_on_fail_and_those_tha
 }
 
 /// The one that makes the items of rows is stopped first, wherever it is among them.
-pub(crate) fn a_request_for_a_batch_changes_a_hundred_items_in_a_transaction_and_stops_lists_first(
+pub(crate) fn a_request_for_a_batch_changes_a_page_of_items_in_a_transaction_and_stops_lists_first(
     subject: &dyn Subject,
 ) {
     let world = World::new(subject);
-    let (batch, mut ids) = world.batch(230);
+    let (batch, mut ids) = world.batch(115);
     ids.sort();
     let list = world.make(&NewItem { batch: Some(batch), is_list: true, ..world.new_item("list") });
     let of = |status| ids.iter().filter(|id| world.find(**id).status == status).count();
-    let first = world.ask_page(batch, Request::Cancel, None).expect("is cancelled");
-    assert_eq!((first.items, first.last), (101, Some(ids[99])));
-    assert_eq!((of(ItemStatus::Cancelled), world.find(list).status), (100, ItemStatus::Cancelled));
+    let step = |step| world.ask_step(batch, Request::Cancel, step).expect("is cancelled");
+    let begun = step(Step::Begin);
+    assert_eq!((begun.items, begun.has_changed, begun.next), (0, true, Some(Step::Page(None))));
+    let first = step(Step::Page(None));
+    assert_eq!((first.items, first.next), (51, Some(Step::Page(Some(ids[49])))));
+    assert_eq!((of(ItemStatus::Cancelled), world.find(list).status), (50, ItemStatus::Cancelled));
     assert_eq!(state(&world, batch), BatchState::Processing, "others wait");
-    let second = world.ask_page(batch, Request::Cancel, first.last).expect("is cancelled");
-    assert_eq!((second.items, second.last), (100, Some(ids[199])));
-    let third = world.ask_page(batch, Request::Cancel, second.last).expect("is cancelled");
-    assert_eq!((third.items, third.last), (30, None));
-    assert_eq!((of(ItemStatus::Cancelled), state(&world, batch)), (230, BatchState::Failed));
+    let second = step(Step::Page(Some(ids[49])));
+    assert_eq!((second.items, second.next), (50, Some(Step::Page(Some(ids[99])))));
+    let third = step(Step::Page(Some(ids[99])));
+    assert_eq!((third.items, third.next), (15, None));
+    assert_eq!((of(ItemStatus::Cancelled), state(&world, batch)), (115, BatchState::Failed));
+}
+
+pub(crate) fn no_stage_begins_in_a_batch_that_is_being_cancelled_and_workers_end_its_items(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (batch, ids) = world.batch(3);
+    let (_, others) = world.batch(1);
+    let (going_on, at_work) = world.claim(Stage::named("receive"));
+    let (failing, failed) = world.claim(Stage::named("receive"));
+    world.finish(&failing, &fatal());
+    let waiting = ids.iter().copied().find(|id| ![at_work.id, failed.id].contains(id)).expect("another");
+    world.ask_step(batch, Request::Cancel, Step::Begin).expect("is written down");
+    let stop = world.read(|tx| batches::stop_of(tx, batch)).expect("stands");
+    assert_eq!((stop.status, stop.asked_by.as_str()), (ItemStatus::Cancelled, "a person"));
+    assert_eq!(world.read(|tx| batches::stops(tx, None, 9)), [stop]);
+    // The process is killed here, and workers go on.
+    let outcome = world.write({
+        let claim = going_on.clone();
+        move |tx| work::heartbeat(tx, &[(claim.lease, Some(claim.clone()))], LEASE)
+    });
+    assert_eq!(outcome, [HeartbeatOutcome::StopRequested]);
+    assert!(world.write({
+        let claim = going_on.clone();
+        move |tx| work::is_asked_to_stop(tx, &claim)
+    }));
+    let leased = world.lease(1, Stage::named("receive"), 9);
+    assert_eq!(leased.assignments.len(), 1, "that of another batch");
+    assert_eq!(world.find(others[0]).status, ItemStatus::Started);
+    let cancelled = world.find(waiting);
+    assert_eq!((cancelled.status, cancelled.note.as_deref()), (ItemStatus::Cancelled, Some("cancelled by a person")));
+    let last = world.history(waiting).pop().expect("a line");
+    assert_eq!((last.actor.as_deref(), last.holder.as_deref()), (Some("a person"), None));
+    world.finish(&going_on, &next(Stage::named("estimate")));
+    assert_eq!(world.status(at_work.id), (Stage::named("estimate"), ItemStatus::Cancelled));
+    let refused = world.ask(failed.id, Request::Requeue(None)).expect_err("it would be cancelled");
+    assert!(refused.to_string().contains("its batch is being cancelled"), "{refused}");
+    assert_eq!(state(&world, batch), BatchState::Failed);
+    ask(&world, batch, Request::Cancel).expect("there is nothing left to do");
+    assert!(world.read(|tx| batches::stops(tx, None, 9)).is_empty());
+    world.ask(failed.id, Request::Requeue(None)).expect("begins again");
+    assert_eq!(world.find(failed.id).status, ItemStatus::Pending);
+}
+
+pub(crate) fn a_cancellation_of_a_batch_takes_the_place_of_a_failure_and_stays(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (batch, ids) = world.batch(3);
+    let (claim, at_work) = world.claim(Stage::named("receive"));
+    let others: Vec<_> = ids.into_iter().filter(|id| *id != at_work.id).collect();
+    world.ask(others[0], Request::Hold).expect("is held");
+    let begin = |request| world.ask_step(batch, request, Step::Begin).expect("is written down");
+    let stop = || world.read(|tx| batches::stop_of(tx, batch)).map(|stop| stop.status);
+    begin(Request::Fail);
+    assert_eq!(stop(), Some(ItemStatus::Failed));
+    assert_eq!(world.find(at_work.id).cancel_requested, Some(ItemStatus::Failed));
+    assert_eq!(world.find(others[0]).cancel_requested, None, "a failure does not mean what is held");
+    begin(Request::Cancel);
+    begin(Request::Fail);
+    assert_eq!(stop(), Some(ItemStatus::Cancelled));
+    world.ask_step(batch, Request::Fail, Step::Page(None)).expect("nothing is meant");
+    assert_eq!(stop(), Some(ItemStatus::Cancelled), "another person asked for it");
+    world.ask_step(batch, Request::Cancel, Step::Page(None)).expect("is carried out");
+    assert_eq!(stop(), None);
+    assert!(others.iter().all(|id| world.find(*id).status == ItemStatus::Cancelled));
+    world.finish(&claim, &next(Stage::named("estimate")));
+    assert_eq!(world.find(at_work.id).status, ItemStatus::Cancelled);
+    begin(Request::Fail);
+    assert_eq!(stop(), None, "nothing is open");
+    let (batch, _) = world.batch(1);
+    world.ask_step(batch, Request::Cancel, Step::Begin).expect("is written down");
+    world.ask_batch(batch, Request::Delete).expect("is deleted");
+    assert!(world.read(|tx| batches::stops(tx, None, 9)).is_empty());
 }
 
 pub(crate) fn a_batch_that_is_deleted_begins_nothing_more_and_is_deleted_page_by_page(subject: &dyn Subject) {
@@ -270,8 +343,8 @@ pub(crate) fn a_batch_that_is_deleted_begins_nothing_more_and_is_deleted_page_by
     let held = ids.iter().copied().find(|id| ![at_work.id, failed.id].contains(id)).expect("another");
     world.ask(held, Request::Hold).expect("is held");
     ask(&world, batch, Request::Hold).expect("is held");
-    let first = world.ask_page(batch, Request::Delete, None).expect("begins");
-    assert!(first.last.is_some());
+    let begun = world.ask_step(batch, Request::Delete, Step::Begin).expect("begins");
+    assert!(begun.has_changed && begun.next.is_some());
     // The process is killed here.
     assert_eq!(state(&world, batch), BatchState::Deleted);
     assert!(world.lease(1, Stage::named("receive"), 200).assignments.is_empty(), "none of it begins");

@@ -173,7 +173,9 @@ macro_rules! conformance_suite {
                 a_batch_is_held_and_released_as_one
                 a_batch_is_cancelled_but_for_what_is_committed
                 the_items_of_a_batch_that_wait_or_are_worked_on_fail_and_those_that_are_held_stay
-                a_request_for_a_batch_changes_a_hundred_items_in_a_transaction_and_stops_lists_first
+                a_request_for_a_batch_changes_a_page_of_items_in_a_transaction_and_stops_lists_first
+                no_stage_begins_in_a_batch_that_is_being_cancelled_and_workers_end_its_items
+                a_cancellation_of_a_batch_takes_the_place_of_a_failure_and_stays
                 a_batch_that_is_deleted_begins_nothing_more_and_is_deleted_page_by_page
                 what_is_committed_is_completed_in_a_batch_that_is_deleted
                 the_paused_topics_are_named_in_which_items_of_a_batch_wait

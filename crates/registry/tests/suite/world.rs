@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use strongroom_digest::{Algorithm, MultiHasher};
 use strongroom_queue::{LeaseRequest, TaskRecord, WorkerId, tasks};
-use strongroom_registry::batches::{self, BatchAct, BatchRequest, NewBatch};
+use strongroom_registry::batches::{self, BatchAct, BatchRequest, NewBatch, Step};
 use strongroom_registry::copies::{self, NewCopy};
 use strongroom_registry::interim::InterimFile;
 use strongroom_registry::items::{self, HistoryLine, Item, NewItem, Request};
@@ -16,7 +16,7 @@ use strongroom_registry::work::{self, Assignment, Claim, Leasing, StageEnd};
 use strongroom_registry::{
     Action, BatchId, CollectionId, ContentId, Description, Digests, FileId, Format, GenerationId, InstitutionId,
     ItemId, ItemStatus, ObjectId, Position, Registry, RegistryError, Scope, Stage, Subject as About, Time, Transaction,
-    WaitKey, Workflows,
+    WaitKey, Workflows, holds,
 };
 
 /// An engine under test, with nothing in it.
@@ -222,38 +222,40 @@ impl<'a> World<'a> {
     }
 
     pub(crate) fn ask(&self, id: ItemId, request: Request) -> Result<Vec<String>, RegistryError> {
-        self.registry.write(move |tx| items::request(tx, &Table, Scope::System, id, request, "a person"))
+        let ask = move |tx: &mut dyn Transaction| items::request(tx, &Table, Scope::System, id, request, "a person");
+        self.registry.write_as(request.isolation(), ask)
     }
 
-    /// Asks something of a batch, page after page.
+    /// Asks something of a batch, step after step; where it is held or released, its items follow.
     pub(crate) fn ask_batch(&self, id: BatchId, request: Request) -> Result<BatchRequest, RegistryError> {
-        let (mut all, mut after) = (BatchRequest::default(), None);
-        loop {
-            let done = self.ask_page(id, request, after)?;
+        let (mut all, mut next) = (BatchRequest::default(), Some(Step::Begin));
+        while let Some(step) = next {
+            let done = self.ask_step(id, request, step)?;
             all.items += done.items;
             all.permanent += done.permanent;
             all.has_changed |= done.has_changed;
             all.topics.extend(done.topics);
-            after = done.last;
-            if after.is_none() {
-                all.topics.sort();
-                all.topics.dedup();
-                return Ok(all);
+            next = done.next;
+        }
+        if matches!(request, Request::Hold | Request::Release) {
+            for status in holds::SETTLED_STATUSES {
+                let found = self.read(|tx| holds::unsettled(tx, Some(id), status, None, 1_000)).items;
+                let settle = move |tx: &mut dyn Transaction| holds::settle(tx, &Table, &found, "a person");
+                let (items, topics) = self.registry.write_by_rows(settle)?;
+                all.items += items;
+                all.topics.extend(topics);
             }
         }
+        all.topics.sort();
+        all.topics.dedup();
+        Ok(all)
     }
 
-    /// Asks something of one page of the items of a batch.
-    pub(crate) fn ask_page(
-        &self,
-        id: BatchId,
-        request: Request,
-        after: Option<ItemId>,
-    ) -> Result<BatchRequest, RegistryError> {
-        self.registry.write(move |tx| {
-            let act = BatchAct { request, by: "a person".into(), after };
-            batches::request(tx, &Table, Scope::System, id, act)
-        })
+    /// One step of what is asked of a batch.
+    pub(crate) fn ask_step(&self, id: BatchId, request: Request, step: Step) -> Result<BatchRequest, RegistryError> {
+        let act = BatchAct { request, by: "a person".into(), step };
+        let ask = move |tx: &mut dyn Transaction| batches::request(tx, &Table, Scope::System, id, act);
+        self.registry.write_as(request.isolation(), ask)
     }
 
     pub(crate) fn find(&self, id: ItemId) -> Item {

@@ -7,7 +7,7 @@ use strongroom_engine::ingest::{DepositRequest, PackageSource};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::workflow::Workflows;
 use strongroom_queue::tasks;
-use strongroom_registry::batches::BatchAct;
+use strongroom_registry::batches::{BatchAct, Step};
 use strongroom_registry::items::{self, Item, ItemFilter, Request};
 use strongroom_registry::tenants::{self, CollectionRules};
 use strongroom_registry::{BatchId, CollectionId, ItemStatus, RegistryError, Scope, Transaction, batches, holds};
@@ -412,17 +412,14 @@ fn a_batch_that_is_cancelled_while_its_rows_are_made_has_no_open_row() {
             std::thread::yield_now();
         }
         let workflows = workflows.clone();
-        let mut after = None;
-        loop {
+        let mut next = Some(Step::Begin);
+        while let Some(step) = next {
             let workflows = workflows.clone();
             let asks = move |tx: &mut dyn Transaction| {
-                let act = BatchAct { request: Request::Cancel, by: "a person".into(), after };
+                let act = BatchAct { request: Request::Cancel, by: "a person".into(), step };
                 batches::request(tx, &workflows, Scope::System, batch, act)
             };
-            after = registry.write(asks).expect("is cancelled").last;
-            if after.is_none() {
-                break;
-            }
+            next = registry.write_by_rows(asks).expect("is cancelled").next;
         }
     };
     std::thread::scope(|scope| {

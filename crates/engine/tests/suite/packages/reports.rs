@@ -14,7 +14,7 @@ use strongroom_engine::outbox::deliver;
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::workflow::Workflows;
 use strongroom_queue::{LeaseRequest, Outcome, Settlement, WorkerId, tasks};
-use strongroom_registry::batches::{BatchAct, NewBatch};
+use strongroom_registry::batches::{BatchAct, NewBatch, Step};
 use strongroom_registry::items::{self, Item, NewItem, Request};
 use strongroom_registry::outbox::{self, Message};
 use strongroom_registry::{
@@ -146,12 +146,10 @@ fn ended(world: &World) -> BatchId {
             };
             strongroom_registry::batches::create(tx, &new_batch)?;
             items::create_all(tx, &workflows, &mut new.iter().cloned())?;
-            let mut act = BatchAct { request: Request::Cancel, by: "a person".into(), after: None };
-            loop {
-                act.after = strongroom_registry::batches::request(tx, &workflows, Scope::System, batch, act)?.last;
-                if act.after.is_none() {
-                    break;
-                }
+            let mut next = Some(Step::Begin);
+            while let Some(step) = next {
+                let act = BatchAct { request: Request::Cancel, by: "a person".into(), step };
+                next = strongroom_registry::batches::request(tx, &workflows, Scope::System, batch, act)?.next;
             }
             Ok::<_, RegistryError>(())
         })
