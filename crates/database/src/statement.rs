@@ -177,7 +177,8 @@ mod tests {
 
     #[test]
     fn a_comment_between_two_lists_is_part_of_neither() {
-        let file = "-- list: a\n1\n-- What b is,\n-- and why.\n-- list: b\n2\n-- name: all\nSELECT {a}, {b}\n\n-- The end.\n";
+        let file =
+            "-- list: a\n1\n-- What b is,\n-- and why.\n-- list: b\n2\n-- name: all\nSELECT {a}, {b}\n\n-- The end.\n";
         let statements = Statements::default().with(file);
         assert_eq!(statements.sql(Statement("all")), Some("SELECT 1, 2"));
     }

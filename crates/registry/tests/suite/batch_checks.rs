@@ -42,7 +42,7 @@ impl Run<'_> {
         assert_eq!(items.len(), expected.len(), "no item is lost, and none is made twice");
         for (item, place) in items.iter().zip(&expected) {
             let model = &self.model.items[*place];
-            let asked = model.asked;
+            let asked = self.model.asked(*place);
             assert_eq!(
                 (item.id, item.status, item.stage, item.fence, item.cancel_requested, item.is_on_hold),
                 (model.id, model.status, model.stage, model.fence, asked, self.model.is_held(*place))

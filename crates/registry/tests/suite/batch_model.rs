@@ -98,6 +98,8 @@ pub(crate) struct Batch {
     pub(crate) is_told: bool,
     pub(crate) row_count: Option<u64>,
     pub(crate) on_hold: bool,
+    /// What its open items are to be, where the process was killed that asked it.
+    pub(crate) stop: Option<ItemStatus>,
     pub(crate) is_deleted: bool,
     pub(crate) state: BatchState,
     pub(crate) reports: Vec<Known>,
@@ -151,9 +153,15 @@ impl Model {
         (known.stage, known.spent, known.sleeps) = (stage, 0, false);
     }
 
+    /// As what it was asked to end, by itself or with its batch.
+    pub(crate) fn asked(&self, item: usize) -> Option<ItemStatus> {
+        let Item { asked, status, batch, .. } = self.items[item];
+        asked.or(self.batches[batch].stop.filter(|_| matches!(status, Pending | Started)))
+    }
+
     /// What it is to be instead of beginning a stage.
     fn wanted(&self, item: usize) -> Option<ItemStatus> {
-        self.items[item].asked.or_else(|| self.is_held(item).then_some(Held))
+        self.asked(item).or_else(|| self.is_held(item).then_some(Held))
     }
 
     /// A worker takes up its task: whether it gets the item.
@@ -219,7 +227,7 @@ impl Model {
         match (request, status) {
             (Request::Hold, Pending | Started | Held) if !on_hold => {
                 self.items[item].on_hold = true;
-                if status == Pending {
+                if status == Pending && self.asked(item).is_none() {
                     self.become_(item, Held);
                 }
             }
@@ -230,13 +238,13 @@ impl Model {
                 }
             }
             (Request::Cancel, Started) => self.items[item].asked = Some(Cancelled),
-            (Request::Fail, Started) if self.items[item].asked != Some(Cancelled) => {
-                self.items[item].asked = Some(Failed);
-            }
+            (Request::Fail, Pending | Started) if self.asked(item) == Some(Cancelled) => return false,
+            (Request::Fail, Started) => self.items[item].asked = Some(Failed),
             (Request::Fail, Pending) => self.become_(item, Failed),
             (Request::Cancel, Pending | Held) => self.become_(item, Cancelled),
             (Request::Delete, Pending | Held | Failed | Cancelled | Succeeded) => self.become_(item, Deleted),
             (Request::Requeue(_), _) if self.batches[self.items[item].batch].is_deleted => return false,
+            (Request::Requeue(_), _) if self.batches[self.items[item].batch].stop.is_some() => return false,
             (Request::Requeue(wanted), Pending | Failed | Cancelled) if !is_permanent => {
                 let to = wanted.unwrap_or(stage);
                 if to != stage && (place_of(to).is_none() || place_of(to) > place_of(stage)) {
@@ -256,7 +264,7 @@ impl Model {
     pub(crate) fn settle(&mut self, items: impl Iterator<Item = usize>) {
         for item in items {
             match (self.items[item].status, self.is_held(item)) {
-                (Pending, true) => self.become_(item, Held),
+                (Pending, true) if self.asked(item).is_none() => self.become_(item, Held),
                 (Held, false) => self.go_on(item, self.items[item].stage),
                 _ => {}
             }
@@ -287,19 +295,27 @@ impl Model {
             }
             Request::Cancel => {
                 let open: Vec<usize> = items.iter().copied().filter(|item| self.items[*item].is_open()).collect();
+                if !open.is_empty() || self.batches[batch].stop == Some(Cancelled) {
+                    self.batches[batch].stop = None;
+                }
                 for item in open {
                     assert!(self.ask(item, Request::Cancel));
                 }
             }
             Request::Fail => {
-                for &item in &items {
-                    let known = &self.items[item];
-                    if known.status == Pending || known.status == Started && known.asked != Some(Cancelled) {
-                        assert!(self.ask(item, Request::Fail));
+                // Of what is being cancelled nothing is meant.
+                if self.batches[batch].stop != Some(Cancelled) {
+                    self.batches[batch].stop = None;
+                    for &item in &items {
+                        let known = &self.items[item];
+                        if known.status == Pending || known.status == Started && known.asked != Some(Cancelled) {
+                            assert!(self.ask(item, Request::Fail));
+                        }
                     }
                 }
             }
             Request::Delete => {
+                self.batches[batch].stop = None;
                 self.batches[batch].is_deleted = true;
                 for &item in &items {
                     match self.items[item].status {
@@ -320,6 +336,23 @@ impl Model {
             }
         }
         true
+    }
+
+    /// A request for a batch is written down, and its process is killed before any item is told.
+    pub(crate) fn begin_stop(&mut self, batch: usize, request: Request) {
+        let status = if request == Request::Fail { Failed } else { Cancelled };
+        let is_meant = |item: usize| match self.items[item].status {
+            Pending | Started => status == Cancelled || self.items[item].asked != Some(Cancelled),
+            Held => status == Cancelled,
+            _ => false,
+        };
+        let is_any_meant = !self.batches[batch].is_deleted && self.of(batch).any(is_meant);
+        let stop = &mut self.batches[batch].stop;
+        if is_any_meant && *stop != Some(Cancelled) {
+            *stop = Some(status);
+        } else if !is_any_meant && *stop == Some(status) {
+            *stop = None;
+        }
     }
 
     /// The state that follows from the items.

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use strongroom_queue::{LeaseRequest, Outcome, Settlement, tasks};
+use strongroom_registry::batches::{self, Step};
 use strongroom_registry::holds::{self, On, SETTLED_STATUSES};
 use strongroom_registry::items::{self, Asker, Request};
 use strongroom_registry::reports::{self, EndedItem, Subject as About};
 use strongroom_registry::work::SWEEP_TOPIC;
-use strongroom_registry::{ItemId, ItemStatus, RegistryError, ReportKind, Scope, Stage, batches, failures, retention};
+use strongroom_registry::{ItemId, ItemStatus, RegistryError, ReportKind, Scope, Stage, failures, retention};
 
 use super::batch_model::Item;
 use super::random_batches::Run;
@@ -51,6 +52,24 @@ impl Run<'_> {
             let batch = self.model.batches.iter().position(|known| known.id == id).expect("one of ours");
             self.ask_batch(batch, Request::Delete);
         }
+        let stops = self.world.read(|tx| batches::stops(tx, None, 99));
+        let expected = self.model.batches.iter().filter(|known| !known.is_gone);
+        assert_eq!(
+            stops.iter().map(|stop| (stop.batch, stop.status)).collect::<Vec<_>>(),
+            expected.filter_map(|known| Some((known.id, known.stop?))).collect::<Vec<_>>()
+        );
+        for stop in stops {
+            let batch = self.model.batches.iter().position(|known| known.id == stop.batch).expect("one of ours");
+            let request = if stop.status == ItemStatus::Failed { Request::Fail } else { Request::Cancel };
+            self.ask_batch(batch, request);
+            assert_eq!(self.model.batches[batch].stop, None);
+        }
+    }
+
+    pub(crate) fn begin_stop(&mut self, batch: usize, request: Request) {
+        let begun = self.world.ask_step(self.model.batches[batch].id, request, Step::Begin);
+        self.model.begin_stop(batch, request);
+        assert_eq!(begun.expect("is written down").items, 0);
     }
 
     pub(crate) fn requeue_group(&mut self, batch: usize, stage: Stage) {

@@ -30,6 +30,7 @@ impl Run<'_> {
             is_told,
             row_count,
             on_hold: false,
+            stop: None,
             is_deleted: false,
             state: if rows.is_some() { BatchState::Pending } else { BatchState::Processing },
             reports: Vec::new(),

@@ -49,6 +49,11 @@ enum Act {
         batch: Index,
         request: Request,
     },
+    /// The process is killed that asked it, before any item was told.
+    BeginStop {
+        batch: Index,
+        request: Request,
+    },
     HoldCollection(bool),
     /// The statuses of items follow the holds.
     Settle,
@@ -111,6 +116,8 @@ fn act() -> impl Strategy<Value = Act> {
         5 => any::<Index>().prop_map(|claim| Act::Expand { claim }),
         6 => (any::<Index>(), request()).prop_map(|(item, request)| Act::Ask { item, request }),
         4 => (any::<Index>(), request()).prop_map(|(batch, request)| Act::AskBatch { batch, request }),
+        2 => (any::<Index>(), prop_oneof![Just(Request::Cancel), Just(Request::Fail)])
+            .prop_map(|(batch, request)| Act::BeginStop { batch, request }),
         1 => any::<bool>().prop_map(Act::HoldCollection),
         1 => Just(Act::Settle),
         1 => (0..=STAGES.len(), any::<bool>()).prop_map(|(stage, paused)| Act::Pause { stage, paused }),
@@ -184,6 +191,11 @@ impl Run<'_> {
             Act::AskBatch { batch, request } => {
                 if let Some(batch) = self.batch(*batch) {
                     self.ask_batch(batch, *request);
+                }
+            }
+            Act::BeginStop { batch, request } => {
+                if let Some(batch) = self.batch(*batch) {
+                    self.begin_stop(batch, *request);
                 }
             }
             Act::HoldCollection(is_on) => self.hold_collection(*is_on),
