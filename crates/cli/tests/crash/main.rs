@@ -2,6 +2,7 @@
 //! what an undisturbed run leaves.
 
 mod activities;
+mod batches;
 mod packages;
 
 use std::collections::BTreeMap;
