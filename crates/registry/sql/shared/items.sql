@@ -91,9 +91,14 @@ ORDER BY c.identifier IS NOT NULL, c.identifier, counted.status
 INSERT INTO item_history (item_id, number, time, stage, status, note, holder, actor, fence)
 SELECT ?1, coalesce((SELECT max(number) FROM item_history WHERE item_id = ?1), 0) + 1, ?2, ?3, ?4, ?5, ?6, ?7, fence
 FROM work_items WHERE id = ?1
--- What the stage before said when an item came to a stage.
+-- What the stage before said when an item last came to a stage: not what workers, and those who took over from them, said of it there,
+-- nor what a person did.
 -- name: items.note_at
-SELECT note FROM item_history WHERE item_id = ?1 AND stage = ?2 ORDER BY number LIMIT 1
+SELECT h.note FROM item_history h
+WHERE h.item_id = ?1 AND h.stage = ?2 AND h.note IS NOT NULL AND h.actor IS NULL
+    AND h.stage <> (SELECT b.stage FROM item_history b WHERE b.item_id = h.item_id AND b.number < h.number
+        ORDER BY b.number DESC LIMIT 1)
+ORDER BY h.number DESC LIMIT 1
 -- name: items.history_go_on
 INSERT INTO item_history (item_id, number, time, stage, status, note, holder, fence)
 SELECT w.id, coalesce((SELECT max(number) FROM item_history WHERE item_id = ?1), 0) + 1, CAST(?2 AS BIGINT), ?3, 'pending',
