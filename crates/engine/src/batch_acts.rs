@@ -39,12 +39,10 @@ pub(crate) fn carry_out(
         let page_of = move |tx: &mut dyn Transaction| {
             let found = find(tx, scope, batch)?;
             let by = Asker { who: &act.who, reason: act.reason.as_deref() };
-            let asked = BatchAct { request: act.request, by, after: before.last };
+            let takes_new_rules = act.takes_new_rules;
+            let asked = BatchAct { request: act.request, by, after: before.last, takes_new_rules };
             let mut page = batches::request(tx, workflows.as_ref(), scope, batch, asked)?;
             page.has_changed |= act.request == Request::Delete && found.state != BatchState::Deleted;
-            if before.last.is_none() && act.takes_new_rules {
-                page.has_changed |= batches::take_new_rules(tx, batch)?;
-            }
             let is_first = page.has_changed && !before.has_changed;
             if is_first && matches!(act.request, Request::Requeue(_)) {
                 page.topics.extend(follow_receipt(tx, workflows.as_ref(), batch)?);

@@ -3,7 +3,8 @@
 use strongroom_database::{Statement, Transaction};
 use uuid::Uuid;
 
-use super::batches::{Batch, get, set_state, settle};
+use super::batches::{Batch, get, set_state, settle, take_new_rules};
+use super::confirmations;
 use super::holds::{self, On};
 use super::items::{self, Asker, Item, ItemFilter, Request};
 use crate::{BatchId, BatchState, ItemId, ItemStatus, RegistryError, Scope, Workflows};
@@ -17,6 +18,8 @@ pub struct BatchAct<'a> {
     pub by: Asker<'a>,
     /// The last item of the page before; none at the beginning.
     pub after: Option<ItemId>,
+    /// Whether the batch goes on with the rules that its collection has now. Its items that wait for a confirmation look at them at once.
+    pub takes_new_rules: bool,
 }
 
 /// What one transaction of a request for a batch did.
@@ -48,6 +51,9 @@ pub struct BatchRequest {
 /// that a worker has is cancelled, and deleted when it has ended. Where the process is killed, or something fails, the same request does
 /// the rest; see also [`being_deleted`].
 ///
+/// New rules are taken by the first transaction. Each wakes the items of its page that wait for the confirmation of a program: they may wait
+/// by rules that hold no more. What a killed process has not woken, the same request wakes.
+///
 /// # Errors
 /// [`RegistryError::StillHeld`] where the batch has no hold of its own to be lifted.
 pub fn request(
@@ -57,7 +63,7 @@ pub fn request(
     id: BatchId,
     act: BatchAct<'_>,
 ) -> Result<BatchRequest, RegistryError> {
-    let BatchAct { request, by, after } = act;
+    let BatchAct { request, by, after, takes_new_rules } = act;
     let Some(batch) = get(tx, scope, id)? else {
         return Err(RegistryError::NotFound { what: "batch", id: id.to_string() });
     };
@@ -78,7 +84,11 @@ pub fn request(
     }
     let filter = ItemFilter { batch: Some(id), ..ItemFilter::default() };
     let page = items::list(tx, Scope::System, &filter, after, ITEMS_AT_ONCE)?;
+    let mut woken = Vec::new();
     for item in &page {
+        if takes_new_rules {
+            woken.extend(confirmations::look_again(tx, item)?);
+        }
         carry_out_for(tx, workflows, item, (request, by), &mut done)?;
     }
     done.last = page.last().map(|last| last.id).filter(|_| page.len() == ITEMS_AT_ONCE);
@@ -89,9 +99,14 @@ pub fn request(
     } else if done.items > 0 {
         done.topics.extend(settle(tx, id)?.topics);
     }
+    done.has_changed = done.items > 0 || !woken.is_empty();
+    // The items before their batch, as where a stage ends.
+    if takes_new_rules && after.is_none() {
+        done.has_changed |= take_new_rules(tx, id)?;
+    }
+    done.topics.extend(woken);
     done.topics.sort();
     done.topics.dedup();
-    done.has_changed = done.items > 0;
     Ok(done)
 }
 

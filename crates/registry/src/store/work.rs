@@ -12,7 +12,7 @@ pub use super::notes::{
     set_options, set_source,
 };
 pub use super::recovery::{OpenItems, open_items, reclaim, requeue_stranded, retry, wake_written_ahead};
-pub use super::waking::{wake_all, wake_for_confirmation, wake_younger};
+pub use super::waking::{wake_all, wake_younger};
 pub use crate::model::claim::{
     Assignment, Claim, Ended, FenceCheck, HeartbeatOutcome, ItemOutcome, Leasing, MaxAttempts, Reclaimed, Room,
     StageEnd,

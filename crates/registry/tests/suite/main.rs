@@ -15,6 +15,7 @@ mod batching;
 mod bringing;
 mod claims;
 mod collections;
+mod confirming;
 mod endings;
 mod events;
 mod fences;
@@ -153,6 +154,11 @@ macro_rules! conformance_suite {
                 a_batch_keeps_the_rules_that_it_began_with_until_a_person_says_otherwise
                 the_tasks_of_an_item_are_more_urgent_the_smaller_it_is
                 an_item_is_moved_at_once_where_it_waits_and_from_its_next_task_on_where_it_does_not
+            }
+            confirming {
+                new_rules_wake_what_waits_for_a_confirmation_page_by_page
+                a_confirmation_that_is_given_up_wakes_what_waits_and_requeues_what_failed
+                what_the_stage_before_said_is_known_whatever_was_said_since
             }
             holding {
                 holds_are_independent_and_a_release_names_what_still_holds

@@ -146,7 +146,8 @@ fn ended(world: &World) -> BatchId {
             };
             strongroom_registry::batches::create(tx, &new_batch)?;
             items::create_all(tx, &workflows, &mut new.iter().cloned())?;
-            let mut act = BatchAct { request: Request::Cancel, by: "a person".into(), after: None };
+            let mut act =
+                BatchAct { request: Request::Cancel, by: "a person".into(), after: None, takes_new_rules: false };
             loop {
                 act.after = strongroom_registry::batches::request(tx, &workflows, Scope::System, batch, act)?.last;
                 if act.after.is_none() {
