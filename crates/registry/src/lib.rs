@@ -8,12 +8,14 @@ mod counted;
 mod error;
 #[cfg(feature = "failpoints")]
 pub mod faults;
+mod hastened;
 mod model;
 mod registry;
 mod store;
 
 pub use counted::counted;
 pub use error::RegistryError;
+pub use hastened::Listener as HastenedListener;
 pub(crate) use model::workflow;
 pub use model::{
     Action, ActivityId, ActivityInput, ActivityState, ActorId, ActorKind, BatchId, BatchState, CollectionId, ContentId,
