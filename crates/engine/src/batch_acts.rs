@@ -33,19 +33,28 @@ pub(crate) fn carry_out(
     act: &Act,
     entry: Option<&JournalEntry>,
 ) -> Result<BatchRequest, EngineError> {
+    carry_out_from(Step::Begin, home, (scope, batch), (act, entry), &|| false)
+}
+
+/// The same from a step on, until a stop is asked for.
+fn carry_out_from(
+    first: Step,
+    home: &Home,
+    (scope, batch): (Scope, BatchId),
+    (act, entry): (&Act, Option<&JournalEntry>),
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<BatchRequest, EngineError> {
     let registry = &home.registry;
     let mut all = BatchRequest::default();
-    let mut next = Some(Step::Begin);
-    while let Some(step) = next {
+    let mut next = Some(first);
+    while let Some(step) = next.filter(|_| !is_stopped()) {
         let (workflows, of_step, entry, before) = (registry.workflows(), act.clone(), entry.cloned(), all.clone());
         let carry_out = move |tx: &mut dyn Transaction| {
             let found = find(tx, scope, batch)?;
             let by = Asker { who: &of_step.who, reason: of_step.reason.as_deref() };
-            let asked = BatchAct { request: of_step.request, by, step };
+            let takes_new_rules = of_step.takes_new_rules;
+            let asked = BatchAct { request: of_step.request, by, step, takes_new_rules };
             let mut done = batches::request(tx, workflows.as_ref(), scope, batch, asked)?;
-            if step == Step::Begin && of_step.takes_new_rules {
-                done.has_changed |= batches::take_new_rules(tx, batch)?;
-            }
             let is_first = done.has_changed && !before.has_changed;
             if is_first && matches!(of_step.request, Request::Requeue(_)) {
                 done.topics.extend(follow_receipt(tx, workflows.as_ref(), batch)?);
@@ -61,7 +70,7 @@ pub(crate) fn carry_out(
         };
         let done = behind_reports(home, || registry.write_as(act.request.isolation(), carry_out.clone()));
         let done = done.map_err(|error| match step {
-            Step::Page(_) if all.has_changed => error.next(left_to_do(batch)),
+            Step::Page { .. } | Step::End(_) if all.has_changed => error.next(left_to_do(batch)),
             _ => error,
         })?;
         registry.wakeups().notify(done.topics.iter().map(String::as_str));
@@ -95,25 +104,32 @@ fn left_to_do(batch: BatchId) -> String {
 pub(crate) fn complete(home: &Home, is_stopped: &dyn Fn() -> bool) -> Result<u64, EngineError> {
     let deletions = |after: Option<BatchId>, limit| home.registry.read(|tx| batches::being_deleted(tx, after, limit));
     let stops = |after: Option<BatchId>, limit| home.registry.read(|tx| batches::stops(tx, after, limit));
-    let mut changed = 0;
+    let mut begun: Vec<(BatchId, Step, Act)> = Vec::new();
     for found in rows(BATCHES_AT_ONCE, |(batch, _): &(BatchId, String)| *batch, deletions) {
         let (batch, who) = found?;
-        if is_stopped() {
-            return Ok(changed);
-        }
         let act = Act { request: Request::Delete, who, reason: None, takes_new_rules: false };
-        changed += carry_out(home, (Scope::System, batch), &act, None)?.items;
+        begun.push((batch, Step::Begin, act));
     }
     for found in rows(BATCHES_AT_ONCE, |stop: &Stop| stop.batch, stops) {
-        let Stop { batch, status, asked_by: who, reason, .. } = found?;
-        if is_stopped() {
-            return Ok(changed);
-        }
+        let Stop { batch, status, asked_by: who, reason, asked_at } = found?;
         let request = if status == ItemStatus::Failed { Request::Fail } else { Request::Cancel };
-        let act = Act { request, who, reason, takes_new_rules: false };
-        changed += carry_out(home, (Scope::System, batch), &act, None)?.items;
+        // What another process has done by then is not written down anew.
+        let step = Step::Page { after: None, of: Some(asked_at) };
+        begun.push((batch, step, Act { request, who, reason, takes_new_rules: false }));
     }
-    Ok(changed)
+    let (mut changed, mut failure) = (0, None);
+    for (batch, step, act) in begun {
+        if is_stopped() {
+            break;
+        }
+        match carry_out_from(step, home, (Scope::System, batch), (&act, None), is_stopped) {
+            Ok(done) => changed += done.items,
+            // It is gone, with everything of it.
+            Err(EngineError::Registry(RegistryError::NotFound { .. })) => {}
+            Err(error) => failure = failure.or(Some(error)),
+        }
+    }
+    failure.map_or(Ok(changed), Err)
 }
 
 /// Batches looked up at once.

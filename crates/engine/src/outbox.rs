@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use strongroom_database::CLOCK_TOLERANCE;
 use strongroom_registry::outbox::{self as rows, Message};
-use strongroom_registry::{InstitutionId, RegistryError, Time, Transaction, schedules, work};
+use strongroom_registry::{InstitutionId, RegistryError, Time, Transaction, confirmations, schedules};
 use uuid::Uuid;
 
 use crate::arks::EzidUpdates;
@@ -353,7 +353,7 @@ impl<'a> Run<'a> {
                 warning.insert(tx, institution, None)?;
             }
             // The item that it is about may wait for what becomes of it.
-            item.map_or(Ok(Vec::new()), |item| work::wake_for_confirmation(tx, item))
+            confirmations::look_again_for(tx, item)
         })?;
         self.done.undeliverable += 1;
         Ok(())

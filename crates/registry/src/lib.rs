@@ -8,12 +8,14 @@ mod counted;
 mod error;
 #[cfg(feature = "failpoints")]
 pub mod faults;
+mod hastened;
 mod model;
 mod registry;
 mod store;
 
 pub use counted::counted;
 pub use error::RegistryError;
+pub use hastened::Listener as HastenedListener;
 pub(crate) use model::workflow;
 pub use model::{
     Action, ActivityId, ActivityInput, ActivityState, ActorId, ActorKind, BatchId, BatchState, CollectionId, ContentId,
@@ -27,9 +29,9 @@ pub use registry::{Registry, check_schema, migrations, schema, statements};
 pub use store::objects::{Description, Digests, Layout};
 pub use store::parts::{Part, Parts};
 pub use store::{
-    activities, backfill, batches, checks, comparing, copies, discarding, documents, epoch, events, failures, fixity,
-    health, holds, identification, interim, items, journal, leases, named, notifications, object_ids, objects, outbox,
-    parts, pipelines, profiles, provenance, rebuild, receiving, reports, restorations, restored, retention, schedules,
-    search, stores, tenants, versions, watermarks, work,
+    activities, backfill, batches, checks, comparing, confirmations, copies, discarding, documents, epoch, events,
+    failures, fixity, health, holds, identification, interim, items, journal, leases, named, notifications, object_ids,
+    objects, outbox, parts, pipelines, profiles, provenance, rebuild, receiving, reports, restorations, restored,
+    retention, schedules, search, stores, tenants, versions, watermarks, work,
 };
 pub use strongroom_database::{Time, Transaction};

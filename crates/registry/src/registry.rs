@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use strongroom_database::{
     Clock, Database, DatabaseError, Isolation, Location, Migration, Placeholders, Schema, Sqlite, Statement,
@@ -10,6 +11,7 @@ use strongroom_database::{
 use strongroom_queue::Wakeups;
 
 use crate::RegistryError;
+use crate::hastened::{self, Listener, Listeners};
 use crate::workflow::{NoWorkflows, Workflows};
 
 /// The record of one home. Cheap to clone; all clones share the database and the wake-ups.
@@ -17,6 +19,7 @@ use crate::workflow::{NoWorkflows, Workflows};
 pub struct Registry {
     database: Arc<dyn Database>,
     wakeups: Arc<Wakeups>,
+    hastened: Listeners,
     known_schema: u32,
     workflows: Arc<dyn Workflows>,
     /// Why nothing may be changed, where that is so.
@@ -159,6 +162,7 @@ impl Registry {
         let known_schema = schema(database.dialect()).migrations.last().map_or(0, |last| last.version);
         Self {
             wakeups: Arc::new(Wakeups::through(database.clone())),
+            hastened: Listeners::default(),
             database,
             known_schema,
             workflows: Arc::new(NoWorkflows),
@@ -207,6 +211,38 @@ impl Registry {
         &self.wakeups
     }
 
+    /// Calls `listener` when a transaction of this process has made a background task due earlier, for as long as its owner keeps it.
+    pub fn listen_for_hastened(&self, listener: &Arc<Listener>) {
+        self.hastened.add(listener);
+    }
+
+    /// Has `run` run a write transaction, and tells those who wait for a background task where it made one due earlier.
+    fn telling<T, E, F>(
+        &self,
+        mut job: F,
+        run: impl FnOnce(&dyn Database, Box<dyn FnMut(&mut dyn Transaction) -> Result<T, E> + Send>) -> Result<T, E>,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<DatabaseError> + Send + 'static,
+        F: FnMut(&mut dyn Transaction) -> Result<T, E> + Send + 'static,
+    {
+        self.check_writable()?;
+        let is_hastened = Arc::new(AtomicBool::new(false));
+        let noted = is_hastened.clone();
+        let job = Box::new(move |tx: &mut dyn Transaction| {
+            let (result, is_noted) = hastened::noting(|| job(tx));
+            // It may be undone and run again: what holds is the last time.
+            noted.store(is_noted, Ordering::SeqCst);
+            result
+        });
+        let outcome = run(&*self.database, job);
+        if outcome.is_ok() && is_hastened.load(Ordering::SeqCst) {
+            self.hastened.call();
+        }
+        outcome
+    }
+
     /// Runs a write transaction; see [`Database::write_job`].
     pub fn write<T, E, F>(&self, job: F) -> Result<T, E>
     where
@@ -214,8 +250,7 @@ impl Registry {
         E: From<DatabaseError> + Send + 'static,
         F: FnMut(&mut dyn Transaction) -> Result<T, E> + Send + 'static,
     {
-        self.check_writable()?;
-        self.database.write(job)
+        self.telling(job, |database, job| database.write(job))
     }
 
     /// As [`Self::write`] for jobs that lock what they decide by; see [`Isolation::ReadCommitted`].
@@ -235,8 +270,7 @@ impl Registry {
         E: From<DatabaseError> + Send + 'static,
         F: FnMut(&mut dyn Transaction) -> Result<T, E> + Send + 'static,
     {
-        self.check_writable()?;
-        self.database.write_as(isolation, job)
+        self.telling(job, move |database, job| database.write_as(isolation, job))
     }
 
     /// As [`Self::write`] for jobs that take or extend leases and do little else; see [`Database::write_lease_job`].
@@ -246,8 +280,7 @@ impl Registry {
         E: From<DatabaseError> + Send + 'static,
         F: FnMut(&mut dyn Transaction) -> Result<T, E> + Send + 'static,
     {
-        self.check_writable()?;
-        self.database.write_lease(isolation, job)
+        self.telling(job, |database, job| database.write_lease(isolation, job))
     }
 
     /// Runs a write transaction that returns the topics it put work into, and wakes those who wait for them.
@@ -256,8 +289,7 @@ impl Registry {
         E: From<DatabaseError> + Send + 'static,
         F: FnMut(&mut dyn Transaction) -> Result<Vec<String>, E> + Send + 'static,
     {
-        self.check_writable()?;
-        let topics = self.database.write(job)?;
+        let topics = self.write(job)?;
         self.wakeups.notify(topics.iter().map(String::as_str));
         Ok(())
     }

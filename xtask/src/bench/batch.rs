@@ -126,6 +126,15 @@ fn allow(home: &mut Home, web: &WebDouble) {
     home.set("STRONGROOM_INGEST__ALLOW_PRIVATE_ADDRESSES", "true".to_owned());
 }
 
+/// One of the batches that were made last.
+fn some_batch(home: &Home) -> Result<String> {
+    let mut list = home.command();
+    let listed = list.args(["batches", "list", "--json", "--limit", "3"]).stdout(std::process::Stdio::piped());
+    let listed = place::output_of(listed).context("no batch is listed")?;
+    let batch = listed.lines().last().and_then(|line| line.split("\"batch\":\"").nth(1)?.split('"').next());
+    Ok(batch.context("there is no batch")?.to_owned())
+}
+
 /// What a batch needed.
 struct Took {
     /// From the command that submits it to the last object.

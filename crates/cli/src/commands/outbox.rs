@@ -32,12 +32,15 @@ pub(crate) enum Outbox {
         #[arg(long)]
         batch: Option<String>,
     },
-    /// Remove undeliverable messages: they are never delivered
+    /// Remove undeliverable messages, and those whose delivery work items wait for: they are never delivered
     #[command(after_help = "Example: strongroom outbox remove 019f2c1e-5a0b-7c3d-8e4f-a1b2c3d4e5f6")]
     Remove {
         /// Their identifiers, or parts of them that no others have
         #[arg(required = true)]
         messages: Vec<String>,
+        /// Why no program confirms the work items that wait for these messages, or failed without them: they succeed, and their notes say this
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
     },
 }
 
@@ -65,7 +68,9 @@ pub(crate) fn run(command: &Outbox, context: &Context) -> Outcome {
             table.end("no message about the batch is undeliverable")?;
         }
         Outbox::Send { messages, .. } => tell(&named(messages)?, |id| outbox::send(&call, id), context)?,
-        Outbox::Remove { messages } => tell(&named(messages)?, |id| outbox::remove(&call, id), context)?,
+        Outbox::Remove { messages, reason } => {
+            tell(&named(messages)?, |id| outbox::remove(&call, id, reason.as_deref()), context)?;
+        }
     }
     Ok(Exit::Done)
 }

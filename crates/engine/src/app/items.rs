@@ -357,7 +357,8 @@ fn obstacle_of(item: &Item, held: Option<&Item>, is_paused: bool, are_all: bool)
             "do what the reason says; the item then continues by itself. \"strongroom store list\" shows the store"
         }
         WaitReason::Confirmation => {
-            "nothing; it continues when the program has answered. Background tasks deliver the event: \"strongroom background run outbox\""
+            "nothing; it continues when the program has answered. Background tasks deliver the event: \"strongroom background run \
+             outbox\". Where no answer will come: \"strongroom outbox list --waiting\", then: strongroom outbox remove MESSAGE --reason TEXT"
         }
         _ => "nothing; it continues by itself",
     };

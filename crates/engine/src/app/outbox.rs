@@ -1,8 +1,12 @@
 //! Messages of the outbox: those that cannot be delivered as things are are listed, sent again, and removed by people; those that wait are
 //! listed.
 
+use strongroom_registry::confirmations::GivenUp;
+use strongroom_registry::items::Item;
 use strongroom_registry::outbox::MessageId;
-use strongroom_registry::{BatchId, ItemId, ItemStatus, RegistryError, Scope, Transaction, items, outbox, schedules};
+use strongroom_registry::{
+    BatchId, ItemStatus, RegistryError, Scope, Transaction, confirmations, items, outbox, schedules,
+};
 use uuid::Uuid;
 
 use super::authorization::{OUTBOX_LIST, OUTBOX_REMOVE, OUTBOX_SEND};
@@ -115,7 +119,7 @@ pub fn send(context: &OpContext, message: Uuid) -> Result<MessageView, EngineErr
         Some(removed) => failed_by(tx, &removed),
         None => Ok(None),
     })?;
-    if let Some(item) = item {
+    if let Some(Item { id: item, .. }) = item {
         let text = format!("message {message} was removed, and is not sent again");
         let next = format!("strongroom items requeue {item}, which has the event posted by a new message");
         return Err(EngineError::Refused(text).next(next));
@@ -124,7 +128,7 @@ pub fn send(context: &OpContext, message: Uuid) -> Result<MessageView, EngineErr
         let found = outbox::find_undeliverable(tx, message, "send it again")?;
         let topics = if let Some(item) = failed_by(tx, &found)? {
             let request = items::Request::Requeue(Some(CONFIRM));
-            items::request(tx, workflows.as_ref(), Scope::System, item, request, who.as_str())?
+            items::request(tx, workflows.as_ref(), Scope::System, item.id, request, who.as_str())?
         } else {
             outbox::send_again(tx, message)?;
             schedules::hasten(tx, background::outbox::NAME)?;
@@ -136,26 +140,64 @@ pub fn send(context: &OpContext, message: Uuid) -> Result<MessageView, EngineErr
 }
 
 /// The work item that failed because a message was not delivered.
-fn failed_by(tx: &mut dyn Transaction, message: &outbox::Message) -> Result<Option<ItemId>, RegistryError> {
+fn failed_by(tx: &mut dyn Transaction, message: &outbox::Message) -> Result<Option<Item>, RegistryError> {
+    Ok(to_be_confirmed_by(tx, message)?.filter(|item| item.status == ItemStatus::Failed))
+}
+
+/// The work item that waits for the delivery of a message, or failed because it was not delivered.
+fn to_be_confirmed_by(tx: &mut dyn Transaction, message: &outbox::Message) -> Result<Option<Item>, RegistryError> {
     let Some(item) = message.item.filter(|item| message.first_key() == confirmation_key(*item)) else {
         return Ok(None);
     };
     let found = items::get(tx, Scope::System, item)?;
-    Ok(found.filter(|item| item.status == ItemStatus::Failed && item.stage == CONFIRM).map(|item| item.id))
+    let is_meant =
+        |item: &Item| item.stage == CONFIRM && (item.status == ItemStatus::Failed || confirmations::is_awaited(item));
+    Ok(found.filter(is_meant))
 }
 
-/// Removes an undeliverable message: it is never delivered. An upload that waits for its notice gets another one when its receiving
-/// store is scanned again.
+/// Removes a message: it is never delivered. It has to be undeliverable, unless a work item waits for its delivery. An upload that waits for
+/// its notice gets another one when its receiving store is scanned again.
+///
+/// With a reason the work item that waits for the delivery succeeds without it, and so does one that failed because there was none: its
+/// note says who gave the confirmation up, and why.
 ///
 /// # Errors
-/// There is no such message, or it is not undeliverable.
-pub fn remove(context: &OpContext, message: Uuid) -> Result<MessageView, EngineError> {
+/// There is no such message, or it is not undeliverable. A work item waits for its delivery, and there is no reason; or none waits or failed,
+/// and there is one.
+pub fn remove(context: &OpContext, message: Uuid, reason: Option<&str>) -> Result<MessageView, EngineError> {
     let authorized = context.authorize(&OUTBOX_REMOVE)?;
-    Ok(authorized.write(move |tx| {
-        let found = outbox::find_undeliverable(tx, message, "remove it")?;
+    let reason = reason.filter(|reason| !reason.trim().is_empty());
+    let item = authorized.read(|tx| match outbox::get(tx, message)? {
+        Some(found) => to_be_confirmed_by(tx, &found),
+        None => Err(RegistryError::NotFound { what: "message", id: message.to_string() }),
+    })?;
+    match (item, reason) {
+        (Some(item), None) if confirmations::is_awaited(&item) => {
+            let text = format!("work item {} waits for the delivery of message {message}", item.id);
+            let next = "repeat the command with --reason TEXT: the item succeeds without the confirmation, and its note says why";
+            return Err(EngineError::Usage(text).next(next));
+        }
+        (None, Some(_)) => {
+            let text = format!("no work item waits for the delivery of message {message}, or failed without it");
+            return Err(EngineError::Usage(text).next("leave --reason away"));
+        }
+        _ => {}
+    }
+    let workflows = authorized.home().registry.workflows();
+    let by = authorized.actor().name.clone();
+    let given_up = reason.map(|reason| GivenUp { by, reason: reason.to_owned() });
+    Ok(authorized.write_and_wake(move |tx| {
+        let open = outbox::get(tx, message)?.filter(|found| found.delivered_at.is_none());
+        let item = open.as_ref().map(|open| to_be_confirmed_by(tx, open)).transpose()?.flatten();
+        let (found, topics) = match (open, item, &given_up) {
+            (Some(open), Some(item), Some(given_up)) => {
+                (open, confirmations::give_up(tx, workflows.as_ref(), &item, given_up)?)
+            }
+            _ => (outbox::find_undeliverable(tx, message, "remove it")?, Vec::new()),
+        };
         outbox::set_removed(tx, &found)?;
         let removed = outbox::get(tx, message)?.unwrap_or(found);
-        Ok::<_, RegistryError>((target(&removed), MessageView::from(removed)))
+        Ok::<_, RegistryError>((target(&removed), (MessageView::from(removed), topics)))
     })?)
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 use strongroom_database::CLOCK_TOLERANCE;
 use strongroom_queue::WorkerId;
 use strongroom_registry::schedules::{self, Due, RunEnd, Schedule};
-use strongroom_registry::{Registry, RegistryError, Time, check_schema};
+use strongroom_registry::{HastenedListener, Registry, RegistryError, Time, check_schema};
 
 use super::listing::{is_held, started_ahead};
 use super::turn::{Loss, Turn};
@@ -24,9 +25,12 @@ use crate::{EngineError, Home};
 const LEASE: Duration = Duration::from_secs(90);
 /// How soon a run that failed is repeated.
 const AFTER_FAILURE: Duration = Duration::from_mins(1);
-/// The longest sleep: another process may have taken a run and ended.
-const LONGEST_SLEEP: Duration = Duration::from_mins(1);
-/// The shortest, so that a clock that stands still costs no processor time.
+/// The longest sleep: another process may have made a task due, or have taken a run and ended. In this process nobody waits for it: a
+/// transaction that makes a task due calls. Others are not called, in either database. SQLite calls nobody, and says of every commit
+/// alike that something has changed; notifications of PostgreSQL are for work and may be lost. So both are asked: four small reads, which
+/// cost nothing every two seconds, and a message to people waits no longer than that.
+pub const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// The shortest, so that neither a clock that stands still nor transactions that make a task due again and again cost processor time.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(100);
 /// How long runs that are under way may take to end once a stop was asked for; then the process ends without them.
 const GRACE: Duration = Duration::from_secs(30);
@@ -64,6 +68,8 @@ enum Run {
 enum Signal {
     /// The run of a task in this process ended, and how long it is to be left alone.
     Ended(&'static str, Duration),
+    /// A transaction of this process has made a task due earlier.
+    Hastened,
     /// A stop was asked for.
     Stop,
 }
@@ -108,15 +114,21 @@ impl Drop for Ending {
 /// # Errors
 /// [`RegistryError::NewerSchema`] where another program has brought the registry beyond what this one knows.
 pub fn run(home: &Arc<Home>, shutdown: &Shutdown) -> Result<(), EngineError> {
-    run_tasks(&TASKS, home, shutdown)
+    run_tasks(&TASKS, home, shutdown, LOOK_EVERY)
 }
 
-/// Runs what is due whenever it is, until asked to stop. What fails is repeated. Each task has a thread of its own: one that hangs
+/// Runs what is due whenever it is, until asked to stop: at once where this process makes it due, and after `look_every` where another one
+/// does. What fails is repeated. Each task has a thread of its own: one that hangs
 /// holds up no other. Runs that are under way when a stop is asked for have a grace time to end, and none after a second request.
 ///
 /// # Errors
 /// [`RegistryError::NewerSchema`] where another program has brought the registry beyond what this one knows.
-pub fn run_tasks(tasks: &'static [BackgroundTask], home: &Arc<Home>, shutdown: &Shutdown) -> Result<(), EngineError> {
+pub fn run_tasks(
+    tasks: &'static [BackgroundTask],
+    home: &Arc<Home>,
+    shutdown: &Shutdown,
+    look_every: Duration,
+) -> Result<(), EngineError> {
     let (sender, signals) = mpsc::channel();
     let listener: Arc<Listener> = {
         let sender = sender.clone();
@@ -126,27 +138,51 @@ pub fn run_tasks(tasks: &'static [BackgroundTask], home: &Arc<Home>, shutdown: &
         })
     };
     shutdown.listen(&listener);
+    let is_called = Arc::new(AtomicBool::new(false));
+    let hastened: Arc<HastenedListener> = {
+        let (sender, is_called) = (sender.clone(), is_called.clone());
+        Arc::new(move || {
+            // Once for each look, however often: the signals are not to grow in number.
+            if !is_called.swap(true, Ordering::SeqCst) {
+                let _ = sender.send(Signal::Hastened);
+            }
+        })
+    };
+    home.registry.listen_for_hastened(&hastened);
     let mut running = Running::default();
     let outcome = loop {
         if shutdown.is_requested() {
             break Ok(());
         }
         running.forget_past();
+        // Before the look: what is made due from here on may not be in what is read, and its signal stays until it is waited for one.
+        is_called.store(false, Ordering::SeqCst);
         let sleep = match start_due(tasks, home, shutdown, &mut running, &sender) {
-            Ok(sleep) => sleep,
+            Ok(sleep) => sleep.clamp(SHORTEST_SLEEP, look_every),
             Err(error @ EngineError::Registry(RegistryError::NewerSchema { .. })) => break Err(error),
             Err(error) => {
                 Event::RegistryUnavailable { act: "run background tasks", error: &error.chain() }.emit();
                 AFTER_FAILURE
             }
         };
-        if let Ok(signal) = signals.recv_timeout(sleep.clamp(SHORTEST_SLEEP, LONGEST_SLEEP)) {
-            running.apply(&signal);
-        }
+        wait(&signals, sleep, &mut running);
     };
     shutdown.request_once();
     wait_for_runs(&mut running, &signals, shutdown);
     outcome
+}
+
+/// Waits for so long, until a run ends, or until a task was made due and the shortest sleep is over.
+fn wait(signals: &Receiver<Signal>, sleep: Duration, running: &mut Running) {
+    let began = Instant::now();
+    let mut sleep = sleep;
+    loop {
+        match signals.recv_timeout(sleep.saturating_sub(began.elapsed())) {
+            Ok(Signal::Hastened) => sleep = sleep.min(SHORTEST_SLEEP),
+            Ok(signal) => return running.apply(&signal),
+            Err(_) => return,
+        }
+    }
 }
 
 /// Waits for the runs that are under way, for as long as the grace time.
@@ -173,7 +209,7 @@ fn start_due(
     prepare(home)?;
     keep_to_settings(home)?;
     let (now, known) = now_and_schedules(&home.registry)?;
-    let mut sleep = LONGEST_SLEEP;
+    let mut sleep = Duration::MAX;
     for task in tasks {
         if let Some(until) = running.0.get(task.name) {
             sleep = until.map_or(sleep, |until| sleep.min(until.saturating_duration_since(Instant::now())));

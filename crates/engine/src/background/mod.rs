@@ -30,7 +30,7 @@ mod uploads;
 
 use std::time::Duration;
 
-pub use driver::{DueRuns, ManualRun, run, run_due, run_each_due, run_now, run_tasks};
+pub use driver::{DueRuns, LOOK_EVERY, ManualRun, run, run_due, run_each_due, run_now, run_tasks};
 pub use listing::{TaskStatus, list};
 pub use turn::Loss;
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use strongroom_download::{Client, DownloadError, Policy, Post, Posted, Timeouts};
+use strongroom_registry::confirmations;
 use strongroom_registry::outbox::{self, Message};
-use strongroom_registry::work;
 use url::Url;
 
 use super::callback::{Payload, signature};
@@ -93,7 +93,7 @@ impl Channel for Callbacks {
                 let (id, item) = (message.id, message.item);
                 home.registry.write_and_wake(move |tx| {
                     outbox::set_delivered(tx, id)?;
-                    item.map_or(Ok(Vec::new()), |item| work::wake_for_confirmation(tx, item))
+                    confirmations::look_again_for(tx, item)
                 })?;
                 Ok(Delivery::Made)
             }

@@ -7,7 +7,7 @@ use strongroom_download::Supervision;
 use strongroom_ocfl::StorageRoot;
 use strongroom_registry::discarding::Authority;
 use strongroom_registry::interim::{self, StagingPlace};
-use strongroom_registry::items::Item;
+use strongroom_registry::items::{self, Item};
 use strongroom_registry::journal::{self, Actor};
 use strongroom_registry::work::Claim;
 use strongroom_registry::{ItemId, Registry, RegistryError, Time, Transaction};
@@ -93,6 +93,13 @@ impl StageContext<'_> {
     /// The authority of the worker that runs the stage.
     pub(crate) fn authority(&self) -> Authority {
         Authority::Worker(self.claim.clone())
+    }
+
+    /// What the stage before said, which is to be said of the item in the end as well. The note of the item may say something else by now:
+    /// that its worker stopped, or what failed in the attempt before, or who requeued it.
+    pub(crate) fn said_before(&self) -> Result<String, StageError> {
+        let said = self.registry().read(|tx| items::note_at(tx, self.item.id, self.item.stage))?;
+        Ok(said.unwrap_or_else(|| "ingested".to_owned()))
     }
 
     /// On whose behalf the item is worked on; none for items made before actors were kept.

@@ -326,7 +326,7 @@ const CASES: &[Case] = cases! {
     "outbox::named" "outbox.list" |call, _| something(app::outbox::named(call, &FindingId::new().0.to_string()));
     "outbox::undeliverable_of_batch" "outbox.list" |call, world| app::outbox::undeliverable_of_batch(call, world.batch, None).map(|page| some(&page.items));
     "outbox::send" "outbox.send" |call, _| something(app::outbox::send(call, FindingId::new().0));
-    "outbox::remove" "outbox.remove" |call, _| something(app::outbox::remove(call, FindingId::new().0));
+    "outbox::remove" "outbox.remove" |call, _| something(app::outbox::remove(call, FindingId::new().0, None));
     "profiles::list" "profiles.list" |call, _| app::profiles::list(call).map(|found| some(&found));
     "profiles::show" "profiles.show" |call, _| something(app::profiles::show(call, "btr-1.0", None));
     "profiles::document" "profiles.show" |call, _| something(app::profiles::document(call, "btr-1.0", None));

@@ -1,17 +1,20 @@
 //! Background tasks: each run is taken once, by the process that comes first; how it ended is recorded, and what failed is
 //! repeated soon.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use strongroom_database::{Database, DatabaseError, Isolation, Transaction, WriteJob};
+use strongroom_engine::Home;
 use strongroom_engine::background::{self, BackgroundTask, ManualRun, TASKS, TaskStatus};
 use strongroom_engine::fixity;
 use strongroom_engine::runtime::Shutdown;
 use strongroom_registry::schedules::{self, Due, RunEnd};
-use strongroom_registry::{ItemId, RegistryError};
+use strongroom_registry::{ItemId, Registry, RegistryError, Time};
 use strongroom_storage::{Key, PutOptions};
 
-use crate::fixture::{TestHome, home};
+use crate::fixture::{self, Engine, TestHome, home, on_both_databases};
 
 fn named(home: &TestHome, name: &str) -> TaskStatus {
     listed(home).into_iter().find(|task| task.name == name).expect("the task")
@@ -270,7 +273,8 @@ fn a_task_that_hangs_holds_up_no_other_and_no_end_of_the_process() {
     let home = home();
     let stop = Shutdown::new();
     std::thread::scope(|scope| {
-        let running = scope.spawn(|| background::run_tasks(&TASKS_OF_WHICH_ONE_HANGS, &home, &stop));
+        let running =
+            scope.spawn(|| background::run_tasks(&TASKS_OF_WHICH_ONE_HANGS, &home, &stop, background::LOOK_EVERY));
         while OTHER_RUNS.load(Ordering::SeqCst) < 3 || named(&home, "fixity").holder.is_none() {
             std::thread::yield_now();
         }
@@ -281,4 +285,116 @@ fn a_task_that_hangs_holds_up_no_other_and_no_end_of_the_process() {
         assert!(!RELEASED.load(Ordering::SeqCst));
     });
     RELEASED.store(true, Ordering::SeqCst);
+}
+
+/// Nobody looks again by itself before the test is given up.
+const NEVER: Duration = Duration::from_hours(24);
+/// Nothing here takes this long; what does was not heard.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+macro_rules! tasks {
+    ($($name:literal)*) => {
+        [$(BackgroundTask { name: $name, every: |_| Duration::from_hours(1), run: |_, _| Ok(String::new()) }),*]
+    };
+}
+
+/// More than a look has reads.
+static EACH_HOUR: [BackgroundTask; 8] = tasks!["a" "b" "c" "d" "e" "f" "g" "h"];
+
+on_both_databases! {
+    a_task_that_is_made_due_behind_any_read_of_a_look_is_run
+    a_task_that_another_process_makes_due_is_run_by_the_next_look
+}
+
+/// A database that makes a task due behind each read of the thread `driver`, from some time on: another task each time, as long as there are any.
+struct MakesDue {
+    inner: Arc<dyn Database>,
+    /// By which it does; none before.
+    by: Mutex<Option<Registry>>,
+    made: AtomicUsize,
+}
+
+impl Database for MakesDue {
+    fn write_job(&self, job: WriteJob, isolation: Isolation) -> Result<(), DatabaseError> {
+        self.inner.write_job(job, isolation)
+    }
+
+    fn read_job(
+        &self,
+        job: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), DatabaseError>,
+    ) -> Result<(), DatabaseError> {
+        self.inner.read_job(job)?;
+        let by = self.by.lock().expect("nobody panicked").clone();
+        if let Some(by) = by.filter(|_| std::thread::current().name() == Some("driver"))
+            && let Some(task) = EACH_HOUR.get(self.made.fetch_add(1, Ordering::SeqCst))
+        {
+            make_due(&by, task.name);
+        }
+        Ok(())
+    }
+
+    fn dialect(&self) -> &'static str {
+        self.inner.dialect()
+    }
+
+    fn revision(&self) -> Result<u64, DatabaseError> {
+        self.inner.revision()
+    }
+}
+
+fn make_due(registry: &Registry, name: &'static str) {
+    registry.write(move |tx| schedules::hasten(tx, name)).expect("is made due");
+}
+
+/// Waits until each task has ended a run that began after `since`.
+fn until_each_has_run(registry: &Registry, since: Time) {
+    let began = std::time::Instant::now();
+    let has_run = || {
+        let known = registry.read(schedules::list).expect("reads");
+        let runs = known.iter().filter(|one| one.holder.is_none() && one.last_started_at > Some(since));
+        runs.count() == EACH_HOUR.len()
+    };
+    while !has_run() {
+        assert!(began.elapsed() < PATIENCE, "a task was made due, and nobody heard it");
+        std::thread::yield_now();
+    }
+}
+
+/// Runs the tasks once, then does something while nobody looks by itself, and waits until each has run again.
+fn each_runs_again(home: &Arc<Home>, look_every: Duration, act: impl FnOnce()) {
+    let stop = Shutdown::new();
+    std::thread::scope(|scope| {
+        let driver = std::thread::Builder::new().name("driver".into());
+        let driver = driver.spawn_scoped(scope, || background::run_tasks(&EACH_HOUR, home, &stop, look_every));
+        until_each_has_run(&home.registry, Time(0));
+        let before = home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?)).expect("reads");
+        act();
+        until_each_has_run(&home.registry, before);
+        stop.request();
+        driver.expect("starts").join().expect("stops").expect("ends well");
+    });
+}
+
+fn a_task_that_is_made_due_behind_any_read_of_a_look_is_run(engine: Engine) {
+    let Some(made) = fixture::home_on(engine, "") else { return };
+    let inner = made.registry.database().clone();
+    let database = Arc::new(MakesDue { inner, by: Mutex::new(None), made: AtomicUsize::new(0) });
+    let registry = Registry::within(database.clone());
+    let home = Arc::new(Home::with_registry(made.path(), made.settings.clone(), registry).expect("opens the home"));
+    each_runs_again(&home, NEVER, || {
+        *database.by.lock().expect("nobody panicked") = Some(home.registry.clone());
+        make_due(&home.registry, EACH_HOUR[0].name);
+    });
+    *database.by.lock().expect("nobody panicked") = None;
+}
+
+fn a_task_that_another_process_makes_due_is_run_by_the_next_look(engine: Engine) {
+    let Some(made) = fixture::home_on(engine, "") else { return };
+    // It has the same database, and calls of its own.
+    let other = Registry::within(made.registry.database().clone());
+    each_runs_again(&made.home, background::LOOK_EVERY, || {
+        for task in &EACH_HOUR {
+            make_due(&other, task.name);
+        }
+    });
 }

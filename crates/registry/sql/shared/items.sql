@@ -99,9 +99,14 @@ ORDER BY c.identifier IS NOT NULL, c.identifier, counted.status
 INSERT INTO item_history (item_id, number, time, stage, status, note, holder, actor, fence)
 SELECT ?1, coalesce((SELECT max(number) FROM item_history WHERE item_id = ?1), 0) + 1, ?2, ?3, ?4, ?5, ?6, ?7, fence
 FROM work_items WHERE id = ?1
--- What the stage before said when an item came to a stage.
+-- What the stage before said when an item last came to a stage: not what workers, and those who took over from them, said of it there,
+-- nor what a person did.
 -- name: items.note_at
-SELECT note FROM item_history WHERE item_id = ?1 AND stage = ?2 ORDER BY number LIMIT 1
+SELECT h.note FROM item_history h
+WHERE h.item_id = ?1 AND h.stage = ?2 AND h.note IS NOT NULL AND h.actor IS NULL
+    AND h.stage <> (SELECT b.stage FROM item_history b WHERE b.item_id = h.item_id AND b.number < h.number
+        ORDER BY b.number DESC LIMIT 1)
+ORDER BY h.number DESC LIMIT 1
 -- name: items.history_go_on
 INSERT INTO item_history (item_id, number, time, stage, status, note, holder, fence)
 SELECT w.id, coalesce((SELECT max(number) FROM item_history WHERE item_id = ?1), 0) + 1, CAST(?2 AS BIGINT), ?3, 'pending',
@@ -137,7 +142,7 @@ WHERE h.kind = 'batch' AND b.state = 'deleted' AND b.id > ?1 ORDER BY b.id LIMIT
 INSERT INTO batch_stops (batch_id, status, asked_by, reason, asked_at) VALUES (?1, ?2, ?3, ?4, ?5)
 ON CONFLICT (batch_id) DO UPDATE
 SET status = excluded.status, asked_by = excluded.asked_by, reason = excluded.reason, asked_at = excluded.asked_at
-WHERE batch_stops.status = 'failed'
+WHERE batch_stops.status = 'failed' AND excluded.status = 'cancelled'
 -- name: batches.has_items_to_cancel
 SELECT 1 AS found FROM work_items w
 WHERE w.batch_id = ?1 AND w.status IN ('pending', 'started', 'held') AND NOT {items.is_committed} LIMIT 1
@@ -145,10 +150,21 @@ WHERE w.batch_id = ?1 AND w.status IN ('pending', 'started', 'held') AND NOT {it
 SELECT 1 AS found FROM work_items w
 WHERE w.batch_id = ?1 AND w.status IN ('pending', 'started') AND coalesce(w.cancel_requested, '') <> 'cancelled'
     AND NOT {items.is_committed} LIMIT 1
+-- The same, but for those that were told.
+-- name: batches.has_untold_to_cancel
+SELECT 1 AS found FROM work_items w
+WHERE w.batch_id = ?1 AND (w.status IN ('pending', 'held') OR (w.status = 'started' AND coalesce(w.cancel_requested, '') <> 'cancelled'))
+    AND NOT {items.is_committed} LIMIT 1
+-- name: batches.has_untold_to_fail
+SELECT 1 AS found FROM work_items w
+WHERE w.batch_id = ?1 AND (w.status = 'pending' OR (w.status = 'started' AND w.cancel_requested IS NULL))
+    AND NOT {items.is_committed} LIMIT 1
 -- name: batches.end_stop
 DELETE FROM batch_stops WHERE batch_id = ?1 AND status = coalesce(?2, status)
 -- name: batches.stop_of
 SELECT batch_id, status, asked_by, reason, asked_at FROM batch_stops WHERE batch_id = ?1
+-- name: batches.has_stop
+SELECT EXISTS (SELECT 1 FROM batch_stops) AS has_stop
 -- name: batches.stops
 SELECT batch_id, status, asked_by, reason, asked_at FROM batch_stops WHERE batch_id > ?1 ORDER BY batch_id LIMIT ?2
 -- name: batches.waits

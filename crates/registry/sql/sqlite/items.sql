@@ -71,6 +71,9 @@ ON CONFLICT DO NOTHING
 SELECT p.severity, p.code, p.file, p.path, p.line, p.message FROM item_problems p
 JOIN work_items w ON w.id = p.item_id
 WHERE p.item_id = ?1 AND (?2 IS NULL OR w.institution_id = ?2) ORDER BY p.number LIMIT ?3
+-- One writer at a time: nothing is to be locked.
+-- name: batches.keep_stop
+SELECT 1 AS found FROM batch_stops WHERE batch_id = ?1 AND asked_at = ?2
 -- name: batches.get
 SELECT b.id, b.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier, b.type,
     b.collection_id, b.state, b.submitted_by, b.note, b.row_count, b.created_at, b.updated_at

@@ -1,9 +1,11 @@
 //! What people ask of batches. Part of [`crate::batches`].
 
-use strongroom_database::{Statement, Transaction};
+use strongroom_database::{Statement, Time, Transaction};
 use uuid::Uuid;
 
-use super::batches::{Batch, get, set_state, settle};
+use super::batches::{Batch, get, set_state, take_new_rules};
+use super::confirmations;
+use super::endings::{Rested, conclude};
 use super::holds::{self, On};
 use super::items::{self, Asker, Item, ItemFilter, Request};
 use super::requests::{lock_with_task, request_of_locked};
@@ -19,6 +21,8 @@ pub struct BatchAct<'a> {
     pub by: Asker<'a>,
     /// Which step.
     pub step: Step,
+    /// Whether the batch goes on with the rules that its collection has now. Its items that wait for a confirmation look at them at once.
+    pub takes_new_rules: bool,
 }
 
 /// The transactions of a request, in their order.
@@ -27,7 +31,15 @@ pub enum Step {
     /// What is asked is written down. From then on no stage begins of an item that it means.
     Begin,
     /// It is carried out for a page of the items: the first, or those behind one.
-    Page(Option<ItemId>),
+    Page {
+        /// The item.
+        after: Option<ItemId>,
+        /// When the cancellation or failure was asked for that is carried out: nothing is done where another one stands, or none any more.
+        of: Option<Time>,
+    },
+    /// The cancellation or failure of this time ends, where every item was told. Else the pages follow once more: a worker that had not seen it has
+    /// made items of rows behind them.
+    End(Time),
 }
 
 /// What one transaction of a request for a batch did.
@@ -61,6 +73,9 @@ pub struct BatchRequest {
 ///
 /// Right by rows, but for a requeue.
 ///
+/// New rules are taken by the first step. Each page wakes those of its items that wait for the confirmation of a program: they may wait
+/// by rules that hold no more. What a killed process has not woken, the same request wakes.
+///
 /// # Errors
 /// [`RegistryError::StillHeld`] where the batch has no hold of its own to be lifted.
 pub fn request(
@@ -72,34 +87,39 @@ pub fn request(
 ) -> Result<BatchRequest, RegistryError> {
     let unknown = || RegistryError::NotFound { what: "batch", id: id.to_string() };
     get(tx, scope, id)?.ok_or_else(unknown)?;
-    match (act.step, act.request) {
-        (Step::Page(after), _) => carry_out_page(tx, workflows, id, (act, after)),
-        (Step::Begin, Request::Requeue(_)) => {
-            Ok(BatchRequest { next: Some(Step::Page(None)), ..BatchRequest::default() })
-        }
-        (Step::Begin, request) => {
-            tx.execute(Statement("batches.lock"), &[id.into()])?;
+    match act.step {
+        Step::Page { after, of } => return carry_out_page(tx, workflows, id, (act, after, of)),
+        Step::End(of) => return end_stop(tx, id, act.request, of),
+        Step::Begin if matches!(act.request, Request::Cancel | Request::Fail) => {
             let batch = get(tx, scope, id)?.ok_or_else(unknown)?;
-            begin(tx, &batch, request, act.by)
+            return begin_stop(tx, &batch, act);
         }
+        // Before the batch, as pages take them.
+        Step::Begin if act.request == Request::Delete => stops::end(tx, id, None)?,
+        Step::Begin => {}
     }
+    tx.execute(Statement("batches.lock"), &[id.into()])?;
+    let batch = get(tx, scope, id)?.ok_or_else(unknown)?;
+    begin(tx, &batch, act)
+}
+
+/// The first page, of a cancellation or failure that was asked for at a time.
+fn pages(of: Option<Time>) -> Option<Step> {
+    Some(Step::Page { after: None, of })
 }
 
 /// Writes down what is asked of a batch that is locked.
-fn begin(
-    tx: &mut dyn Transaction,
-    batch: &Batch,
-    request: Request,
-    by: Asker<'_>,
-) -> Result<BatchRequest, RegistryError> {
+fn begin(tx: &mut dyn Transaction, batch: &Batch, act: BatchAct<'_>) -> Result<BatchRequest, RegistryError> {
+    let BatchAct { request, by, takes_new_rules, .. } = act;
     let (has_changed, next) = match request {
-        Request::Hold | Request::Release => (hold_or_release(tx, batch, request, by)?, None),
-        Request::Delete => (begin_deletion(tx, batch, by)?, Some(Step::Page(None))),
-        Request::Cancel | Request::Fail => {
-            let is_begun = begin_stop(tx, batch, request, by)?;
-            (is_begun, is_begun.then_some(Step::Page(None)))
+        Request::Delete => (begin_deletion(tx, batch, by)?, pages(None)),
+        Request::Requeue(_) => {
+            if let Some(stop) = stops::stop_of(tx, batch.id)? {
+                return Err(refused(batch, format!("requeue it: {stop}; wait until that is done")));
+            }
+            (takes_new_rules && take_new_rules(tx, batch.id)?, pages(None))
         }
-        Request::Requeue(_) => (false, Some(Step::Page(None))),
+        _ => (hold_or_release(tx, batch, request, by)?, None),
     };
     Ok(BatchRequest { has_changed, next, ..BatchRequest::default() })
 }
@@ -110,60 +130,73 @@ fn carry_out_page(
     tx: &mut dyn Transaction,
     workflows: &dyn Workflows,
     id: BatchId,
-    (act, after): (BatchAct<'_>, Option<ItemId>),
+    (act, after, of): (BatchAct<'_>, Option<ItemId>, Option<Time>),
 ) -> Result<BatchRequest, RegistryError> {
-    let BatchAct { request, by, .. } = act;
-    let filter = ItemFilter { batch: Some(id), ..ItemFilter::default() };
-    let page = items::list(tx, Scope::System, &filter, after, ITEMS_AT_ONCE)?;
+    let BatchAct { request, by, takes_new_rules, .. } = act;
+    if let Some(of) = of
+        && !stops::keep(tx, id, of)?
+    {
+        return Ok(BatchRequest::default());
+    }
     let mut meant = Vec::new();
     if after.is_none() && !matches!(request, Request::Requeue(_)) {
         for row in tx.query(Statement("batches.open_lists"), &[id.into()])? {
             meant.push(ItemId(row.uuid("id")?));
         }
     }
-    let lists = meant.len();
-    let of_page = page.iter().filter(|item| request_for(request, item).is_some()).map(|item| item.id);
-    meant.extend(of_page.filter(|item| !meant[..lists].contains(item)).collect::<Vec<_>>());
-    for item in &meant {
+    // Before the items are read: what was made of rows until then is among them.
+    for list in &meant {
+        lock_with_task(tx, *list)?;
+    }
+    let filter = ItemFilter { batch: Some(id), ..ItemFilter::default() };
+    let page = items::list(tx, Scope::System, &filter, after, ITEMS_AT_ONCE)?;
+    let is_meant = |item: &&Item| request_for(request, item).is_some() && !meant.contains(&item.id);
+    let of_page: Vec<ItemId> = page.iter().filter(is_meant).map(|item| item.id).collect();
+    for item in &of_page {
         lock_with_task(tx, *item)?;
     }
+    meant.extend(of_page);
+    let found = meant.into_iter().map(|item| items::find(tx, Scope::System, item)).collect::<Result<Vec<_>, _>>()?;
     let mut done = BatchRequest::default();
-    for item in &meant {
-        let item = items::find(tx, Scope::System, *item)?;
-        carry_out_for(tx, workflows, &item, (request, by), &mut done)?;
+    if takes_new_rules {
+        for item in &page {
+            done.topics.extend(confirmations::look_again(tx, item)?);
+        }
     }
+    done.has_changed = !done.topics.is_empty();
+    let mut rested = Vec::new();
+    for item in &found {
+        rested.extend(carry_out_for(tx, workflows, item, (request, by), &mut done)?);
+    }
+    done.topics.extend(conclude(tx, &rested)?);
     let last = page.last().map(|last| last.id).filter(|_| page.len() == ITEMS_AT_ONCE);
-    done.next = last.map(|last| Step::Page(Some(last)));
-    match (request, done.next) {
-        (Request::Delete, None) => end_deletion(tx, id)?,
-        (Request::Cancel | Request::Fail, None) => stops::end(tx, id, Some(wanted(request)))?,
-        _ => {}
+    done.next = last.map(|last| Step::Page { after: Some(last), of }).or_else(|| of.map(Step::End));
+    if request == Request::Delete && done.next.is_none() {
+        end_deletion(tx, id)?;
     }
-    if request != Request::Delete && done.items > 0 {
-        done.topics.extend(settle(tx, id)?.topics);
-    }
+    done.has_changed |= done.items > 0;
     done.topics.sort();
     done.topics.dedup();
-    done.has_changed = done.items > 0;
     Ok(done)
 }
 
 /// Items that one transaction of a request changes.
 const ITEMS_AT_ONCE: usize = 50;
 
-/// Carries out a request for one item of a batch, where it means the item.
-fn carry_out_for(
+/// Carries out a request for one item of a batch, where it means the item; what is to be concluded then.
+fn carry_out_for<'i>(
     tx: &mut dyn Transaction,
     workflows: &dyn Workflows,
-    item: &Item,
+    item: &'i Item,
     (request, by): (Request, Asker<'_>),
     done: &mut BatchRequest,
-) -> Result<(), RegistryError> {
-    let Some(request) = request_for(request, item) else { return Ok(()) };
+) -> Result<Option<Rested<'i>>, RegistryError> {
+    let Some(request) = request_for(request, item) else { return Ok(None) };
     match request_of_locked(tx, workflows, item, request, by) {
-        Ok(topics) => {
+        Ok((topics, rested)) => {
             done.topics.extend(topics);
             done.items += 1;
+            return Ok(rested);
         }
         Err(RegistryError::Permanent { .. }) => done.permanent += 1,
         Err(error @ RegistryError::State { .. }) => {
@@ -172,7 +205,7 @@ fn carry_out_for(
         }
         Err(error) => return Err(error),
     }
-    Ok(())
+    Ok(None)
 }
 
 /// What a request for a batch asks of an item; none where it does not mean it.
@@ -206,18 +239,47 @@ fn wanted(request: Request) -> ItemStatus {
     if request == Request::Fail { ItemStatus::Failed } else { ItemStatus::Cancelled }
 }
 
-/// Has every item that a cancellation or a failure means obey it from now on; whether there is one. Of a batch that is deleted there is none.
-fn begin_stop(tx: &mut dyn Transaction, batch: &Batch, request: Request, by: Asker<'_>) -> Result<bool, RegistryError> {
+/// Has every item that a cancellation or a failure means obey it from now on, where there is one. Of a batch that is deleted there is none. It
+/// does not wait for the batch, which workers change all the time.
+fn begin_stop(tx: &mut dyn Transaction, batch: &Batch, act: BatchAct<'_>) -> Result<BatchRequest, RegistryError> {
+    let BatchAct { request, by, .. } = act;
     let statement = match request {
         Request::Fail => Statement("batches.has_items_to_fail"),
         _ => Statement("batches.has_items_to_cancel"),
     };
     if batch.state == BatchState::Deleted || tx.query_one(statement, &[batch.id.into()])?.is_none() {
         stops::end(tx, batch.id, Some(wanted(request)))?;
-        return Ok(false);
+        return Ok(BatchRequest::default());
     }
-    stops::begin(tx, batch.id, wanted(request), by)?;
-    Ok(true)
+    match stops::begin(tx, batch.id, wanted(request), by)? {
+        Some(stop) if stop.status == wanted(request) => {
+            Ok(BatchRequest { has_changed: true, next: pages(Some(stop.asked_at)), ..BatchRequest::default() })
+        }
+        Some(stop) => Err(refused(batch, format!("let it fail: {stop}"))),
+        None => Err(RegistryError::Corrupt { wanted: "what was asked of the batch", found: "nothing".to_owned() }),
+    }
+}
+
+/// Ends a cancellation or failure, where every item was told.
+fn end_stop(tx: &mut dyn Transaction, id: BatchId, request: Request, of: Time) -> Result<BatchRequest, RegistryError> {
+    let statement = match request {
+        Request::Fail => Statement("batches.has_untold_to_fail"),
+        _ => Statement("batches.has_untold_to_cancel"),
+    };
+    let mut done = BatchRequest::default();
+    if stops::keep(tx, id, of)? {
+        if tx.query_one(statement, &[id.into()])?.is_some() {
+            done.next = pages(Some(of));
+        } else {
+            stops::end(tx, id, Some(wanted(request)))?;
+        }
+    }
+    Ok(done)
+}
+
+/// Why something is not done with a batch.
+fn refused(batch: &Batch, act: String) -> RegistryError {
+    RegistryError::State { what: "batch", id: batch.id.to_string(), state: batch.state.to_string(), act }
 }
 
 /// Marks a batch as deleted, and holds its items until they are deleted as well; whether it was not deleted before.
@@ -225,7 +287,6 @@ fn begin_deletion(tx: &mut dyn Transaction, batch: &Batch, by: Asker<'_>) -> Res
     let is_first = batch.state != BatchState::Deleted;
     if is_first {
         holds::lift(tx, On::Batch(batch.id))?;
-        stops::end(tx, batch.id, None)?;
         set_state(tx, batch.id, BatchState::Deleted)?;
     }
     if tx.query_one(Statement("batches.has_undeleted"), &[batch.id.into()])?.is_some() {

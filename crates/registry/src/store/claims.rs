@@ -27,7 +27,10 @@ pub fn lease(
 ) -> Result<Leasing, RegistryError> {
     let worker = Worker { workflows, holder: &request.holder.to_string() };
     let mut leasing = Leasing::default();
-    for task in tasks::lease(tx, request)? {
+    // An item that is ended here wakes younger ones, whose tasks must not be among those that another such transaction has leased.
+    let has_stop = tx.query_one(Statement("batches.has_stop"), &[])?.map(|row| row.bool("has_stop")).transpose()?;
+    let limit = if has_stop == Some(true) { request.limit.min(1) } else { request.limit };
+    for task in tasks::lease(tx, &LeaseRequest { limit, ..request.clone() })? {
         let Some(item) = item_of(tx, workflows, &task)? else {
             leasing.assignments.push(Assignment { task, claimed: None });
             continue;

@@ -299,6 +299,29 @@ pub(crate) fn on_item_inactive(
     if !is_inactive(status) {
         return Ok(Vec::new());
     }
+    let mut topics = free_others(tx, item, status)?;
+    topics.extend(conclude(tx, &[Rested { item, status, is_swept: sweep }])?);
+    Ok(topics)
+}
+
+/// An item that came to rest, or that continues, and its status.
+pub(super) struct Rested<'a> {
+    pub(super) item: &'a Item,
+    pub(super) status: ItemStatus,
+    /// Whether what it was preparing is discarded.
+    pub(super) is_swept: bool,
+}
+
+/// The first half of [`on_item_inactive`]: it may wait for the tasks of other items, so that a transaction that changes several items does it for
+/// all of them before it takes what they have in common, by [`conclude`]. The topics that have new work.
+pub(super) fn free_others(
+    tx: &mut dyn Transaction,
+    item: &Item,
+    status: ItemStatus,
+) -> Result<Vec<String>, RegistryError> {
+    if !is_inactive(status) {
+        return Ok(Vec::new());
+    }
     let mut topics = leases::release_owner(tx, item.id.0)?;
     if item.wait_key == Some(WaitKey::staging()) && space::end_wait(tx, item.id)? {
         topics.extend(wake_all(tx, &WaitKey::staging(), Some(item.id.0))?);
@@ -309,9 +332,6 @@ pub(crate) fn on_item_inactive(
             holds::lift(tx, On::Item(item.id))?;
         }
         topics.extend(wake_younger(tx, item)?);
-        if sweep {
-            topics.extend(sweep_later(tx, item)?);
-        }
     }
     // What it does not use of its space is free to others; what it keeps, keeps none waiting behind the one that is first.
     let frees_space = match status {
@@ -322,12 +342,26 @@ pub(crate) fn on_item_inactive(
     if frees_space {
         topics.extend(wake_all(tx, &WaitKey::staging(), Some(item.id.0))?);
     }
-    if let Some(batch) = item.batch {
+    Ok(topics)
+}
+
+/// The second half, for items of which none is of another batch than the first: what they prepared is discarded, their batch is derived anew, and their ends are told. The topics that have
+/// new work.
+pub(super) fn conclude(tx: &mut dyn Transaction, rested: &[Rested<'_>]) -> Result<Vec<String>, RegistryError> {
+    let mut topics = Vec::new();
+    for Rested { item, status, is_swept } in rested {
+        if *is_swept && status.is_ended() {
+            topics.extend(sweep_later(tx, item)?);
+        }
+    }
+    if let Some(batch) = rested.first().and_then(|first| first.item.batch) {
         let settled = batches::settle(tx, batch)?;
         topics.extend(settled.topics);
-        if settled.has_callback && status.is_ended() {
-            reports::tell_end(tx, item.id)?;
-            topics.push(reports::TOPIC.to_owned());
+        if settled.has_callback {
+            for ended in rested.iter().filter(|one| one.status.is_ended()) {
+                reports::tell_end(tx, ended.item.id)?;
+                topics.push(reports::TOPIC.to_owned());
+            }
         }
     }
     Ok(topics)

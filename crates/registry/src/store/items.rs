@@ -376,7 +376,7 @@ pub fn history(tx: &mut dyn Transaction, scope: Scope, id: ItemId) -> Result<Vec
         .collect()
 }
 
-/// What was said of an item when it first came to a stage: by the stage before, whatever workers and people said since.
+/// What the stage before said of an item when it last came to a stage, whatever workers and people said since. None where that is forgotten.
 pub fn note_at(tx: &mut dyn Transaction, id: ItemId, stage: Stage) -> Result<Option<String>, RegistryError> {
     let row = tx.query_one(Statement("items.note_at"), &[id.into(), stage.as_str().into()])?;
     Ok(row.map(|row| row.optional_text("note").map(|note| note.map(str::to_owned))).transpose()?.flatten())

@@ -10,6 +10,7 @@ pub mod batches;
 pub mod checks;
 mod claims;
 pub mod comparing;
+pub mod confirmations;
 pub mod copies;
 pub mod discarding;
 pub mod documents;

@@ -3,6 +3,7 @@
 use strongroom_database::{Statement, Transaction};
 use strongroom_queue::tasks;
 
+use super::endings::{Rested, conclude, free_others};
 use super::holds::{self, On};
 use super::items::{
     Asker, Item, ItemProblem, Move, NewLine, Request, add_history, apply, enqueue, find, lock, problems,
@@ -47,17 +48,19 @@ pub fn request<'a>(
     find(tx, scope, id)?;
     lock_with_task(tx, id)?;
     let item = find(tx, scope, id)?;
-    request_of_locked(tx, workflows, &item, request, by.into())
+    let (mut topics, rested) = request_of_locked(tx, workflows, &item, request, by.into())?;
+    topics.extend(conclude(tx, rested.as_slice())?);
+    Ok(topics)
 }
 
-/// The same for an item that was found behind [`lock_with_task`].
-pub(super) fn request_of_locked(
+/// The same for an item that was found behind [`lock_with_task`], but for what is left to [`conclude`].
+pub(super) fn request_of_locked<'i>(
     tx: &mut dyn Transaction,
     workflows: &dyn Workflows,
-    item: &Item,
+    item: &'i Item,
     request: Request,
     by: Asker<'_>,
-) -> Result<Vec<String>, RegistryError> {
+) -> Result<(Vec<String>, Option<Rested<'i>>), RegistryError> {
     let (id, who) = (item.id, by.who);
     let refuse = |act: &str| RegistryError::State {
         what: "work item",
@@ -78,9 +81,9 @@ pub(super) fn request_of_locked(
             if !holds::place(tx, On::Item(id), item.institution, by)? {
                 return Err(refuse("hold it: it is on hold already"));
             }
-            return Ok(holds::settle_item(tx, workflows, id, who)?.unwrap_or_default());
+            return Ok((holds::settle_item(tx, workflows, id, who)?.unwrap_or_default(), None));
         }
-        Request::Release => return holds::release(tx, workflows, item, by),
+        Request::Release => return Ok((holds::release(tx, workflows, item, by)?, None)),
         Request::Cancel => (ItemStatus::Cancelled, here, note_of(ItemStatus::Cancelled, by)),
         Request::Fail if item.status == ItemStatus::Held => {
             return Err(refuse("let it fail: it is held; release it first, or cancel it"));
@@ -120,7 +123,7 @@ pub(super) fn request_of_locked(
         }
         let values = [id.into(), status.as_str().into(), who.into(), by.reason.map(str::to_owned).into()];
         tx.execute(Statement("items.ask_cancel"), &values)?;
-        return Ok(Vec::new());
+        return Ok((Vec::new(), None));
     }
     let topic = position.topic.clone();
     let needs_review = status == ItemStatus::Failed;
@@ -145,16 +148,11 @@ pub(super) fn request_of_locked(
         enqueue(tx, item, &topic)?;
         topics.push(topic);
     }
-    topics.extend(crate::work::on_item_inactive(tx, item, status, is_swept(status))?);
-    if status == ItemStatus::Pending
-        && let Some(batch) = item.batch
-    {
-        topics.extend(batches::settle(tx, batch)?.topics);
-    }
-    if item.is_on_hold {
+    topics.extend(free_others(tx, item, status)?);
+    if status == ItemStatus::Pending && item.is_on_hold {
         topics.extend(holds::settle_item(tx, workflows, id, who)?.unwrap_or_default());
     }
-    Ok(topics)
+    Ok((topics, Some(Rested { item, status, is_swept: is_swept(status) })))
 }
 
 /// What the note of an item says that ends as a person asked.

@@ -3,7 +3,7 @@
 
 use strongroom_database::{Row, Statement, Time, Transaction};
 
-use crate::RegistryError;
+use crate::{RegistryError, hastened};
 
 /// Longer results and errors are cut, in characters: parts of them come from stores and servers.
 const LONGEST_TEXT: usize = 1_000;
@@ -107,7 +107,8 @@ pub fn end(
     Ok(())
 }
 
-/// Makes a schedule due now. Where a run is under way, another follows it: the one under way may have passed what the caller
+/// Makes a schedule due now. Those who wait for it in this process are told when the transaction has committed
+/// ([`Registry::listen_for_hastened`](crate::Registry::listen_for_hastened)). Where a run is under way, another follows it: the one under way may have passed what the caller
 /// wants done.
 pub fn hasten(tx: &mut dyn Transaction, name: &str) -> Result<(), RegistryError> {
     let now = tx.now()?;
@@ -117,6 +118,7 @@ pub fn hasten(tx: &mut dyn Transaction, name: &str) -> Result<(), RegistryError>
 /// As [`hasten`], at a time at the latest.
 pub fn due_by(tx: &mut dyn Transaction, name: &str, time: Time) -> Result<(), RegistryError> {
     tx.execute(Statement("schedules.hasten"), &[name.into(), time.into()])?;
+    hastened::note();
     Ok(())
 }
 

@@ -31,17 +31,22 @@ impl fmt::Display for Stop {
     }
 }
 
-/// Has the open items of a batch cancelled or fail from now on. A cancellation takes the place of a failure, and stays.
+/// Has the open items of a batch cancelled or fail from now on. A cancellation takes the place of a failure, and stays. What stands then.
 pub(super) fn begin(
     tx: &mut dyn Transaction,
     batch: BatchId,
     status: ItemStatus,
     by: Asker<'_>,
-) -> Result<(), RegistryError> {
+) -> Result<Option<Stop>, RegistryError> {
     let now = tx.now()?;
     let values = [batch.into(), status.as_str().into(), by.who.into(), by.reason.map(str::to_owned).into(), now.into()];
     tx.execute(Statement("batches.stop"), &values)?;
-    Ok(())
+    stop_of(tx, batch)
+}
+
+/// Whether the stop of a batch is that of this time still; it stays until the transaction ends.
+pub(super) fn keep(tx: &mut dyn Transaction, batch: BatchId, asked_at: Time) -> Result<bool, RegistryError> {
+    Ok(tx.query_one(Statement("batches.keep_stop"), &[batch.into(), asked_at.into()])?.is_some())
 }
 
 /// Every item was told; of any status where none is given.

@@ -7,7 +7,7 @@ use strongroom_queue::tasks;
 
 use super::items::{self, Item};
 use super::objects::optional_count;
-use crate::{InstitutionId, ItemId, ItemStatus, RegistryError, Scope, WaitKey};
+use crate::{InstitutionId, ItemId, RegistryError, Scope, WaitKey};
 
 /// Wakes the next deposit of the same object that waits for its turn. The topics that have new work.
 pub fn wake_younger(tx: &mut dyn Transaction, item: &Item) -> Result<Vec<String>, RegistryError> {
@@ -35,14 +35,6 @@ pub fn wake_all(
     tasks::enqueue(tx, &tasks)?;
     let topics: BTreeSet<String> = tasks.into_iter().map(|task| task.topic).collect();
     Ok(topics.into_iter().collect())
-}
-
-/// Wakes an item that waits for the confirmation of a program, also one that is looking for it right now. The topics that have new work.
-pub fn wake_for_confirmation(tx: &mut dyn Transaction, id: ItemId) -> Result<Vec<String>, RegistryError> {
-    let Some(item) = items::get(tx, Scope::System, id)? else { return Ok(Vec::new()) };
-    let waits = item.wait_key == Some(WaitKey::confirmation())
-        && matches!(item.status, ItemStatus::Pending | ItemStatus::Started);
-    if waits { wake(tx, &item).map(|topic| vec![topic]) } else { Ok(Vec::new()) }
 }
 
 /// Brings an item's waiting task forward to now: enqueueing it again does just that.

@@ -6,13 +6,13 @@ pub use super::advance::{Next, end_stage};
 pub(crate) use super::claims::may_go_on;
 pub use super::claims::{check_fence, heartbeat, lease};
 pub use super::endings::{SWEEP_TOPIC, finish};
-pub(crate) use super::endings::{carry_out, on_item_inactive, request_to_carry_out, set_committed};
+pub(crate) use super::endings::{carry_out, request_to_carry_out, set_committed};
 pub use super::notes::{
     is_asked_to_stop, note_findings, note_object, note_problems, set_note, set_object, set_object_identifier,
     set_options, set_source,
 };
 pub use super::recovery::{OpenItems, open_items, reclaim, requeue_stranded, retry, wake_written_ahead};
-pub use super::waking::{wake_all, wake_for_confirmation, wake_younger};
+pub use super::waking::{wake_all, wake_younger};
 pub use crate::model::claim::{
     Assignment, Claim, Ended, FenceCheck, HeartbeatOutcome, ItemOutcome, Leasing, MaxAttempts, Reclaimed, Room,
     StageEnd,

@@ -303,15 +303,17 @@ impl Model {
                 }
             }
             Request::Fail => {
-                // Of what is being cancelled nothing is meant.
-                if self.batches[batch].stop != Some(Cancelled) {
-                    self.batches[batch].stop = None;
+                if !self.begin_stop(batch, Request::Fail) {
+                    return false;
+                }
+                if self.batches[batch].stop == Some(Failed) {
                     for &item in &items {
                         let known = &self.items[item];
                         if known.status == Pending || known.status == Started && known.asked != Some(Cancelled) {
                             assert!(self.ask(item, Request::Fail));
                         }
                     }
+                    self.batches[batch].stop = None;
                 }
             }
             Request::Delete => {
@@ -328,6 +330,7 @@ impl Model {
                 // What a worker has is deleted later, and nothing begins until then.
                 self.batches[batch].on_hold = with(self, Deleted).len() < items.len();
             }
+            Request::Requeue(_) if self.batches[batch].stop.is_some() => return false,
             Request::Requeue(stage) => {
                 for item in with(self, Failed) {
                     // Each that refuses stays as it is.
@@ -338,8 +341,8 @@ impl Model {
         true
     }
 
-    /// A request for a batch is written down, and its process is killed before any item is told.
-    pub(crate) fn begin_stop(&mut self, batch: usize, request: Request) {
+    /// A request for a batch is written down, and its process is killed before any item is told; whether it is granted.
+    pub(crate) fn begin_stop(&mut self, batch: usize, request: Request) -> bool {
         let status = if request == Request::Fail { Failed } else { Cancelled };
         let is_meant = |item: usize| match self.items[item].status {
             Pending | Started => status == Cancelled || self.items[item].asked != Some(Cancelled),
@@ -348,11 +351,14 @@ impl Model {
         };
         let is_any_meant = !self.batches[batch].is_deleted && self.of(batch).any(is_meant);
         let stop = &mut self.batches[batch].stop;
-        if is_any_meant && *stop != Some(Cancelled) {
-            *stop = Some(status);
-        } else if !is_any_meant && *stop == Some(status) {
-            *stop = None;
+        if !is_any_meant {
+            *stop = stop.filter(|stop| *stop != status);
+            return true;
         }
+        if *stop != Some(Cancelled) {
+            *stop = Some(status);
+        }
+        *stop == Some(status)
     }
 
     /// The state that follows from the items.

@@ -68,8 +68,7 @@ impl Run<'_> {
 
     pub(crate) fn begin_stop(&mut self, batch: usize, request: Request) {
         let begun = self.world.ask_step(self.model.batches[batch].id, request, Step::Begin);
-        self.model.begin_stop(batch, request);
-        assert_eq!(begun.expect("is written down").items, 0);
+        assert_eq!(begun.is_ok(), self.model.begin_stop(batch, request), "{begun:?}");
     }
 
     pub(crate) fn requeue_group(&mut self, batch: usize, stage: Stage) {

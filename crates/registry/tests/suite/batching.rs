@@ -252,15 +252,17 @@ pub(crate) fn a_request_for_a_batch_changes_a_page_of_items_in_a_transaction_and
     let of = |status| ids.iter().filter(|id| world.find(**id).status == status).count();
     let step = |step| world.ask_step(batch, Request::Cancel, step).expect("is cancelled");
     let begun = step(Step::Begin);
-    assert_eq!((begun.items, begun.has_changed, begun.next), (0, true, Some(Step::Page(None))));
-    let first = step(Step::Page(None));
-    assert_eq!((first.items, first.next), (51, Some(Step::Page(Some(ids[49])))));
+    assert_eq!((begun.items, begun.has_changed), (0, true));
+    let Some(Step::Page { after: None, of: asked }) = begun.next else { panic!("{begun:?}") };
+    let first = step(Step::Page { after: None, of: asked });
+    assert_eq!((first.items, first.next), (51, Some(Step::Page { after: Some(ids[49]), of: asked })));
     assert_eq!((of(ItemStatus::Cancelled), world.find(list).status), (50, ItemStatus::Cancelled));
     assert_eq!(state(&world, batch), BatchState::Processing, "others wait");
-    let second = step(Step::Page(Some(ids[49])));
-    assert_eq!((second.items, second.next), (50, Some(Step::Page(Some(ids[99])))));
-    let third = step(Step::Page(Some(ids[99])));
-    assert_eq!((third.items, third.next), (15, None));
+    let second = step(Step::Page { after: Some(ids[49]), of: asked });
+    assert_eq!((second.items, second.next), (50, Some(Step::Page { after: Some(ids[99]), of: asked })));
+    let third = step(Step::Page { after: Some(ids[99]), of: asked });
+    assert_eq!((third.items, third.next), (15, asked.map(Step::End)));
+    assert_eq!(step(Step::End(asked.expect("a time"))).next, None);
     assert_eq!((of(ItemStatus::Cancelled), state(&world, batch)), (115, BatchState::Failed));
 }
 
@@ -286,8 +288,9 @@ pub(crate) fn no_stage_begins_in_a_batch_that_is_being_cancelled_and_workers_end
         let claim = going_on.clone();
         move |tx| work::is_asked_to_stop(tx, &claim)
     }));
-    let leased = world.lease(1, Stage::named("receive"), 9);
-    assert_eq!(leased.assignments.len(), 1, "that of another batch");
+    // One at a time, as long as something is being cancelled.
+    let leased = || world.lease(1, Stage::named("receive"), 9).assignments.len();
+    assert_eq!(leased() + leased(), 1, "that of another batch");
     assert_eq!(world.find(others[0]).status, ItemStatus::Started);
     let cancelled = world.find(waiting);
     assert_eq!((cancelled.status, cancelled.note.as_deref()), (ItemStatus::Cancelled, Some("cancelled by a person")));
@@ -304,6 +307,42 @@ pub(crate) fn no_stage_begins_in_a_batch_that_is_being_cancelled_and_workers_end
     assert_eq!(world.find(failed.id).status, ItemStatus::Pending);
 }
 
+pub(crate) fn items_of_rows_that_are_made_behind_the_pages_of_a_cancellation_are_cancelled(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (batch, _) = world.batch(1);
+    let list = world.make(&NewItem { batch: Some(batch), is_list: true, ..world.new_item("list") });
+    let step = |step| world.ask_step(batch, Request::Cancel, step).expect("is carried out").next;
+    let page = step(Step::Begin).expect("pages");
+    let end = step(page).expect("the end");
+    assert!(matches!(end, Step::End(_)), "{end:?}");
+    // A worker had looked before all that, and makes them now.
+    let late = world.make(&NewItem { batch: Some(batch), ..world.new_item("late") });
+    assert_eq!(step(end), Some(page), "once more");
+    let end = step(page).expect("the end");
+    assert_eq!((step(end), world.read(|tx| batches::stop_of(tx, batch))), (None, None));
+    for id in [list, late] {
+        assert_eq!(world.find(id).status, ItemStatus::Cancelled);
+    }
+}
+
+pub(crate) fn pages_of_a_request_that_another_process_has_carried_out_change_nothing(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (batch, ids) = world.batch(2);
+    let sleeping = world.ask_step(batch, Request::Fail, Step::Begin).expect("is written down").next.expect("pages");
+    ask(&world, batch, Request::Fail).expect("fails");
+    ask(&world, batch, Request::Requeue(None)).expect("begins again");
+    let step = world.ask_step(batch, Request::Fail, sleeping).expect("wakes");
+    assert_eq!((step.items, step.next), (0, None));
+    world.subject.advance(Duration::from_secs(1));
+    // Also where the same is being done for another reason.
+    world.ask_step(batch, Request::Fail, Step::Begin).expect("is written down");
+    let step = world.ask_step(batch, Request::Fail, sleeping).expect("wakes");
+    assert_eq!((step.items, step.next), (0, None));
+    assert!(ids.iter().all(|id| world.find(*id).status == ItemStatus::Pending));
+    let refused = ask(&world, batch, Request::Requeue(None)).expect_err("it is being made to fail");
+    assert!(refused.to_string().contains("its batch is being made to fail"), "{refused}");
+}
+
 pub(crate) fn a_cancellation_of_a_batch_takes_the_place_of_a_failure_and_stays(subject: &dyn Subject) {
     let world = World::new(subject);
     let (batch, ids) = world.batch(3);
@@ -312,16 +351,18 @@ pub(crate) fn a_cancellation_of_a_batch_takes_the_place_of_a_failure_and_stays(s
     world.ask(others[0], Request::Hold).expect("is held");
     let begin = |request| world.ask_step(batch, request, Step::Begin).expect("is written down");
     let stop = || world.read(|tx| batches::stop_of(tx, batch)).map(|stop| stop.status);
-    begin(Request::Fail);
+    let failing = begin(Request::Fail);
     assert_eq!(stop(), Some(ItemStatus::Failed));
     assert_eq!(world.find(at_work.id).cancel_requested, Some(ItemStatus::Failed));
     assert_eq!(world.find(others[0]).cancel_requested, None, "a failure does not mean what is held");
+    world.subject.advance(Duration::from_secs(1));
     begin(Request::Cancel);
-    begin(Request::Fail);
+    let refused = world.ask_step(batch, Request::Fail, Step::Begin).expect_err("it is being cancelled");
+    assert!(refused.to_string().contains("its batch is being cancelled"), "{refused}");
     assert_eq!(stop(), Some(ItemStatus::Cancelled));
-    world.ask_step(batch, Request::Fail, Step::Page(None)).expect("nothing is meant");
-    assert_eq!(stop(), Some(ItemStatus::Cancelled), "another person asked for it");
-    world.ask_step(batch, Request::Cancel, Step::Page(None)).expect("is carried out");
+    let late = world.ask_step(batch, Request::Fail, failing.next.expect("pages")).expect("does nothing");
+    assert_eq!((late.items, late.next), (0, None), "another person has it cancelled");
+    ask(&world, batch, Request::Cancel).expect("is carried out");
     assert_eq!(stop(), None);
     assert!(others.iter().all(|id| world.find(*id).status == ItemStatus::Cancelled));
     world.finish(&claim, &next(Stage::named("estimate")));

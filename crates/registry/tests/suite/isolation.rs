@@ -104,7 +104,7 @@ pub(crate) fn nothing_of_another_institution_is_seen(subject: &dyn Subject) {
     let theirs = Scope::Institution(world.theirs);
     let refused = world.refused(move |tx| items::request(tx, &Table, theirs, items[0], Request::Hold, "a stranger"));
     assert!(matches!(refused, RegistryError::NotFound { .. }));
-    let act = BatchAct { request: Request::Hold, by: "a stranger".into(), step: Step::Begin };
+    let act = BatchAct { request: Request::Hold, by: "a stranger".into(), step: Step::Begin, takes_new_rules: false };
     let refused = world.refused(move |tx| batches::request(tx, &Table, theirs, batch, act));
     assert!(matches!(refused, RegistryError::NotFound { .. }));
     assert!(!theirs.admits(ours) && theirs.admits(world.theirs) && Scope::System.admits(ours));

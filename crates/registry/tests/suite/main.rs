@@ -15,6 +15,7 @@ mod batching;
 mod bringing;
 mod claims;
 mod collections;
+mod confirming;
 mod endings;
 mod events;
 mod fences;
@@ -154,6 +155,11 @@ macro_rules! conformance_suite {
                 the_tasks_of_an_item_are_more_urgent_the_smaller_it_is
                 an_item_is_moved_at_once_where_it_waits_and_from_its_next_task_on_where_it_does_not
             }
+            confirming {
+                new_rules_wake_what_waits_for_a_confirmation_page_by_page
+                a_confirmation_that_is_given_up_wakes_what_waits_and_requeues_what_failed
+                what_the_stage_before_said_is_known_whatever_was_said_since
+            }
             holding {
                 holds_are_independent_and_a_release_names_what_still_holds
                 i09_a_hold_of_any_kind_takes_effect_before_the_next_stage_also_where_that_is_inline
@@ -175,6 +181,8 @@ macro_rules! conformance_suite {
                 the_items_of_a_batch_that_wait_or_are_worked_on_fail_and_those_that_are_held_stay
                 a_request_for_a_batch_changes_a_page_of_items_in_a_transaction_and_stops_lists_first
                 no_stage_begins_in_a_batch_that_is_being_cancelled_and_workers_end_its_items
+                items_of_rows_that_are_made_behind_the_pages_of_a_cancellation_are_cancelled
+                pages_of_a_request_that_another_process_has_carried_out_change_nothing
                 a_cancellation_of_a_batch_takes_the_place_of_a_failure_and_stays
                 a_batch_that_is_deleted_begins_nothing_more_and_is_deleted_page_by_page
                 what_is_committed_is_completed_in_a_batch_that_is_deleted

@@ -51,6 +51,9 @@ pub(crate) const INGEST: [Stage; 14] = [
     Stage::named("cleanup"),
 ];
 
+/// The stage behind them, of items that a program has to confirm.
+pub(crate) const CONFIRM: Stage = Stage::named("confirm");
+
 /// The topic of a stage of [`INGEST`].
 pub(crate) fn topic(stage: Stage) -> String {
     format!("ingest.{stage}")
@@ -62,7 +65,7 @@ pub(crate) struct Table;
 impl Workflows for Table {
     fn stages(&self, action: Action) -> Vec<Stage> {
         match action.as_str() {
-            "ingest" => INGEST.to_vec(),
+            "ingest" => INGEST.into_iter().chain([CONFIRM]).collect(),
             "restore_object" => vec![Stage::named("restore")],
             "restore_batch" | "expand_batch" => vec![Stage::named("expand")],
             _ => Vec::new(),
@@ -75,6 +78,7 @@ impl Workflows for Table {
             "receive" => Some(WaitKey::turn(subject.institution, subject.object_identifier)),
             "provision" => Some(WaitKey::staging()),
             "compare" | "write" | "record" => subject.object.map(WaitKey::object),
+            "confirm" => Some(WaitKey::confirmation()),
             _ => None,
         };
         Position { stage, topic: format!("{group}.{stage}"), wait_key, is_inline: true }
@@ -253,7 +257,7 @@ impl<'a> World<'a> {
 
     /// One step of what is asked of a batch.
     pub(crate) fn ask_step(&self, id: BatchId, request: Request, step: Step) -> Result<BatchRequest, RegistryError> {
-        let act = BatchAct { request, by: "a person".into(), step };
+        let act = BatchAct { request, by: "a person".into(), step, takes_new_rules: false };
         let ask = move |tx: &mut dyn Transaction| batches::request(tx, &Table, Scope::System, id, act);
         self.registry.write_as(request.isolation(), ask)
     }

@@ -55,8 +55,8 @@ pub(super) fn run(program: &Path, options: &Options) -> Result<()> {
             submit(&home, &["--type", "single-file-batch-manifest", "--institution", owner], &list)?;
             let under_way = UNDER_WAY.min(objects / 3);
             home.wait_for_none(&format!(
-                "SELECT CASE WHEN count(*) < {under_way} THEN 1 ELSE 0 END FROM work_items
-                    WHERE status = 'succeeded' AND name <> 'list.checkm'"
+                "SELECT count(*) FROM (SELECT 1 AS one WHERE (SELECT count(*) FROM work_items
+                    WHERE status = 'succeeded' AND name <> 'list.checkm') < {under_way}) AS too_few"
             ))?;
             let began = Instant::now();
             let ended_before = ended(&mut home)?;

@@ -83,7 +83,7 @@ pub(super) fn run(program: &Path, options: &Options) -> Result<()> {
         workers.stop()?;
         filler.fill(home.registry(), size(options, ITEMS))?;
         let items = home.number("SELECT count(*) FROM work_items")?;
-        let batch = some_batch(&home)?;
+        let batch = super::some_batch(&home)?;
         for command in COMMANDS {
             let mut whole = home.command();
             whole.args(command.iter().map(|&word| if word == BATCH { batch.as_str() } else { word }));
@@ -101,12 +101,4 @@ pub(super) fn run(program: &Path, options: &Options) -> Result<()> {
         }
     }
     server.stop()
-}
-
-/// One of the batches.
-fn some_batch(home: &Home) -> Result<String> {
-    let listed = place::output_of(home.command().args(["batches", "list", "--json", "--limit", "3"]));
-    let listed = listed.context("no batch is listed")?;
-    let batch = listed.lines().last().and_then(|line| line.split("\"batch\":\"").nth(1)?.split('"').next());
-    Ok(batch.context("there is no batch")?.to_owned())
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 
 use super::lists::{Identifiers, Row, write_list};
-use super::{OBJECTS, OF_BATCHES, registries, size, submit};
+use super::{OBJECTS, OF_BATCHES, registries, size, some_batch, submit};
 use crate::bench::home::{CarefulServer, Home, Workers};
 use crate::bench::{Options, bare, measured, mebibytes, scratch, seconds};
 use crate::place;
@@ -32,7 +32,7 @@ pub(super) fn run(program: &Path, options: &Options) -> Result<()> {
         let mut workers = Workers::start(&home, 1, &["--topics", "batch.expand"])?;
         home.wait_for_none(IS_READ)?;
         workers.stop()?;
-        let batch = the_batch(&home)?;
+        let batch = some_batch(&home)?;
         let say = |act: &str, took: std::time::Duration, peak: u64| {
             let rate = rows as f64 / took.as_secs_f64();
             println!("| {name} | {rows} | {act} | {} | {rate:.0} | {} |", seconds(took), mebibytes(peak));
@@ -79,11 +79,4 @@ fn shown(home: &Home, arguments: &[&str], act: &str, say: &dyn Fn(&str, std::tim
     let need = measured(&shell)?;
     say(act, need.wall, need.peak);
     Ok(())
-}
-
-/// The only batch.
-fn the_batch(home: &Home) -> Result<String> {
-    let listed = place::output_of(home.command().args(["batches", "list", "--json"])).context("no batch is listed")?;
-    let batch = listed.split("\"batch\":\"").nth(1).and_then(|rest| rest.split('"').next());
-    Ok(batch.context("there is no batch")?.to_owned())
 }

@@ -10,11 +10,11 @@ use crate::receiving::remove_ingested;
 use crate::workflow::{Outcome, StageContext, StageError};
 
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
+    let note = context.said_before()?;
     if context.item.source.is_some()
         && let (PackageSource::ReceivingKey(_), Some(etag)) = (package_source(context)?, &context.item.etag)
     {
-        let note = context.item.note.as_deref().unwrap_or("ingested");
-        remove_ingested(context.home, context.claim, etag, note)?;
+        remove_ingested(context.home, context.claim, etag, &note)?;
     }
     let item = context.item.id;
     let place = sweep::clear_staged_bytes(context.home, item, &context.authority())?;
@@ -24,7 +24,6 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         interim::drop_staged_rows(tx, item, place)?;
         work::wake_all(tx, &WaitKey::staging(), None)
     });
-    let note = context.item.note.clone().unwrap_or_else(|| "done".into());
     Ok(if must_be_confirmed(context)? { Outcome::done(note) } else { Outcome::End { note } })
 }
 

@@ -1,11 +1,10 @@
 //! confirm: where the rules of the collection say so, the program that it names has to answer the event `item.ingested` before the item
 //! succeeds. The event is a message of the outbox, which is delivered like every other; the item waits without a worker, and is woken by
-//! what becomes of the message. Everything else that the item had to do is done: the object is kept whatever is answered.
+//! what becomes of the message, by new rules, or where a person gives the confirmation up. Everything else that the item had to do is done: the object is kept whatever is answered.
 
 use serde::{Deserialize, Serialize};
-use strongroom_registry::items;
 use strongroom_registry::outbox::{self, About, Message};
-use strongroom_registry::{ItemId, RegistryError, WaitReason, notifications, schedules, work};
+use strongroom_registry::{ItemId, RegistryError, WaitReason, confirmations, notifications, schedules, work};
 
 use super::package::problem;
 use crate::background;
@@ -34,17 +33,21 @@ pub(crate) fn key(item: ItemId) -> String {
 
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let item = context.item;
-    let (told, found, said) = context.registry().read(|tx| {
+    let (told, found, given_up) = context.registry().read(|tx| {
         let told = match item.batch {
             Some(batch) => notifications::of_batch(tx, batch)?,
             None => notifications::Notifications::default(),
         };
-        let said = items::note_at(tx, item.id, item.stage)?;
-        Ok::<_, RegistryError>((told, outbox::by_key(tx, &key(item.id))?, said))
+        let given_up = confirmations::given_up(tx, item.id)?;
+        Ok::<_, RegistryError>((told, outbox::by_key(tx, &key(item.id))?, given_up))
     })?;
     let asked = found.as_ref().and_then(|message| message.progress.as_deref());
     let asked: Option<Asked> = asked.and_then(|text| serde_json::from_str(text).ok());
-    let note = said.unwrap_or_else(|| "ingested".to_owned());
+    let note = context.said_before()?;
+    if let Some(given_up) = given_up {
+        let confirmations::GivenUp { by, reason } = given_up;
+        return Ok(Outcome::done(format!("{note}; that a program confirms it was given up by {by}: {reason}")));
+    }
     // New rules may name no program, or another one.
     let Some(url) = told.required_url() else { return Ok(Outcome::done(note)) };
     match found {

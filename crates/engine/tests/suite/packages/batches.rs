@@ -416,7 +416,7 @@ fn a_batch_that_is_cancelled_while_its_rows_are_made_has_no_open_row() {
         while let Some(step) = next {
             let workflows = workflows.clone();
             let asks = move |tx: &mut dyn Transaction| {
-                let act = BatchAct { request: Request::Cancel, by: "a person".into(), step };
+                let act = BatchAct { request: Request::Cancel, by: "a person".into(), step, takes_new_rules: false };
                 batches::request(tx, &workflows, Scope::System, batch, act)
             };
             next = registry.write_by_rows(asks).expect("is cancelled").next;

@@ -148,7 +148,7 @@ fn ended(world: &World) -> BatchId {
             items::create_all(tx, &workflows, &mut new.iter().cloned())?;
             let mut next = Some(Step::Begin);
             while let Some(step) = next {
-                let act = BatchAct { request: Request::Cancel, by: "a person".into(), step };
+                let act = BatchAct { request: Request::Cancel, by: "a person".into(), step, takes_new_rules: false };
                 next = strongroom_registry::batches::request(tx, &workflows, Scope::System, batch, act)?.next;
             }
             Ok::<_, RegistryError>(())

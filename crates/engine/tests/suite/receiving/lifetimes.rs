@@ -281,8 +281,8 @@ fn an_undeliverable_notice_that_a_person_removes_is_followed_by_another_when_its
     outbox::deliver(&without_its_store(&home), &Shutdown::new()).expect("runs");
     let call = OpContext::new(home.home.clone(), Caller::at_console("tester"));
     let [message] = app::outbox::list(&call, None).expect("lists").items.try_into().expect("one message");
-    app::outbox::remove(&call, message.message).expect("removes");
-    assert!(app::outbox::remove(&call, message.message).is_err(), "it is removed already");
+    app::outbox::remove(&call, message.message, None).expect("removes");
+    assert!(app::outbox::remove(&call, message.message, None).is_err(), "it is removed already");
     let delivered = outbox::deliver(&home, &Shutdown::new()).expect("runs");
     assert_eq!((undeliverable(&home), delivered), (0, Delivered::default()));
     assert!(notices(&home).is_empty());
