@@ -131,6 +131,7 @@ macro_rules! conformance_suite {
                 released_gives_the_attempt_back
                 a_committing_item_does_not_fail
                 retry_brings_task_and_item_back
+                dead_tasks_are_brought_back_a_hundred_at_a_time
                 a_newer_deposit_is_woken_however_the_older_one_ends
             }
             requests {

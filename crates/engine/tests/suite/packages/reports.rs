@@ -195,6 +195,7 @@ on_both_databases! {
     a_batch_that_has_ended_is_not_told_to_be_queued
     what_was_told_of_a_batch_and_what_waits_is_shown_with_it
     a_long_report_whose_task_was_given_up_is_written_and_told
+    what_dead_tasks_were_to_tell_is_told_and_one_that_says_nothing_stays_to_be_seen
     a_person_changes_items_behind_a_long_report
     a_deleted_item_that_succeeded_keeps_its_version_where_it_is_told
     a_removed_collection_stays_removed_when_it_is_set
@@ -317,6 +318,58 @@ fn a_long_report_whose_task_was_given_up_is_written_and_told(engine: Engine) {
         assert!(report.is_filled && report.completed_at.is_some());
         assert_eq!(rows_of(&world, &report).len(), ROWS);
         assert_eq!(keys(&messages(&world, outbox::MAIL)), [format!("batch {batch} report 1 failed")]);
+    }
+}
+
+fn what_dead_tasks_were_to_tell_is_told_and_one_that_says_nothing_stays_to_be_seen(engine: Engine) {
+    let hook = WebDouble::start();
+    hook.put("/hook", b"thanks");
+    let settings = format!("{ONE_ATTEMPT}{MAIL}{}", callbacks(&hook.authority()));
+    let Some(world) = World::in_database(engine, &settings) else { return };
+    add_collection(&world, Some(&hook.url("/hook")));
+    let run = || background::run(&console(&world), "outbox", &Shutdown::new()).expect("runs");
+    let dead = || {
+        let page = world.home.registry.read(|tx| {
+            let page = tasks::list(tx, reports::TOPIC, strongroom_queue::TaskState::Dead, None, 99)?;
+            Ok::<_, RegistryError>(page.tasks)
+        });
+        page.expect("tasks")
+    };
+    serve(&world, NAMES[0]);
+    let batch = submit(&world, &NAMES[..1]);
+    give_tasks_up(&world);
+    assert_eq!((dead().len(), messages(&world, outbox::MAIL)), (1, vec![]));
+    run();
+    assert_eq!(dead(), []);
+    assert_eq!(keys(&messages(&world, outbox::MAIL)), [format!("batch {batch} queued")]);
+    // The ends of the items, that of the manifest with them, and a report.
+    let stages: Vec<String> = Workflows::standard().topics().into_iter().collect();
+    let workers = strongroom_engine::build_runtime(&world.home, Some(&stages)).expect("a runtime").build();
+    workers.run_until(&Shutdown::new(), &|| !all(&world, batch).is_empty());
+    give_tasks_up(&world);
+    assert_eq!(dead().len(), 3);
+    world
+        .home
+        .registry
+        .write(|tx| {
+            let id = strongroom_registry::ItemId::new();
+            let key = reports::Subject::Item(id, strongroom_registry::Time(1)).to_string();
+            tasks::enqueue(tx, &[strongroom_queue::NewTask::new(reports::TOPIC, key, "not how it ended")])?;
+            Ok::<_, RegistryError>(())
+        })
+        .expect("is enqueued");
+    give_tasks_up(&world);
+    for _ in 0..2 {
+        run();
+        assert_eq!(dead().len(), 1, "what it was to tell is not known");
+        let mut events: Vec<String> = hook
+            .requests()
+            .iter()
+            .filter_map(|request| request.header("strongroom-event").map(str::to_owned))
+            .collect();
+        events.sort();
+        assert_eq!(events, ["batch.completed", "item.succeeded"]);
+        assert_eq!(keys(&messages(&world, outbox::MAIL))[1..], [format!("batch {batch} report 1 done")]);
     }
 }
 
