@@ -177,7 +177,7 @@ fn tell(home: &Home, Untold { report, is_filled }: Untold, stop: &Shutdown) -> R
 }
 
 /// Writes what a report lacks, page by page, unless a stop is asked for; whether it is whole.
-fn fill(home: &Home, id: ReportId, stop: &Shutdown) -> Result<bool, RegistryError> {
+pub(crate) fn fill(home: &Home, id: ReportId, stop: &Shutdown) -> Result<bool, RegistryError> {
     while !home.registry.write(move |tx| reports::fill(tx, id, PAGES_AT_ONCE))? {
         if stop.is_requested() {
             return Ok(false);
