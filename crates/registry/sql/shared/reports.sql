@@ -99,6 +99,34 @@ ORDER BY id LIMIT 1
 DELETE FROM report_rows WHERE (report_id, item_id) IN (SELECT r.report_id, r.item_id FROM report_rows r WHERE r.report_id = ?1 LIMIT ?2)
 -- name: reports.drop
 DELETE FROM reports WHERE id = ?1
+-- Lists the next items of the batch in a report: of an update those that changed and those that are unresolved. A row keeps the number that the
+-- final report gave it.
+-- name: report_rows.insert
+INSERT INTO report_rows (report_id, row_number, item_id, name, object_identifier, version, local_ids, ark, state, stage, code,
+    message, is_changed)
+SELECT p.id, coalesce(f.row_number, CASE WHEN {reports.is_maker} THEN NULL ELSE p.numbered + page.place END),
+    {report_rows.says}, {reports.is_changed}
+FROM (SELECT x.id, sum(CASE WHEN x.action IN ('expand_batch', 'restore_batch') THEN 0 ELSE 1 END) OVER (ORDER BY x.id) AS place
+    FROM (SELECT i.id, i.action FROM work_items i WHERE i.batch_id = ?2 AND i.id > ?3 ORDER BY i.id LIMIT ?4) AS x) AS page
+JOIN work_items w ON w.id = page.id
+LEFT JOIN objects o ON o.id = w.object_id
+JOIN reports p ON p.id = ?1
+LEFT JOIN reports e ON e.batch_id = p.batch_id AND e.kind = 'final' AND e.id <> p.id
+LEFT JOIN report_rows f ON f.report_id = e.id AND f.item_id = w.id
+WHERE {reports.is_listed} AND (p.kind <> 'update' OR w.status NOT IN ('succeeded', 'deleted') OR {reports.is_changed})
+ON CONFLICT (report_id, item_id) DO NOTHING
+-- What a provisional report says of the next items of a batch, behind so many numbered ones.
+-- name: report_rows.now
+SELECT coalesce(f.row_number, CASE WHEN {reports.is_maker} THEN NULL ELSE CAST(?1 AS BIGINT) + page.place END) AS row_number,
+    {report_rows.says}, TRUE AS is_changed
+FROM (SELECT x.id, sum(CASE WHEN x.action IN ('expand_batch', 'restore_batch') THEN 0 ELSE 1 END) OVER (ORDER BY x.id) AS place
+    FROM (SELECT i.id, i.action FROM work_items i WHERE i.batch_id = ?2 AND i.id > ?3 ORDER BY i.id LIMIT ?4) AS x) AS page
+JOIN work_items w ON w.id = page.id
+LEFT JOIN objects o ON o.id = w.object_id
+LEFT JOIN reports e ON e.batch_id = w.batch_id AND e.kind = 'final'
+LEFT JOIN report_rows f ON f.report_id = e.id AND f.item_id = w.id
+WHERE {reports.is_listed}
+ORDER BY w.id
 -- name: report_rows.put
 INSERT INTO report_rows (report_id, row_number, item_id, name, object_identifier, version, local_ids, ark, state, stage, code,
     message, is_changed)
