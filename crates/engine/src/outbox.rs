@@ -187,6 +187,11 @@ fn attempt(channel: &dyn Channel, home: &Home, message: &Message) -> Result<Deli
     })
 }
 
+/// Why a message is not attempted any more, and what to do.
+fn given_up(why: &str, id: Uuid) -> String {
+    format!("{why}; next: correct the cause, then: strongroom outbox send {id}; or: strongroom outbox remove {id}")
+}
+
 fn microseconds(time: Duration) -> i64 {
     i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
 }
@@ -213,12 +218,20 @@ struct Run<'a> {
     /// The earliest time at which a message is to be attempted again.
     next_attempt_at: Option<Time>,
     /// The routes of the channel that failed in this run.
-    broken_routes: BTreeSet<String>,
+    broken_routes: HashMap<String, Broken>,
+}
+
+/// A route that failed.
+struct Broken {
+    /// Why.
+    reason: String,
+    /// The attempts at the message by which that was found, with this one.
+    attempts: u64,
 }
 
 impl<'a> Run<'a> {
     fn new(home: &'a Home) -> Self {
-        Self { home, done: Delivered::default(), next_attempt_at: None, broken_routes: BTreeSet::new() }
+        Self { home, done: Delivered::default(), next_attempt_at: None, broken_routes: HashMap::new() }
     }
 
     /// Has the background task run when the next attempt is due.
@@ -259,8 +272,11 @@ impl<'a> Run<'a> {
                     held_up.insert(place);
                     continue;
                 }
-                if !self.broken_routes.is_empty() && self.broken_routes.contains(&channel.route(message)) {
-                    held_up.insert(place);
+                let route = channel.route(message);
+                if self.broken_routes.contains_key(&route) {
+                    if !self.give_up_with(channel, message, &route)? {
+                        held_up.insert(place);
+                    }
                     continue;
                 }
                 if spent.get(&place).is_some_and(|spent| *spent >= channel.slice()) {
@@ -271,9 +287,12 @@ impl<'a> Run<'a> {
                 let began = Instant::now();
                 if let Delivery::Delayed(delay) = self.attempt(channel, message)? {
                     if delay.is_of_route {
-                        self.broken_routes.insert(channel.route(message));
+                        // It holds up those of its place as well.
+                        let broken = Broken { reason: delay.reason, attempts: message.attempts.saturating_add(1) };
+                        self.broken_routes.insert(route, broken);
+                    } else {
+                        held_up.insert(place);
                     }
-                    held_up.insert(place);
                 } else {
                     *spent.entry(place).or_default() += began.elapsed();
                 }
@@ -313,18 +332,37 @@ impl<'a> Run<'a> {
         })
     }
 
+    /// Gives up a message that no attempt is made at because its route is broken, where it is old enough for that: what failed for the route
+    /// would have failed for it as well. So a server that is away for days leaves no more work than one attempt in each run, however many
+    /// messages wait for it. Whether it was given up.
+    fn give_up_with(&mut self, channel: &dyn Channel, message: &Message, route: &str) -> Result<bool, EngineError> {
+        let Some(broken) = self.broken_routes.get(route).filter(|broken| broken.attempts >= LEAST_ATTEMPTS) else {
+            return Ok(false);
+        };
+        if !self.is_too_old(channel, message)? {
+            return Ok(false);
+        }
+        let text = format!(
+            "it was waiting for a way on which {} attempts failed, the last with: {}",
+            broken.attempts, broken.reason
+        );
+        self.record_undeliverable(channel, message, given_up(&text, message.id))?;
+        Ok(true)
+    }
+
+    /// Whether a channel gives up a message of this age.
+    fn is_too_old(&self, channel: &dyn Channel, message: &Message) -> Result<bool, RegistryError> {
+        let Some(limit) = channel.gives_up_after(self.home) else { return Ok(false) };
+        let now = self.home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?))?;
+        Ok(now >= message.created_at.plus(microseconds(limit)))
+    }
+
     fn record_failure(&mut self, channel: &dyn Channel, message: &Message, delay: &Delay) -> Result<(), EngineError> {
         let (id, text, attempt) = (message.id, delay.reason.clone(), message.attempts.saturating_add(1));
         Event::MessageNotDelivered { channel: channel.name(), key: &message.key, attempt, error: &text }.emit();
-        if let Some(limit) = channel.gives_up_after(self.home).filter(|_| attempt >= LEAST_ATTEMPTS) {
-            let now = self.home.registry.read(|tx| tx.now())?;
-            if now >= message.created_at.plus(microseconds(limit)) {
-                let reason = format!(
-                    "{attempt} attempts failed, the last with: {text}; next: correct the cause, then: strongroom outbox send {id}; \
-                     or: strongroom outbox remove {id}"
-                );
-                return self.record_undeliverable(channel, message, reason);
-            }
+        if attempt >= LEAST_ATTEMPTS && self.is_too_old(channel, message)? {
+            let reason = given_up(&format!("{attempt} attempts failed, the last with: {text}"), id);
+            return self.record_undeliverable(channel, message, reason);
         }
         let wait = retry_delay(attempt).max(delay.wait.unwrap_or_default().min(LONGEST_ASKED));
         let at = self.home.registry.write(move |tx| {

@@ -110,6 +110,12 @@ pub enum RegistryError {
         /// The report.
         report: ReportId,
     },
+    /// The report of an open batch says what is true at one moment, and this one has too many rows for one transaction.
+    #[error("batch {batch} has too many items for a report that is written in one transaction")]
+    ReportTooLong {
+        /// The batch.
+        batch: crate::BatchId,
+    },
     /// A stored value cannot be understood.
     #[error("the registry has {found:?} in place of {wanted}")]
     Corrupt {

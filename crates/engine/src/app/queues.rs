@@ -114,27 +114,40 @@ pub fn empty(context: &OpContext, topic: &str) -> Result<AffectedTasksView, Engi
     }
 }
 
-/// Brings dead tasks of a topic back: the one named, or all.
+/// Brings dead tasks of a topic back: the one named, or all, 100 in a transaction, with a line of the journal for each. Where the process is
+/// killed, the same call does the rest.
 pub fn retry(context: &OpContext, topic: &str, task: Option<TaskId>) -> Result<AffectedTasksView, EngineError> {
     let authorized = context.authorize(&QUEUES_RETRY)?;
     check_topic(&authorized, topic)?;
     let (name, who) = (topic.to_owned(), authorized.actor().name.clone());
     let workflows = authorized.home().registry.workflows();
-    let act = move |tx: &mut dyn Transaction| {
-        let (retried, topics) = work::retry(tx, workflows.as_ref(), &name, task, &who)?;
-        if let (0, Some(task)) = (retried, task) {
-            return Err(RegistryError::NotFound { what: "dead task", id: task.to_string() });
+    let (mut all, mut after) = (0, None);
+    loop {
+        let (name, who, workflows) = (name.clone(), who.clone(), workflows.clone());
+        let act = move |tx: &mut dyn Transaction| {
+            let page = match task {
+                Some(task) => work::retry_one(tx, workflows.as_ref(), (&name, task), &who)?,
+                None => work::retry(tx, workflows.as_ref(), &name, after, &who)?,
+            };
+            if let (0, Some(task)) = (page.tasks, task) {
+                return Err(RegistryError::NotFound { what: "dead task", id: task.to_string() });
+            }
+            let target = Target::of_system(format!("{name}: {}", counted(page.tasks, "task", "tasks")));
+            Ok((target, ((page.tasks, page.next), page.topics)))
+        };
+        let done = behind_reports(authorized.home(), || Ok(authorized.write_and_wake(act.clone())?));
+        let (retried, next) = done.map_err(|error| match error {
+            EngineError::Registry(RegistryError::NotFound { .. }) => {
+                error.next("\"strongroom queue dead\" shows those there are")
+            }
+            other => other,
+        })?;
+        all += retried;
+        if next.is_none() {
+            return Ok(AffectedTasksView { topic: topic.to_owned(), tasks: all });
         }
-        Ok((Target::of_system(format!("{name}: {}", counted(retried, "task", "tasks"))), (retried, topics)))
-    };
-    let retried = behind_reports(authorized.home(), || Ok(authorized.write_and_wake(act.clone())?));
-    let retried = retried.map_err(|error| match error {
-        EngineError::Registry(RegistryError::NotFound { .. }) => {
-            error.next("\"strongroom queue dead\" shows those there are")
-        }
-        other => other,
-    })?;
-    Ok(AffectedTasksView { topic: topic.to_owned(), tasks: retried })
+        after = next;
+    }
 }
 
 /// Deletes one task; the task as it was.

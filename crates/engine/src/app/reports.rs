@@ -2,13 +2,17 @@
 
 use std::io::Write;
 
+use strongroom_registry::batches::Batch;
 use strongroom_registry::reports::{self as records, Report};
-use strongroom_registry::{BatchId, BatchState, ItemId, RegistryError, ReportId, Scope, Transaction, batches};
+use strongroom_registry::{
+    BatchId, BatchState, ItemId, RegistryError, ReportId, Scope, Transaction, batches, provisional_reports,
+};
 
 use super::authorization::{BATCHES_REPORT, BATCHES_SHOW};
 use super::views::{ReportRowView, ReportView};
-use super::{OpContext, PAGE, Page};
+use super::{Authorized, OpContext, PAGE, Page};
 use crate::journal::Target;
+use crate::runtime::Shutdown;
 use crate::{EngineError, reports};
 
 pub use crate::reports::{ReportForm, facts, sections};
@@ -35,27 +39,60 @@ pub fn show(context: &OpContext, batch: BatchId, number: Option<u64>) -> Result<
     Ok(authorized.read(|tx| reports::view(tx, report.id))?)
 }
 
-/// Makes a report of a batch as it is now: a provisional one while it is open, else an update. It is told as any other.
+/// Makes a report of a batch as it is now: a provisional one while it is open, else an update. It is told as any other. The rows of a long
+/// one are written page by page, and say what was true at one moment.
 ///
 /// # Errors
 /// Nothing has changed since the last report.
 pub fn make(context: &OpContext, batch: BatchId) -> Result<ReportView, EngineError> {
     let authorized = context.authorize(&BATCHES_REPORT)?;
-    let (scope, who) = (authorized.scope(), authorized.actor().name.clone());
-    let act = move |tx: &mut dyn Transaction| {
-        let batch = find_batch(tx, scope, batch)?;
-        let (id, topics) = records::make(tx, &batch, &who)?;
-        let view = reports::view(tx, id)?;
-        let target = Target::of(batch.institution, format!("batch {} report {}", batch.id, view.number));
-        Ok((target, (view, topics)))
-    };
-    let made = reports::behind_reports(authorized.home(), || Ok(authorized.write_and_wake(act.clone())?));
-    made.map_err(|error| match error {
+    make_in(&authorized, batch).map_err(|error| match error {
         EngineError::Registry(RegistryError::State { .. }) => {
             error.next(format!("\"strongroom batches reports {batch}\" lists its reports"))
         }
         error => error,
     })
+}
+
+fn make_in(authorized: &Authorized<'_>, id: BatchId) -> Result<ReportView, EngineError> {
+    let (home, scope, who) = (authorized.home(), authorized.scope(), authorized.actor().name.clone());
+    let target = |batch: &Batch, view: &ReportView| {
+        Target::of(batch.institution, format!("batch {} report {}", batch.id, view.number))
+    };
+    loop {
+        let batch = authorized.read(|tx| find_batch(tx, scope, id))?;
+        if records::is_ended(batch.state) {
+            reports::check_news(home, id)?;
+        }
+        let made = {
+            let (batch, who) = (batch.clone(), who.clone());
+            let act = move |tx: &mut dyn Transaction| {
+                let made = records::make(tx, &batch, &who)?;
+                let view = reports::view(tx, made.report)?;
+                Ok((target(&batch, &view), ((made.report, made.is_filled, view), made.topics)))
+            };
+            reports::behind_reports(home, || Ok(authorized.write_and_wake(act.clone())?))
+        };
+        match made {
+            Ok((_, true, view)) => return Ok(view),
+            Ok((report, false, _)) => {
+                // The task of the report does the same where this process is killed.
+                reports::fill(home, report, &Shutdown::new())?;
+                return Ok(authorized.read(|tx| reports::view(tx, report))?);
+            }
+            Err(EngineError::Registry(RegistryError::ReportTooLong { .. })) => {}
+            Err(error) => return Err(error),
+        }
+        // Where the batch has ended meanwhile, an update is made.
+        let Some(report) = reports::write_provisional(home, &batch, &who)? else { continue };
+        let view = authorized.write(move |tx| {
+            provisional_reports::end(tx, report)?;
+            let view = reports::view(tx, report)?;
+            Ok((target(&batch, &view), view))
+        })?;
+        reports::drop_abandoned(home, &Shutdown::new())?;
+        return Ok(view);
+    }
 }
 
 /// Rows of a report after the item `after`, in the order of the items.

@@ -1,8 +1,9 @@
-//! Delivers the messages of the outbox, behind those about reports that no task has put there.
+//! Delivers the messages of the outbox, behind those about reports that no task has put there. Provisional reports that were not finished
+//! are removed.
 
 use super::BackgroundTask;
 use crate::outbox::deliver;
-use crate::reports::tell_untold;
+use crate::reports::{drop_abandoned, tell_untold};
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home};
 use strongroom_registry::counted;
@@ -15,9 +16,11 @@ pub(super) const TASK: BackgroundTask =
 
 fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     let told = tell_untold(home, stop);
+    let dropped = drop_abandoned(home, stop);
     // A report that cannot be told keeps no message waiting.
     let done = deliver(home, stop)?;
     told?;
+    dropped?;
     Ok(format!(
         "{} delivered, {} no longer needed, {} failed, {} undeliverable; the messages for {} wait for another attempt",
         counted(done.delivered, "message", "messages"),

@@ -1,9 +1,10 @@
 //! The tasks of topic `batch.report`: a long report is finished page by page, and what is told of a batch or of an item is put into the
 //! outbox with the end of the task, so that it is told once whatever stops the worker.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use strongroom_queue::Outcome;
+use strongroom_queue::{Outcome, TaskRecord, TaskState, tasks};
 use strongroom_registry::reports::{self, EndedItem, Subject, TOPIC, Untold};
 use strongroom_registry::work::Assignment;
 use strongroom_registry::{RegistryError, ReportId, Transaction, schedules};
@@ -11,7 +12,7 @@ use strongroom_registry::{RegistryError, ReportId, Transaction, schedules};
 use super::messages::{self, Composed};
 use crate::event::Event;
 use crate::hold::OperationError;
-use crate::runtime::{Handler, Shutdown, TaskContext, TaskEnd};
+use crate::runtime::{Handler, Shutdown, TaskContext, TaskEnd, panic_message};
 use crate::{EngineError, Home, background, crash_point, paging};
 
 /// Pages of a report that are written in one transaction.
@@ -41,31 +42,20 @@ impl Handler for ReportHandler {
 
 impl ReportHandler {
     fn end(&self, subject: Subject, assignment: &Assignment, context: &TaskContext) -> Result<TaskEnd, OperationError> {
-        let (messages, report) = match subject {
-            Subject::Queued(batch) => (messages::of_queued(&self.home, batch)?, None),
+        let messages = match subject {
             Subject::Report(report) => {
                 let messages = self.finish(report, context)?;
                 crash_point("report.composed");
-                (messages, Some(report))
+                Some(messages)
             }
-            Subject::Item(item, at) => {
-                let Ok(ended) = serde_json::from_slice::<EndedItem>(&assignment.task.payload) else {
-                    return Ok(Outcome::Dead {
-                        reason: "the payload of the task does not say how the item ended".into(),
-                    }
-                    .into());
-                };
-                (messages::of_item(&self.home, item, at, &ended)?, None)
-            }
+            notice => compose_notice(&self.home, notice, &assignment.task.payload)?,
+        };
+        let Some(messages) = messages else {
+            let reason = "the payload of the task does not say how the item ended".to_owned();
+            return Ok(Outcome::Dead { reason }.into());
         };
         Ok(TaskEnd::from(Outcome::Done).with(Box::new(move |tx, _| {
-            // A mail that the batch is queued must not follow the mail that it has ended.
-            if let Subject::Queued(batch) = subject
-                && reports::has_ended_once(tx, batch)?
-            {
-                return Ok(Vec::new());
-            }
-            put(tx, report, &messages)?;
+            put(tx, subject, &messages)?;
             Ok(Vec::new())
         })))
     }
@@ -88,7 +78,8 @@ impl ReportHandler {
 }
 
 /// Composes what is told of the reports that were not told, and puts it into the outbox: no task does it where nobody but
-/// those who run the installation may hear of them, or where the task of one was given up. What such a one lacks is written first.
+/// those who run the installation may hear of them, or where the task of one was given up. What such a one lacks is written first. What other
+/// tasks of the topic were to tell is told as well where they were given up.
 ///
 /// # Errors
 /// One of them cannot be told; the others are.
@@ -97,27 +88,96 @@ pub(crate) fn tell_untold(home: &Home, stop: &Shutdown) -> Result<(), EngineErro
     let mut outcome = Ok(());
     for untold in paging::rows(UNTOLD_AT_ONCE, |untold: &Untold| untold.report, page) {
         if stop.is_requested() {
-            break;
+            return outcome;
         }
-        match tell(home, untold?, stop) {
-            // Its batch was removed when the time of its items had ended.
-            Ok(()) | Err(EngineError::Registry(RegistryError::NotFound { .. })) => {}
-            Err(error) => outcome = outcome.and(Err(error)),
-        }
+        let untold = untold?;
+        outcome = outcome.and(guarded(&untold.report.to_string(), || tell(home, untold, stop)));
     }
-    outcome
+    outcome.and(tell_given_up(home, stop))
 }
 
-fn tell(home: &Home, Untold { report, is_filled }: Untold, stop: &Shutdown) -> Result<(), EngineError> {
-    if !is_filled && (home.registry.read(|tx| reports::has_task(tx, report))? || !fill(home, report, stop)?) {
-        return Ok(());
+/// Does what the dead tasks of the topic were to do, each with the end of its task. One that cannot be told stays among the dead tasks, where
+/// people see it. At most so many fail in a run.
+fn tell_given_up(home: &Home, stop: &Shutdown) -> Result<(), EngineError> {
+    let (mut outcome, mut after, mut failures) = (Ok(()), None, 0);
+    loop {
+        let page = home
+            .registry
+            .read(|tx| tasks::list(tx, TOPIC, TaskState::Dead, after, UNTOLD_AT_ONCE).map_err(RegistryError::from))?;
+        for task in page.tasks {
+            if stop.is_requested() || failures >= MOST_FAILURES {
+                return outcome;
+            }
+            let told = guarded(&task.key, || tell_of(home, &task));
+            failures += usize::from(told.is_err());
+            outcome = outcome.and(told);
+        }
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return outcome,
+        }
     }
-    let messages = compose(home, report)?;
-    Ok(home.registry.write(move |tx| put(tx, Some(report), &messages))?)
+}
+
+/// Does what a dead task was to do. Nothing where the task does not say what that is.
+fn tell_of(home: &Home, task: &TaskRecord) -> Result<(), EngineError> {
+    let Ok(subject) = task.key.parse::<Subject>() else { return Ok(()) };
+    let messages = match subject {
+        // It was told before, unless it cannot be told.
+        Subject::Report(report) => match home.registry.read(|tx| reports::get(tx, report)) {
+            Ok(found) if found.completed_at.is_none() => return Ok(()),
+            Ok(_) | Err(RegistryError::NotFound { .. }) => Vec::new(),
+            Err(error) => return Err(error.into()),
+        },
+        notice => match compose_notice(home, notice, &task.payload)? {
+            Some(messages) => messages,
+            None => return Ok(()),
+        },
+    };
+    let id = task.task;
+    Ok(home.registry.write(move |tx| {
+        put(tx, subject, &messages)?;
+        tasks::delete(tx, id).map_err(RegistryError::from).map(drop)
+    })?)
+}
+
+/// What is told that is no report; none where the payload of its task cannot be read.
+fn compose_notice(home: &Home, subject: Subject, payload: &[u8]) -> Result<Option<Vec<Composed>>, EngineError> {
+    Ok(match subject {
+        Subject::Queued(batch) => Some(messages::of_queued(home, batch)?),
+        Subject::Item(item, at) => match serde_json::from_slice::<EndedItem>(payload) {
+            Ok(ended) => Some(messages::of_item(home, item, at, &ended)?),
+            Err(_) => None,
+        },
+        Subject::Report(_) => None,
+    })
+}
+
+/// A panic is a failure of one subject alone: it keeps no other from being told, and no message from being delivered.
+fn guarded(key: &str, act: impl FnOnce() -> Result<(), EngineError>) -> Result<(), EngineError> {
+    catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|panic| {
+        let source = std::io::Error::other(format!("it panicked: {}", panic_message(panic.as_ref())));
+        Err(EngineError::Io { act: "compose what is told of", path: key.to_owned(), source })
+    })
+}
+
+/// Tells a report where no task is to write it. Its batch may have been removed when the time of its items had ended.
+fn tell(home: &Home, Untold { report, is_filled }: Untold, stop: &Shutdown) -> Result<(), EngineError> {
+    let told = || -> Result<(), EngineError> {
+        if !is_filled && (home.registry.read(|tx| reports::has_task(tx, report))? || !fill(home, report, stop)?) {
+            return Ok(());
+        }
+        let messages = compose(home, report)?;
+        Ok(home.registry.write(move |tx| put(tx, Subject::Report(report), &messages))?)
+    };
+    match told() {
+        Err(EngineError::Registry(RegistryError::NotFound { .. })) => Ok(()),
+        other => other,
+    }
 }
 
 /// Writes what a report lacks, page by page, unless a stop is asked for; whether it is whole.
-fn fill(home: &Home, id: ReportId, stop: &Shutdown) -> Result<bool, RegistryError> {
+pub(crate) fn fill(home: &Home, id: ReportId, stop: &Shutdown) -> Result<bool, RegistryError> {
     while !home.registry.write(move |tx| reports::fill(tx, id, PAGES_AT_ONCE))? {
         if stop.is_requested() {
             return Ok(false);
@@ -145,16 +205,20 @@ pub(crate) fn behind_reports<T>(
     }
 }
 
-/// Reports that are looked up at once.
+/// Reports, or dead tasks, that are looked up at once.
 const UNTOLD_AT_ONCE: usize = 100;
+/// Dead tasks that fail again in a run before it leaves the others to the next.
+const MOST_FAILURES: usize = 100;
 
 /// Puts messages into the outbox, those of a report where they are not there.
-fn put(tx: &mut dyn Transaction, report: Option<ReportId>, messages: &[Composed]) -> Result<(), RegistryError> {
-    let is_first = match report {
-        Some(report) => reports::complete(tx, report)?,
-        None => true,
+fn put(tx: &mut dyn Transaction, subject: Subject, messages: &[Composed]) -> Result<(), RegistryError> {
+    let is_wanted = match subject {
+        Subject::Report(report) => reports::complete(tx, report)?,
+        // A mail that the batch is queued must not follow the mail that it has ended.
+        Subject::Queued(batch) => !reports::has_ended_once(tx, batch)?,
+        Subject::Item(..) => true,
     };
-    if is_first && !messages.is_empty() {
+    if is_wanted && !messages.is_empty() {
         for Composed { message, about } in messages {
             message.insert_about(tx, *about)?;
         }

@@ -1,6 +1,7 @@
 //! Reports of batches: the tasks that finish them and compose what is told, and the forms in which they are written. The registry makes
 //! them ([`strongroom_registry::reports`]).
 
+mod asked;
 mod forms;
 mod handler;
 mod messages;
@@ -12,9 +13,10 @@ use strongroom_registry::{RegistryError, ReportId, Scope, Transaction, batches};
 use crate::paging;
 use crate::{EngineError, Home};
 
+pub(crate) use asked::{check_news, drop_abandoned, write_provisional};
 pub(crate) use forms::write;
 pub use forms::{ReportForm, facts};
-pub(crate) use handler::{behind_reports, handlers, tell_untold};
+pub(crate) use handler::{behind_reports, fill, handlers, tell_untold};
 pub(crate) use messages::{html_of, ingested, undeliverable_warning};
 pub(crate) use strongroom_registry::reports::TOPIC;
 pub use view::{ReportRowView, ReportView};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use strongroom_database::{Clock, Location, ManualClock};
-use strongroom_engine::outbox::{Channel, Delivered, Delivery, deliver_through};
+use strongroom_engine::outbox::{Channel, Delay, Delivered, Delivery, deliver_through};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::survey::Survey;
 use strongroom_engine::{EngineError, Home, background, outbox, status};
@@ -27,6 +27,10 @@ struct Scripted {
     attempts: Mutex<Vec<String>>,
     /// How long a place has its turn; none: as every channel has it.
     slice: Option<Duration>,
+    /// Whether what fails is the way that all messages take.
+    fails_by_route: bool,
+    /// How old a message is that is given up.
+    gives_up_after: Option<Duration>,
 }
 
 impl Channel for Scripted {
@@ -46,10 +50,17 @@ impl Channel for Scripted {
         self.slice.unwrap_or(Duration::MAX)
     }
 
+    fn gives_up_after(&self, _home: &Home) -> Option<Duration> {
+        self.gives_up_after
+    }
+
     fn deliver(&self, home: &Home, message: &Message) -> Result<Delivery, EngineError> {
         self.attempts.lock().expect("no poison").push(message.key.clone());
         assert!(!self.panicking.contains(message.key.as_str()), "a message that nothing was ready for");
         if self.failing.lock().expect("no poison").contains(message.key.as_str()) {
+            if self.fails_by_route {
+                return Ok(Delivery::Delayed(Delay::of_route("the server is away".into())));
+            }
             return Err(EngineError::Usage("no way".into()));
         }
         let id = message.id;
@@ -116,6 +127,38 @@ fn put(home: &Home, institution: InstitutionId, kind: &'static str, key: &'stati
 fn letters(home: &Home) -> Vec<Message> {
     let institution = ours(home);
     home.registry.read(|tx| rows::undelivered(tx, KIND, institution, 0, 100)).expect("reads")
+}
+
+#[test]
+fn one_attempt_in_a_run_is_enough_for_all_messages_that_take_a_broken_way_and_they_are_given_up_together() {
+    const KEYS: [&str; 4] = ["a/1", "a/2", "b/1", "c/1"];
+    let home = Frozen::new();
+    let channel = Scripted {
+        fails_by_route: true,
+        gives_up_after: Some(Duration::from_hours(4)),
+        ..Scripted::failing(&["a/1", "a/2", "b/1", "c/1", "d/1"])
+    };
+    for key in KEYS {
+        put(&home, ours(&home), KIND, key);
+    }
+    for hour in 0..4 {
+        let (done, attempted) = channel.run(&home);
+        assert_eq!((done.failed, done.undeliverable, attempted.len()), (1, 0, 1), "{hour}");
+        home.advance(Duration::from_hours(1));
+    }
+    put(&home, ours(&home), KIND, "d/1");
+    let (done, attempted) = channel.run(&home);
+    assert_eq!((done.undeliverable, attempted.len()), (4, 1), "one connection, and all that are old enough");
+    let [left] = letters(&home).try_into().expect("one message");
+    assert_eq!((left.key.as_str(), left.attempts), ("d/1", 0));
+    let undeliverable = home.registry.read(|tx| rows::undeliverable(tx, 0, 9)).expect("reads");
+    for message in undeliverable {
+        let reason = message.last_error.unwrap_or_default();
+        assert!(reason.contains("5 attempts failed, the last with: the server is away; next:"), "{reason}");
+    }
+    // What comes later is attempted by itself.
+    let (done, attempted) = channel.run(&home);
+    assert_eq!((done.failed, attempted), (1, vec!["d/1".to_owned()]));
 }
 
 #[test]

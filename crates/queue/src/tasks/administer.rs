@@ -7,7 +7,7 @@ use strongroom_database::{Row, Statement, Time, Transaction, Value};
 
 use crate::{Cursor, Page, QueueError, TaskId, TaskRecord, TaskState, TopicCounts};
 
-use super::{priority, small, state};
+use super::{TURNS_PER_PRIORITY, priority, small, state};
 
 const TOPICS: Statement = Statement("queue_topics");
 const COUNT_READY: Statement = Statement("queue_count_ready");
@@ -27,6 +27,7 @@ const LOCK_KEY: Statement = Statement("queue_lock_key");
 const REQUEST_CANCEL: Statement = Statement("queue_request_cancel");
 const DEAD_OF_TOPIC: Statement = Statement("queue_dead_of_topic");
 const RETRY: Statement = Statement("queue_retry");
+const SET_PRIORITY: Statement = Statement("queue_set_priority");
 const SHOW: Statement = Statement("queue_show");
 const OF_KEY: Statement = Statement("queue_of_key");
 const LIST_READY: Statement = Statement("queue_list_ready");
@@ -171,6 +172,17 @@ fn end_of_prefix(prefix: &str) -> Option<String> {
 /// concerns.
 pub fn request_cancel(transaction: &mut dyn Transaction, key: &str) -> Result<u64, QueueError> {
     Ok(transaction.execute(REQUEST_CANCEL, &[key.into()])?)
+}
+
+/// Gives a task that waits another priority, in the line too; the attempts that it has spent and the time for which it waits stay. False where
+/// no task of this topic and key waits.
+pub fn set_priority(
+    transaction: &mut dyn Transaction,
+    (topic, key): (&str, &str),
+    priority: i32,
+) -> Result<bool, QueueError> {
+    let values = [topic.into(), key.into(), priority.into(), TURNS_PER_PRIORITY.into()];
+    Ok(transaction.execute(SET_PRIORITY, &values)? == 1)
 }
 
 /// Makes a dead task ready with its attempts unspent. False where it is not dead, or a live task has its topic and key and

@@ -10,7 +10,7 @@ mod turns;
 
 pub use administer::{
     are_all_paused, counts, delete, delete_key, delete_keys_with_prefix, empty, list, lock_key, of_key, paused_topics,
-    request_cancel, retry, retry_topic, set_all_paused, set_paused, show,
+    request_cancel, retry, retry_topic, set_all_paused, set_paused, set_priority, show,
 };
 pub use enqueue::enqueue;
 pub use lease::{

@@ -38,6 +38,7 @@ pub mod pipelines;
 mod populating;
 pub mod profiles;
 pub mod provenance;
+pub mod provisional_reports;
 mod publishing;
 pub mod rebuild;
 pub mod receiving;

@@ -2,7 +2,7 @@
 //! letters, and given a task anew. Part of [`crate::work`].
 
 use strongroom_database::{CLOCK_TOLERANCE, Statement, Time, Transaction};
-use strongroom_queue::{TaskId, TaskState, tasks};
+use strongroom_queue::{Cursor, TaskId, TaskRecord, TaskState, tasks};
 use uuid::Uuid;
 
 use crate::items::{self, Item, Move};
@@ -60,39 +60,69 @@ fn release_by_force(
     Ok((Vec::new(), None))
 }
 
-/// Brings dead tasks of a topic back, one or all; those that are a stage by requeueing their items. How many, and their
-/// topics.
+/// What was brought back of a page of dead tasks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Retried {
+    /// How many tasks.
+    pub tasks: u64,
+    /// The topics that have new work.
+    pub topics: Vec<String>,
+    /// Where the next page begins; none behind the last.
+    pub next: Option<Cursor>,
+}
+
+/// Brings the dead tasks of a topic back behind `after`, at most 100: those that are a stage by requeueing their items. A topic may have a
+/// million of them.
 pub fn retry(
     tx: &mut dyn Transaction,
     workflows: &dyn Workflows,
     topic: &str,
-    only: Option<TaskId>,
+    after: Option<Cursor>,
     who: &str,
-) -> Result<(u64, Vec<String>), RegistryError> {
-    let mut retried = 0;
-    let mut topics = Vec::new();
-    let mut cursor = None;
-    loop {
-        let page = tasks::list(tx, topic, TaskState::Dead, cursor, 500)?;
-        for task in page.tasks {
-            if only.is_some_and(|only| only != task.task) {
-                continue;
-            }
-            if let Some(id) = task.item {
-                let request = items::Request::Requeue(None);
-                topics.extend(items::request(tx, workflows, Scope::System, ItemId(id), request, who)?);
-            } else if tasks::retry(tx, task.task)? {
-                topics.push(topic.to_owned());
-            } else {
-                continue;
-            }
-            retried += 1;
-        }
-        match page.next {
-            Some(next) => cursor = Some(next),
-            None => return Ok((retried, topics)),
-        }
+) -> Result<Retried, RegistryError> {
+    let page = tasks::list(tx, topic, TaskState::Dead, after, RETRIED_AT_ONCE)?;
+    let mut retried = Retried { next: page.next, ..Retried::default() };
+    for task in page.tasks {
+        bring_back(tx, workflows, &task, who, &mut retried)?;
     }
+    Ok(retried)
+}
+
+/// Brings one dead task of a topic back, if there is such a one.
+pub fn retry_one(
+    tx: &mut dyn Transaction,
+    workflows: &dyn Workflows,
+    (topic, task): (&str, TaskId),
+    who: &str,
+) -> Result<Retried, RegistryError> {
+    let mut retried = Retried::default();
+    let found = tasks::show(tx, task)?.filter(|found| found.topic == topic && found.state == TaskState::Dead);
+    if let Some(found) = found {
+        bring_back(tx, workflows, &found, who, &mut retried)?;
+    }
+    Ok(retried)
+}
+
+/// Dead tasks that one transaction brings back.
+const RETRIED_AT_ONCE: usize = 100;
+
+fn bring_back(
+    tx: &mut dyn Transaction,
+    workflows: &dyn Workflows,
+    task: &TaskRecord,
+    who: &str,
+    retried: &mut Retried,
+) -> Result<(), RegistryError> {
+    if let Some(id) = task.item {
+        let request = items::Request::Requeue(None);
+        retried.topics.extend(items::request(tx, workflows, Scope::System, ItemId(id), request, who)?);
+    } else if tasks::retry(tx, task.task)? {
+        retried.topics.push(task.topic.clone());
+    } else {
+        return Ok(());
+    }
+    retried.tasks += 1;
+    Ok(())
 }
 
 /// A page of open items, as a sweep needs it.

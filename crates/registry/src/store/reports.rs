@@ -25,7 +25,7 @@ const MAX_ATTEMPTS: u32 = 10;
 /// A report with at most so many rows is written whole in the transaction that makes it.
 const SHORT: usize = 100;
 /// Items of a batch that one statement lists.
-const PAGE: usize = 1_000;
+pub(super) const PAGE: usize = 1_000;
 
 /// A report of a batch, without its rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl Report {
 }
 
 /// What a report says of an item.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ReportRow {
     /// The item.
     pub item: ItemId,
@@ -242,42 +242,97 @@ pub fn untold_of_batch(tx: &mut dyn Transaction, batch: BatchId, limit: usize) -
     rows.iter().map(|row| Ok(row.count("number")?)).collect()
 }
 
-/// Makes a report that a person asks for, whole: a provisional one while the batch is open, in place of the provisional ones before it; else an
-/// update, or the final report where the batch has none. The topics that have new work.
+/// A report that a person asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Made {
+    /// Its identifier.
+    pub report: ReportId,
+    /// Whether all its rows are written. If not, [`fill`] writes them, or the task that is enqueued with it.
+    pub is_filled: bool,
+    /// The topics that have new work.
+    pub topics: Vec<String>,
+}
+
+/// Makes a report that a person asks for: a provisional one while the batch is open, in place of the provisional ones before it; else an
+/// update, or the final report where the batch has none. One with 1,000 items or more is not written whole: an update is finished like
+/// the report of a batch that has ended. Of an open batch none is made here then: see [`super::provisional_reports`].
 ///
 /// # Errors
 /// Nothing has changed since the last report, or the batch was deleted: [`RegistryError::State`]. The report before it is not written:
-/// [`RegistryError::ReportUnwritten`].
-pub fn make(tx: &mut dyn Transaction, batch: &Batch, who: &str) -> Result<(ReportId, Vec<String>), RegistryError> {
-    let refuse = |state: String| RegistryError::State {
-        what: "batch",
-        id: batch.id.to_string(),
-        state,
-        act: "make a report of it".to_owned(),
-    };
-    tx.execute(Statement("batches.lock"), &[batch.id.into()])?;
-    let state = super::batches::get(tx, Scope::System, batch.id)?.map_or(batch.state, |batch| batch.state);
-    if state == BatchState::Deleted {
-        return Err(refuse("deleted".to_owned()));
-    }
+/// [`RegistryError::ReportUnwritten`]. The batch is open and too long: [`RegistryError::ReportTooLong`].
+pub fn make(tx: &mut dyn Transaction, batch: &Batch, who: &str) -> Result<Made, RegistryError> {
+    let state = lock_to_report(tx, batch)?;
     finish_unfilled(tx, batch.id)?;
     let is_provisional = !is_ended(state);
+    if is_provisional && end_of_page(tx, batch.id, ItemId(Uuid::nil()))?.is_some() {
+        return Err(RegistryError::ReportTooLong { batch: batch.id });
+    }
     let id = ReportId::new();
     insert(tx, id, batch.id, &New { state, is_provisional, made_by: Some(who), short: 0, is_quiet: false })?;
-    fill(tx, id, usize::MAX)?;
+    let is_filled = fill(tx, id, 1)?;
     let report = get(tx, id)?;
     if is_provisional {
         let values = [batch.id.into(), report.number.into()];
         tx.execute(Statement("reports.drop_provisional_rows"), &values)?;
         tx.execute(Statement("reports.drop_provisional"), &values)?;
         complete(tx, id)?;
-        return Ok((id, Vec::new()));
+        return Ok(Made { report: id, is_filled, topics: Vec::new() });
     }
-    if report.kind == ReportKind::Update && report.changed == 0 {
-        return Err(refuse("as the last report says, and nothing of it has changed since then".to_owned()));
+    if is_filled && report.kind == ReportKind::Update && report.changed == 0 {
+        return Err(nothing_new(batch.id));
     }
     enqueue(tx, Subject::Report(id), batch.institution, Vec::new())?;
-    Ok((id, vec![TOPIC.to_owned()]))
+    Ok(Made { report: id, is_filled, topics: vec![TOPIC.to_owned()] })
+}
+
+/// Locks a batch of which a report is to be made; its state.
+pub(crate) fn lock_to_report(tx: &mut dyn Transaction, batch: &Batch) -> Result<BatchState, RegistryError> {
+    tx.execute(Statement("batches.lock"), &[batch.id.into()])?;
+    let state = super::batches::get(tx, Scope::System, batch.id)?.map_or(batch.state, |batch| batch.state);
+    if state == BatchState::Deleted {
+        return Err(refusal(batch.id, "deleted"));
+    }
+    Ok(state)
+}
+
+/// Why no update is made.
+pub fn nothing_new(batch: BatchId) -> RegistryError {
+    refusal(batch, "as the last report says, and nothing of it has changed since then")
+}
+
+fn refusal(batch: BatchId, state: &str) -> RegistryError {
+    let (id, state, act) = (batch.to_string(), state.to_owned(), "make a report of it".to_owned());
+    RegistryError::State { what: "batch", id, state, act }
+}
+
+/// Whether an update would say something new of a page of the items of a batch behind `after`; and the last of the page, to go on behind.
+pub fn is_changed_in_page(
+    tx: &mut dyn Transaction,
+    batch: BatchId,
+    after: Option<ItemId>,
+) -> Result<(bool, Option<ItemId>), RegistryError> {
+    let after = after.unwrap_or(ItemId(Uuid::nil()));
+    let values = [batch.into(), after.into(), PAGE.into()];
+    let is_changed = tx.query_one(Statement("reports.changed_in_page"), &values)?.is_some();
+    Ok((is_changed, end_of_page(tx, batch, after)?))
+}
+
+/// The last item of a page that is full.
+pub(super) fn end_of_page(
+    tx: &mut dyn Transaction,
+    batch: BatchId,
+    after: ItemId,
+) -> Result<Option<ItemId>, RegistryError> {
+    let values = [batch.into(), after.into(), (PAGE - 1).into()];
+    let last = tx.query_one(Statement("reports.last_of_page"), &values)?;
+    last.map(|row| Ok(ItemId(row.uuid("id")?))).transpose()
+}
+
+/// How many numbered rows a page of items has.
+pub(super) fn numbered_in_page(tx: &mut dyn Transaction, batch: BatchId, after: ItemId) -> Result<u64, RegistryError> {
+    let values = [batch.into(), after.into(), PAGE.into()];
+    let counted = tx.query_one(Statement("reports.page_end"), &values)?;
+    Ok(counted.map_or(Ok(0), |row| row.count("row_count"))?)
 }
 
 /// Whether a batch of this state has ended.
@@ -327,14 +382,11 @@ pub fn fill(tx: &mut dyn Transaction, id: ReportId, pages: usize) -> Result<bool
     let mut after = row.optional_uuid("filled_to")?.map_or(ItemId(Uuid::nil()), ItemId);
     let mut listed = 0;
     while !is_filled && listed < pages {
-        let values = [batch.into(), after.into(), (PAGE - 1).into()];
-        let last = tx.query_one(Statement("reports.last_of_page"), &values)?;
+        let last = end_of_page(tx, batch, after)?;
         insert_rows(tx, id, batch, after)?;
         if let Some(last) = last {
-            let values = [batch.into(), after.into(), PAGE.into()];
-            let counted = tx.query_one(Statement("reports.page_end"), &values)?;
-            let rows = counted.map_or(Ok(0), |row| row.count("row_count"))?;
-            after = ItemId(last.uuid("id")?);
+            let rows = numbered_in_page(tx, batch, after)?;
+            after = last;
             tx.execute(Statement("reports.advance"), &[id.into(), after.into(), rows.into()])?;
         } else {
             tx.execute(Statement("reports.set_filled"), &[id.into()])?;
@@ -365,8 +417,8 @@ pub(crate) fn finish_unfilled(tx: &mut dyn Transaction, batch: BatchId) -> Resul
     Ok(())
 }
 
-/// The reports of a batch that are not whole.
-fn unfilled(tx: &mut dyn Transaction, batch: BatchId) -> Result<Vec<ReportId>, RegistryError> {
+/// The reports of a batch that are not whole, but for provisional ones.
+pub fn unfilled(tx: &mut dyn Transaction, batch: BatchId) -> Result<Vec<ReportId>, RegistryError> {
     let rows = tx.query(Statement("reports.unfilled"), &[batch.into()])?;
     rows.iter().map(|row| Ok(ReportId(row.uuid("id")?))).collect()
 }
@@ -466,7 +518,7 @@ fn report_row(row: &Row) -> Result<Report, RegistryError> {
     })
 }
 
-fn row_of_report(row: &Row) -> Result<ReportRow, RegistryError> {
+pub(super) fn row_of_report(row: &Row) -> Result<ReportRow, RegistryError> {
     let local_ids = row.optional_text("local_ids")?.unwrap_or("[]");
     Ok(ReportRow {
         item: ItemId(row.uuid("item_id")?),

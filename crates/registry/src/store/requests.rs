@@ -6,7 +6,7 @@ use strongroom_queue::tasks;
 use super::endings::{Rested, conclude, free_others};
 use super::holds::{self, On};
 use super::items::{
-    Asker, Item, ItemProblem, Move, NewLine, Request, add_history, apply, enqueue, find, lock, problems,
+    Asker, Item, ItemProblem, Move, NewLine, Request, add_history, apply, enqueue, find, lock, problems, task_priority,
 };
 use crate::{BatchState, ItemId, ItemStatus, RegistryError, Scope, Stage, Subject, Workflows, batches, workflow};
 
@@ -166,8 +166,8 @@ pub(super) fn is_swept(status: ItemStatus) -> bool {
     status != ItemStatus::Failed
 }
 
-/// Sets an item's priority, from 0 to 99, lower is sooner: at once where it waits, otherwise from its next task on. The topics that
-/// have new work.
+/// Sets an item's priority, from 0 to 99, lower is sooner: at once where it waits, otherwise from its next task on. The attempts that its
+/// stage has spent stay spent. The topics that have new work.
 ///
 /// # Errors
 /// The item has ended.
@@ -191,12 +191,9 @@ pub fn move_to(
     let note = format!("moved from priority {} to {priority} by {who}", item.priority);
     let line = NewLine { note: Some(&note), actor: Some(who), ..NewLine::new(item.stage, item.status) };
     add_history(tx, id, line)?;
-    let waits = item.status == ItemStatus::Pending && tasks::delete_key(tx, &id.to_string())? > 0;
-    if !waits {
-        return Ok(Vec::new());
-    }
-    enqueue(tx, &Item { priority: priority.into(), ..item.clone() }, &item.topic)?;
-    Ok(vec![item.topic])
+    let urgency = task_priority(priority.into(), item.size);
+    let waits = item.status == ItemStatus::Pending && tasks::set_priority(tx, (&item.topic, &id.to_string()), urgency)?;
+    Ok(if waits { vec![item.topic] } else { Vec::new() })
 }
 
 /// Where a requeued item begins: the stage asked for, or the one that its workflow names instead. A sweep that is pending or

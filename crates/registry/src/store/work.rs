@@ -11,7 +11,9 @@ pub use super::notes::{
     is_asked_to_stop, note_findings, note_object, note_problems, set_note, set_object, set_object_identifier,
     set_options, set_source,
 };
-pub use super::recovery::{OpenItems, open_items, reclaim, requeue_stranded, retry, wake_written_ahead};
+pub use super::recovery::{
+    OpenItems, Retried, open_items, reclaim, requeue_stranded, retry, retry_one, wake_written_ahead,
+};
 pub use super::waking::{wake_all, wake_younger};
 pub use crate::model::claim::{
     Assignment, Claim, Ended, FenceCheck, HeartbeatOutcome, ItemOutcome, Leasing, MaxAttempts, Reclaimed, Room,

@@ -114,7 +114,7 @@ impl Run<'_> {
         });
         let made = self.world.registry.write(move |tx| {
             let batch = batches::get(tx, Scope::System, id)?.expect("is there");
-            Ok::<_, RegistryError>(reports::make(tx, &batch, "a person")?.0)
+            Ok::<_, RegistryError>(reports::make(tx, &batch, "a person")?.report)
         });
         assert_eq!(made.is_ok(), self.model.ask_report(batch, has_changes), "{made:?}");
         let is_provisional =

@@ -3,6 +3,7 @@
 use strongroom_registry::batches::NewBatch;
 use strongroom_registry::items::{self, Item, NewItem, Request};
 use strongroom_registry::tenants::{self, CollectionRules, RulesVersion};
+use strongroom_registry::work::StageEnd;
 use strongroom_registry::{BatchId, RegistryError, Scope, Stage, batches};
 
 use super::world::*;
@@ -104,6 +105,16 @@ pub(crate) fn an_item_is_moved_at_once_where_it_waits_and_from_its_next_task_on_
     assert!(world.tasks(id).is_empty(), "it stays held");
     world.ask(id, Request::Release).expect("goes on");
     assert_eq!(world.tasks(id).remove(0).priority, 90);
+    // What its stage has spent and waits for is the same.
+    let (claim, _) = world.claim(Stage::named("estimate"));
+    let retry_at = world.later(LEASE);
+    world.finish(&claim, &StageEnd::Transient { retry_at, max_attempts: 9, note: "again".into() });
+    assert_eq!(move_to(4), [topic(Stage::named("estimate"))]);
+    let task = world.tasks(id).remove(0);
+    assert_eq!((task.priority, task.spent, task.ready_at), (4, 1, retry_at));
+    subject.advance(LEASE);
+    assert_eq!(world.claim(Stage::named("estimate")).0.spent, 2);
+    world.crash();
     world.ask(id, Request::Cancel).expect("is cancelled");
     let ended = world.refused(move |tx| items::move_to(tx, Scope::System, id, 1, "a person"));
     assert!(matches!(ended, RegistryError::State { .. }), "{ended}");

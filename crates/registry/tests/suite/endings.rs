@@ -408,13 +408,13 @@ pub(crate) fn retry_brings_task_and_item_back(subject: &dyn Subject) {
     assert_eq!(world.dead(Stage::named("receive")), 2);
     let dead = world.read(|tx| Ok(tasks::list(tx, "ingest.receive", TaskState::Dead, None, 9)?.tasks));
     let only = dead.iter().find(|task| task.key == ids[1].to_string()).expect("is dead").task;
-    let (count, topics) = world.write(move |tx| work::retry(tx, &Table, "ingest.receive", Some(only), "a person"));
-    assert_eq!((count, topics), (1, vec!["ingest.receive".to_owned()]));
+    let back = world.write(move |tx| work::retry_one(tx, &Table, ("ingest.receive", only), "a person"));
+    assert_eq!((back.tasks, back.topics), (1, vec!["ingest.receive".to_owned()]));
     assert_eq!(world.status(ids[0]), (Stage::named("receive"), ItemStatus::Failed));
     assert_eq!(world.status(ids[1]), (Stage::named("receive"), ItemStatus::Pending));
     assert_eq!(world.claim(Stage::named("receive")).0.spent, 1, "with all its attempts");
-    let (count, _) = world.write(|tx| work::retry(tx, &Table, "ingest.receive", None, "a person"));
-    assert_eq!((count, world.dead(Stage::named("receive"))), (1, 0));
+    let back = world.write(|tx| work::retry(tx, &Table, "ingest.receive", None, "a person"));
+    assert_eq!((back.tasks, world.dead(Stage::named("receive"))), (1, 0));
     assert!(!world.find(ids[0]).needs_review);
 
     world.write(|tx| {
@@ -433,9 +433,43 @@ pub(crate) fn retry_brings_task_and_item_back(subject: &dyn Subject) {
         tasks::settle(tx, &[strongroom_queue::Settlement { lease: leased[0].lease, outcome }])?;
         Ok(())
     });
-    let (count, topics) = world.write(|tx| work::retry(tx, &Table, SWEEP_TOPIC, None, "a person"));
-    assert_eq!((count, topics), (1, vec![SWEEP_TOPIC.to_owned()]), "a task that is no stage comes back as itself");
-    assert_eq!(world.write(|tx| work::retry(tx, &Table, SWEEP_TOPIC, None, "a person")).0, 0);
+    let back = world.write(|tx| work::retry(tx, &Table, SWEEP_TOPIC, None, "a person"));
+    let topics = vec![SWEEP_TOPIC.to_owned()];
+    assert_eq!((back.tasks, back.topics), (1, topics), "a task that is no stage comes back as itself");
+    assert_eq!(world.write(|tx| work::retry(tx, &Table, SWEEP_TOPIC, None, "a person")).tasks, 0);
+}
+
+pub(crate) fn dead_tasks_are_brought_back_a_hundred_at_a_time(subject: &dyn Subject) {
+    const MANY: u64 = 250;
+    let world = World::new(subject);
+    world.write(|tx| {
+        let new: Vec<NewTask> = (0..MANY).map(|number| NewTask::new(SWEEP_TOPIC, number.to_string(), "")).collect();
+        tasks::enqueue(tx, &new)?;
+        let request = strongroom_queue::LeaseRequest {
+            topics: vec![SWEEP_TOPIC.into()],
+            keys: None,
+            limit: 999,
+            holder: holder(1),
+            duration: LEASE,
+        };
+        let dead = |lease| strongroom_queue::Settlement {
+            lease,
+            outcome: strongroom_queue::Outcome::Dead { reason: "no".into() },
+        };
+        let all: Vec<_> = tasks::lease(tx, &request)?.iter().map(|task| dead(task.lease)).collect();
+        tasks::settle(tx, &all)?;
+        Ok(())
+    });
+    let (mut after, mut pages) = (None, Vec::new());
+    loop {
+        let page = world.write(move |tx| work::retry(tx, &Table, SWEEP_TOPIC, after, "a person"));
+        pages.push(page.tasks);
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(pages, [100, 100, 50]);
 }
 
 pub(crate) fn a_newer_deposit_is_woken_however_the_older_one_ends(subject: &dyn Subject) {

@@ -131,6 +131,7 @@ macro_rules! conformance_suite {
                 released_gives_the_attempt_back
                 a_committing_item_does_not_fail
                 retry_brings_task_and_item_back
+                dead_tasks_are_brought_back_a_hundred_at_a_time
                 a_newer_deposit_is_woken_however_the_older_one_ends
             }
             requests {
@@ -202,6 +203,8 @@ macro_rules! conformance_suite {
                 a_long_report_says_what_was_true_when_the_batch_ended_whatever_happens_before_it_is_written
                 a_long_report_is_written_in_pages_by_any_number_of_workers
                 a_request_waits_for_a_report_that_lacks_more_than_a_page
+                a_long_update_that_a_person_asks_for_is_written_in_pages
+                a_long_provisional_report_says_what_was_true_at_one_moment_and_is_shown_when_it_is_whole
                 a_batch_that_is_held_or_deleted_has_no_report
                 what_is_told_is_enqueued_where_a_collection_has_it_told_and_only_there
                 i03_messages_of_a_report_are_recorded_once

@@ -11,7 +11,7 @@ use strongroom_registry::reports::{self, EndedItem, Report, ReportRow, RowFilter
 use strongroom_registry::work::StageEnd;
 use strongroom_registry::{
     BatchId, BatchState, ItemId, ItemStatus, MailKind, RegistryError, ReportId, ReportKind, Scope, Stage, Time,
-    batches, retention,
+    batches, provisional_reports, retention,
     tenants::{self, CollectionRules},
 };
 
@@ -43,7 +43,7 @@ fn ask(world: &World<'_>, batch: BatchId, request: Request) -> Vec<String> {
 fn make(world: &World<'_>, batch: BatchId) -> Result<ReportId, RegistryError> {
     world.registry.write(move |tx| {
         let batch = batches::get(tx, Scope::System, batch)?.expect("is there");
-        Ok(reports::make(tx, &batch, "a person")?.0)
+        Ok(reports::make(tx, &batch, "a person")?.report)
     })
 }
 
@@ -257,6 +257,119 @@ pub(crate) fn a_request_waits_for_a_report_that_lacks_more_than_a_page(subject: 
     world.ask(ids[3], Request::Requeue(None)).expect("a page is left");
     let rows = every(&world, report);
     assert!(rows.len() == LONG && rows.iter().all(|row| row.state == ItemStatus::Cancelled));
+}
+
+pub(crate) fn a_long_update_that_a_person_asks_for_is_written_in_pages(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (batch, ids) = long_batch(&world);
+    ask(&world, batch, Request::Cancel);
+    let first = all(&world, batch).pop().expect("a report").id;
+    assert!(world.write(move |tx| reports::fill(tx, first, 9)));
+    let has_news = || {
+        let mut after = None;
+        loop {
+            let (is_changed, last) = world.read(|tx| reports::is_changed_in_page(tx, batch, after));
+            if is_changed || last.is_none() {
+                return is_changed;
+            }
+            after = last;
+        }
+    };
+    assert!(!has_news());
+    world.ask(ids[LONG - 2], Request::Delete).expect("is put away");
+    assert!(has_news());
+    let made = world.write(move |tx| {
+        let batch = batches::get(tx, Scope::System, batch)?.expect("is there");
+        reports::make(tx, &batch, "a person")
+    });
+    assert!(!made.is_filled && made.topics == [reports::TOPIC], "{made:?}");
+    // What a person does meanwhile is behind it.
+    assert!(world.ask(ids[0], Request::Delete).is_ok(), "a page is left");
+    let id = made.report;
+    assert!(world.write(move |tx| reports::fill(tx, id, 1)));
+    let report = world.read(|tx| reports::get(tx, id));
+    assert_eq!((report.kind, report.changed, report.deleted), (ReportKind::Update, 1, 1));
+    let changed = rows(&world, id, RowFilter { changed: true, unresolved: false });
+    let changed: Vec<_> = changed.iter().map(|row| (row.item, row.row)).collect();
+    assert_eq!(changed, [(ids[LONG - 2], Some(LONG as u64 - 1))]);
+    assert_eq!(every(&world, id).len(), LONG);
+}
+
+/// The provisional report of a long batch as it is now, and what it says.
+fn provisional(world: &World<'_>, batch: BatchId) -> (provisional_reports::Snapshot, Vec<ReportRow>) {
+    let mut rows = Vec::new();
+    let taken = world.read(|tx| {
+        rows.clear();
+        provisional_reports::read(tx, batch, |row| {
+            rows.push(row.clone());
+            Ok::<_, RegistryError>(())
+        })
+    });
+    (taken.expect("it is open"), rows)
+}
+
+fn begin(world: &World<'_>, batch: BatchId, snapshot: &provisional_reports::Snapshot) -> Option<ReportId> {
+    let snapshot = snapshot.clone();
+    world.write(move |tx| {
+        let batch = batches::get(tx, Scope::System, batch)?.expect("is there");
+        provisional_reports::begin(tx, &batch, "a person", &snapshot)
+    })
+}
+
+fn put(world: &World<'_>, report: ReportId, rows: &[ReportRow]) {
+    let rows = rows.to_vec();
+    world.write(move |tx| provisional_reports::put(tx, report, &rows));
+}
+
+fn abandoned(world: &World<'_>) -> Option<ReportId> {
+    world.read(|tx| {
+        let before = tx.now()?.plus(-3_600_000_000);
+        provisional_reports::next_abandoned(tx, before)
+    })
+}
+
+pub(crate) fn a_long_provisional_report_says_what_was_true_at_one_moment_and_is_shown_when_it_is_whole(
+    subject: &dyn Subject,
+) {
+    let world = World::new(subject);
+    let (batch, ids) = long_batch(&world);
+    assert!(matches!(make(&world, batch), Err(RegistryError::ReportTooLong { .. })));
+    end_next(&world, &invalid());
+    let (snapshot, told) = provisional(&world, batch);
+    assert_eq!(told.iter().map(|row| row.item).collect::<Vec<_>>(), ids);
+    assert!(told.iter().zip(1..).all(|(row, number)| row.row == Some(number) && row.is_changed));
+    let first = begin(&world, batch, &snapshot).expect("it is open");
+    // Half of it is written when more happens, and what it says stays the same.
+    put(&world, first, &told[..1_000]);
+    end_next(&world, &succeeded());
+    assert_eq!((all(&world, batch), world.read(|tx| reports::untold(tx, None, 9))), (vec![], vec![]));
+    put(&world, first, &told);
+    world.write(move |tx| provisional_reports::end(tx, first));
+    let report = all(&world, batch).pop().expect("a report");
+    assert_eq!((report.id, report.number, report.kind), (first, 1, ReportKind::Provisional));
+    assert_eq!((report.failed, report.succeeded, report.at_work, report.items), (1, 0, LONG as u64 - 1, LONG as u64));
+    assert_eq!((report.made_by.as_deref(), report.is_filled), (Some("a person"), true));
+    assert_eq!(every(&world, first), told);
+    // The next one takes its place; its rows go page by page.
+    let (snapshot, told) = provisional(&world, batch);
+    let second = begin(&world, batch, &snapshot).expect("it is open");
+    put(&world, second, &told);
+    assert_eq!((all(&world, batch).len(), abandoned(&world)), (1, None));
+    world.write(move |tx| provisional_reports::end(tx, second));
+    assert_eq!(all(&world, batch).iter().map(|report| report.id).collect::<Vec<_>>(), [second]);
+    assert_eq!(abandoned(&world), Some(first));
+    assert!(!world.write(move |tx| provisional_reports::drop_page(tx, first)));
+    assert!(world.write(move |tx| provisional_reports::drop_page(tx, first)));
+    assert_eq!((abandoned(&world), every(&world, first)), (None, vec![]));
+    // One that nobody goes on writing is abandoned some time later, and none is begun when the batch has ended.
+    let left = begin(&world, batch, &snapshot).expect("it is open");
+    assert_eq!(abandoned(&world), None);
+    subject.advance(LEASE * 120);
+    assert_eq!(abandoned(&world), Some(left));
+    ask(&world, batch, Request::Cancel);
+    assert_eq!(begin(&world, batch, &snapshot), None);
+    let last = world.read(|tx| reports::last(tx, batch)).expect("it has ended");
+    assert_eq!(last.kind, ReportKind::Final);
 }
 
 pub(crate) fn a_batch_that_is_held_or_deleted_has_no_report(subject: &dyn Subject) {

@@ -115,6 +115,26 @@ fn payload(message: &Message) -> Value {
 
 /// A batch of so many items that were cancelled, with a report that no worker has written.
 fn ended(world: &World) -> BatchId {
+    let batch = open(world);
+    cancel(world, batch);
+    batch
+}
+
+fn cancel(world: &World, batch: BatchId) {
+    let workflows = Workflows::standard();
+    let cancelled = world.home.registry.write(move |tx| {
+        let mut next = Some(Step::Begin);
+        while let Some(step) = next {
+            let act = BatchAct { request: Request::Cancel, by: "a person".into(), step, takes_new_rules: false };
+            next = strongroom_registry::batches::request(tx, &workflows, Scope::System, batch, act)?.next;
+        }
+        Ok::<_, RegistryError>(())
+    });
+    cancelled.expect("is cancelled");
+}
+
+/// A batch of so many items, none of which has begun.
+fn open(world: &World) -> BatchId {
     let (batch, institution) = (BatchId::new(), institution(world));
     let new: Vec<NewItem> = (0..ROWS)
         .map(|number| NewItem {
@@ -146,11 +166,6 @@ fn ended(world: &World) -> BatchId {
             };
             strongroom_registry::batches::create(tx, &new_batch)?;
             items::create_all(tx, &workflows, &mut new.iter().cloned())?;
-            let mut next = Some(Step::Begin);
-            while let Some(step) = next {
-                let act = BatchAct { request: Request::Cancel, by: "a person".into(), step, takes_new_rules: false };
-                next = strongroom_registry::batches::request(tx, &workflows, Scope::System, batch, act)?.next;
-            }
             Ok::<_, RegistryError>(())
         })
         .expect("is made");
@@ -192,6 +207,8 @@ on_both_databases! {
     a_batch_that_has_ended_is_not_told_to_be_queued
     what_was_told_of_a_batch_and_what_waits_is_shown_with_it
     a_long_report_whose_task_was_given_up_is_written_and_told
+    what_dead_tasks_were_to_tell_is_told_and_one_that_says_nothing_stays_to_be_seen
+    a_long_report_that_a_person_asks_for_is_whole_and_takes_the_place_of_the_one_before
     a_person_changes_items_behind_a_long_report
     a_deleted_item_that_succeeded_keeps_its_version_where_it_is_told
     a_removed_collection_stays_removed_when_it_is_set
@@ -314,6 +331,82 @@ fn a_long_report_whose_task_was_given_up_is_written_and_told(engine: Engine) {
         assert!(report.is_filled && report.completed_at.is_some());
         assert_eq!(rows_of(&world, &report).len(), ROWS);
         assert_eq!(keys(&messages(&world, outbox::MAIL)), [format!("batch {batch} report 1 failed")]);
+    }
+}
+
+fn a_long_report_that_a_person_asks_for_is_whole_and_takes_the_place_of_the_one_before(engine: Engine) {
+    let Some(world) = World::in_database(engine, &format!("{ONE_ATTEMPT}{MAIL}")) else { return };
+    let batch = open(&world);
+    let call = console(&world);
+    for number in [1, 2] {
+        let made = app::make(&call, batch).expect("is made");
+        assert_eq!((made.number, made.kind, made.complete), (number, ReportKind::Provisional, true));
+        assert_eq!((made.items, made.open), (ROWS as u64, ROWS as u64));
+        let [report] = all(&world, batch).try_into().expect("one report");
+        assert_eq!(rows_of(&world, &report).len(), ROWS);
+    }
+    cancel(&world, batch);
+    let ended = app::make(&call, batch).expect_err("nothing has changed since its end");
+    assert!(ended.to_string().contains("nothing of it has changed"), "{ended}");
+    let id = world.items(batch)[ROWS - 1].id;
+    application::items::steer(&call, &[id], application::items::Ask::Delete { is_confirmed: true }, None)
+        .expect("is put away");
+    let made = app::make(&call, batch).expect("is made");
+    assert_eq!((made.number, made.kind, made.complete), (4, ReportKind::Update, true));
+    assert_eq!((made.changed, made.deleted, made.unresolved), (1, 1, ROWS as u64 - 1));
+    work_until_told(&world, batch, 3);
+    assert!(keys(&messages(&world, outbox::MAIL)).contains(&format!("batch {batch} report 4 update").as_str()));
+}
+
+fn what_dead_tasks_were_to_tell_is_told_and_one_that_says_nothing_stays_to_be_seen(engine: Engine) {
+    let hook = WebDouble::start();
+    hook.put("/hook", b"thanks");
+    let settings = format!("{ONE_ATTEMPT}{MAIL}{}", callbacks(&hook.authority()));
+    let Some(world) = World::in_database(engine, &settings) else { return };
+    add_collection(&world, Some(&hook.url("/hook")));
+    let run = || background::run(&console(&world), "outbox", &Shutdown::new()).expect("runs");
+    let dead = || {
+        let page = world.home.registry.read(|tx| {
+            let page = tasks::list(tx, reports::TOPIC, strongroom_queue::TaskState::Dead, None, 99)?;
+            Ok::<_, RegistryError>(page.tasks)
+        });
+        page.expect("tasks")
+    };
+    serve(&world, NAMES[0]);
+    let batch = submit(&world, &NAMES[..1]);
+    give_tasks_up(&world);
+    assert_eq!((dead().len(), messages(&world, outbox::MAIL)), (1, vec![]));
+    run();
+    assert_eq!(dead(), []);
+    assert_eq!(keys(&messages(&world, outbox::MAIL)), [format!("batch {batch} queued")]);
+    // The ends of the items, that of the manifest with them, and a report.
+    let stages: Vec<String> = Workflows::standard().topics().into_iter().collect();
+    let workers = strongroom_engine::build_runtime(&world.home, Some(&stages)).expect("a runtime").build();
+    workers.run_until(&Shutdown::new(), &|| !all(&world, batch).is_empty());
+    give_tasks_up(&world);
+    assert_eq!(dead().len(), 3);
+    world
+        .home
+        .registry
+        .write(|tx| {
+            let id = strongroom_registry::ItemId::new();
+            let key = reports::Subject::Item(id, strongroom_registry::Time(1)).to_string();
+            tasks::enqueue(tx, &[strongroom_queue::NewTask::new(reports::TOPIC, key, "not how it ended")])?;
+            Ok::<_, RegistryError>(())
+        })
+        .expect("is enqueued");
+    give_tasks_up(&world);
+    for _ in 0..2 {
+        run();
+        assert_eq!(dead().len(), 1, "what it was to tell is not known");
+        let mut events: Vec<String> = hook
+            .requests()
+            .iter()
+            .filter_map(|request| request.header("strongroom-event").map(str::to_owned))
+            .collect();
+        events.sort();
+        assert_eq!(events, ["batch.completed", "item.succeeded"]);
+        assert_eq!(keys(&messages(&world, outbox::MAIL))[1..], [format!("batch {batch} report 1 done")]);
     }
 }
 

@@ -251,6 +251,7 @@ fn an_item_whose_confirmation_is_given_up_succeeds_and_says_by_whom_and_why(engi
     let asked = hook.requests().iter().filter(|request| event(request).as_deref() == Some("item.ingested")).count();
     assert_eq!(asked, 1, "it is not posted any more");
     // One that failed without it succeeds as well, and only where an item is concerned a reason is taken.
+    hook.mend("/hook");
     hook.on("/hook", Behaviour::Status(404));
     let (_, id) = submitted(&world, "beta");
     run(&world);
