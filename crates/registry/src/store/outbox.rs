@@ -299,6 +299,12 @@ pub fn failing(tx: &mut dyn Transaction, kind: &str, limit: usize) -> Result<Vec
     tx.query(Statement("outbox.failing"), &[kind.into(), limit.into()])?.iter().map(message_row).collect()
 }
 
+/// How many messages of a kind there are whose last attempt failed, and that are attempted again.
+pub fn count_failing(tx: &mut dyn Transaction, kind: &str) -> Result<u64, RegistryError> {
+    let row = tx.query_one(Statement("outbox.count_failing"), &[kind.into()])?;
+    Ok(row.map_or(Ok(0), |row| row.count("messages"))?)
+}
+
 /// The messages that are undeliverable, in order, after the number `after`.
 pub fn undeliverable(tx: &mut dyn Transaction, after: u64, limit: usize) -> Result<Vec<Message>, RegistryError> {
     tx.query(Statement("outbox.undeliverable"), &[after.into(), limit.into()])?.iter().map(message_row).collect()
