@@ -4,6 +4,7 @@
 mod forms;
 mod handler;
 mod messages;
+mod reader;
 mod view;
 
 use strongroom_registry::reports::{self as records, RowFilter};

@@ -361,7 +361,7 @@ fn every_end_of_a_batch_is_told_once(engine: Engine) {
         text.contains("4: 3 succeeded, 1 failed") && text.contains("row 4, <b>bold & new</b>.txt: failed"),
         "{text}"
     );
-    assert!(text.contains(&format!("strongroom batches report {batch} --number 1")), "{text}");
+    assert!(text.contains("The attached table lists every item of this report."), "{text}");
     let html = mail["html"].as_str().expect("a text");
     assert!(html.contains("&lt;b&gt;bold &amp; new&lt;/b&gt;") && !html.contains("<b>"), "{html}");
     let table = mail["attachment"]["text"].as_str().expect("a table");
@@ -492,7 +492,7 @@ fn a_table_that_is_too_large_for_a_mail_is_named_instead() {
     let mail = payload(messages(&world, outbox::MAIL).last().expect("a mail"));
     assert_eq!(mail["attachment"], Value::Null);
     let text = mail["text"].as_str().expect("a text");
-    assert!(text.contains(&format!("strongroom batches report {batch} --number 1 --format csv")), "{text}");
+    assert!(text.contains(&format!("Ask the archive for report 1 of batch {batch}.")), "{text}");
 }
 
 #[test]
