@@ -2,7 +2,9 @@
 //! listed.
 
 use strongroom_registry::outbox::MessageId;
-use strongroom_registry::{BatchId, ItemId, ItemStatus, RegistryError, Scope, Transaction, items, outbox, schedules};
+use strongroom_registry::{
+    BatchId, ItemId, ItemStatus, RegistryError, Scope, Transaction, advice, items, outbox, schedules,
+};
 use uuid::Uuid;
 
 use super::authorization::{OUTBOX_LIST, OUTBOX_REMOVE, OUTBOX_SEND};
@@ -78,7 +80,8 @@ pub(super) fn views(
     let view = |message: outbox::Message| {
         let before = obstacle(&message, &failing);
         let view = MessageView::from(message);
-        MessageView { reason: view.reason.or(before), ..view }
+        let next = before.as_deref().and_then(|before| advice::split(before).1).map(str::to_owned);
+        MessageView { next: view.next.or(next), reason: view.reason.or(before), ..view }
     };
     Ok(messages.into_iter().map(view).collect())
 }
