@@ -36,6 +36,7 @@ pub(crate) mod shell;
 pub(crate) mod signatures;
 pub(crate) mod status;
 pub(crate) mod store;
+mod submitted;
 mod values;
 pub(crate) mod wait;
 pub(crate) mod work;
