@@ -111,6 +111,9 @@ pub(crate) struct Filter {
     /// Only those of this institution
     #[arg(long, value_name = "DOMAIN")]
     institution: Option<String>,
+    /// Only those of this collection: its short name, or INSTITUTION/NAME
+    #[arg(long, value_name = "NAME")]
+    collection: Option<String>,
     /// Only this state: pending, processing, held, completed, failed or deleted
     #[arg(long)]
     state: Option<String>,
@@ -252,7 +255,8 @@ fn list(filter: &Filter, context: &Context) -> Outcome {
     let state = filter.state.as_deref().map(|text| word(text, "state", &states)).transpose()?;
     let since = filter.since.as_deref().map(time).transpose()?;
     let listing = filter.options.newest_first(&context.output);
-    let wanted = batches::Filter { institution: filter.institution.clone(), state, since, listing };
+    let (institution, collection) = (filter.institution.clone(), filter.collection.clone());
+    let wanted = batches::Filter { institution, collection, state, since, listing };
     let call = context.call()?;
     let columns = ["batch", "created_at", "institution", "state", "items", "succeeded", "failed"];
     let mut table = context

@@ -199,6 +199,9 @@ pub(crate) struct Filter {
     /// Only those of this institution
     #[arg(long, value_name = "DOMAIN")]
     institution: Option<String>,
+    /// Only those of this collection: its short name, or INSTITUTION/NAME
+    #[arg(long, value_name = "NAME")]
+    collection: Option<String>,
     /// Only those of this object: INSTITUTION/NAME, kept or not, or its identifier or a part of it
     #[arg(long, value_name = "OBJECT")]
     object: Option<String>,
@@ -308,11 +311,12 @@ fn list(filter: &Filter, context: &Context) -> Outcome {
     let call = context.call()?;
     let stage = filter.stage.as_deref().map(|text| word(text, "stage", &items::stages(&call)?)).transpose()?;
     let action = filter.action.as_deref().map(|text| word(text, "action", &items::actions(&call)?)).transpose()?;
-    let (institution, object) = (filter.institution.clone(), filter.object.clone());
+    let (institution, collection) = (filter.institution.clone(), filter.collection.clone());
+    let object = filter.object.clone();
     let batch = filter.batch.as_deref().map(|batch| batches::named(&call, batch)).transpose()?;
     let needs_review = filter.needs_review;
     let listing = filter.options.newest_first(&context.output);
-    let wanted = Wanted { institution, object, batch, status, stage, action, needs_review, since, listing };
+    let wanted = Wanted { institution, collection, object, batch, status, stage, action, needs_review, since, listing };
     let mut table = table(context, filter.options.table);
     app::first(listing.limit, |after| items::list(&call, &wanted, after), |item| row(&mut table, &item))?;
     table.end("there are no such work items")?;

@@ -7,6 +7,7 @@ use strongroom_registry::{
 };
 
 use super::authorization::{BATCHES_LIST, BATCHES_SHOW, BATCHES_STEER, ITEMS_WORK};
+use super::collections::scope_of_collection;
 use super::items::{Ask, check_folder};
 use super::outbox::views;
 use super::untold;
@@ -24,6 +25,8 @@ use crate::work::work_on_batch;
 pub struct Filter {
     /// Only those of this institution.
     pub institution: Option<String>,
+    /// Only those of the collection of this short name, of the institution where one is given; or `<institution>/<name>`.
+    pub collection: Option<String>,
     /// Only this state; those that were deleted only by it.
     pub state: Option<BatchState>,
     /// Only those made since.
@@ -44,8 +47,9 @@ pub fn list(
     after: Option<BatchId>,
 ) -> Result<Page<BatchView, BatchId>, EngineError> {
     let authorized = context.authorize(&BATCHES_LIST)?;
-    let scope = authorized.scope_of(filter.institution.as_deref())?;
-    let wanted = BatchFilter { state: filter.state, since: filter.since, order: filter.listing.order };
+    let (scope, collection) =
+        scope_of_collection(&authorized, filter.institution.as_deref(), filter.collection.as_deref())?;
+    let wanted = BatchFilter { state: filter.state, collection, since: filter.since, order: filter.listing.order };
     let items = authorized.read(|tx| {
         let page = batches::list(tx, scope, &wanted, after, filter.listing.page())?;
         page.into_iter().map(|batch| BatchView::read(tx, batch)).collect::<Result<Vec<_>, RegistryError>>()

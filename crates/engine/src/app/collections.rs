@@ -262,6 +262,35 @@ fn find(
         .ok_or_else(|| RegistryError::NotFound { what: "collection", id: identifier.to_owned() })
 }
 
+/// What the actor sees, narrowed to the institution of this name and to its collection, where they are given. A collection may be named with
+/// its institution, `<institution>/<name>`, and without where one institution only has a collection of this name.
+pub(super) fn scope_of_collection(
+    authorized: &Authorized<'_>,
+    institution: Option<&str>,
+    collection: Option<&str>,
+) -> Result<(Scope, Option<CollectionId>), EngineError> {
+    let Some(collection) = collection else { return Ok((authorized.scope_of(institution)?, None)) };
+    let (institution, name) = match (institution, collection.split_once('/')) {
+        (None, Some((institution, name))) => (Some(institution), name),
+        (institution, _) => (institution, collection),
+    };
+    let scope = authorized.scope_of(institution)?;
+    let mut found = authorized.read(|tx| tenants::collections(tx, scope, true))?;
+    found.retain(|one| one.identifier == name);
+    match found.as_slice() {
+        [] => Err(RegistryError::NotFound { what: "collection", id: collection.to_owned() }.into()),
+        [one] => Ok((Scope::Institution(one.institution), Some(one.id))),
+        several => {
+            let names: Vec<&str> = several.iter().map(|one| one.institution_identifier.as_str()).take(NAMED).collect();
+            Err(EngineError::Usage(format!("several institutions have a collection {name}: {}", names.join(", ")))
+                .next("give --institution"))
+        }
+    }
+}
+
+/// Institutions that are named where several have a collection.
+const NAMED: usize = 5;
+
 /// A collection as it stands after a change, for the answer and for the journal.
 fn told(
     tx: &mut dyn Transaction,

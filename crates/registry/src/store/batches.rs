@@ -104,6 +104,8 @@ pub fn get(tx: &mut dyn Transaction, scope: Scope, id: BatchId) -> Result<Option
 pub struct BatchFilter {
     /// Only this state; those that were deleted only by it.
     pub state: Option<BatchState>,
+    /// Only those of a collection.
+    pub collection: Option<CollectionId>,
     /// Only those made since.
     pub since: Option<Time>,
     /// In which order.
@@ -128,6 +130,7 @@ pub fn list(
         filter.state.map(BatchState::as_str).into(),
         filter.since.into(),
         limit.into(),
+        filter.collection.into(),
     ];
     tx.query(statement, &values)?.iter().map(batch_row).collect()
 }

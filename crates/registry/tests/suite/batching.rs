@@ -440,16 +440,19 @@ pub(crate) fn a_list_shows_the_items_that_its_filter_means_whichever_index_it_is
                 for since in [None, Some(middle), Some(world.later(Duration::from_hours(1)))] {
                     for object in [None, Some((world.ours, failing.object_identifier.clone()))] {
                         for batch in [None, Some(batch)] {
-                            let object = object.clone();
-                            filters.push(ItemFilter {
-                                status,
-                                action,
-                                needs_review,
-                                since,
-                                object,
-                                batch,
-                                ..ItemFilter::default()
-                            });
+                            for collection in [None, Some(world.collection)] {
+                                let object = object.clone();
+                                filters.push(ItemFilter {
+                                    status,
+                                    action,
+                                    needs_review,
+                                    since,
+                                    object,
+                                    batch,
+                                    collection,
+                                    ..ItemFilter::default()
+                                });
+                            }
                         }
                     }
                 }
@@ -465,6 +468,7 @@ pub(crate) fn a_list_shows_the_items_that_its_filter_means_whichever_index_it_is
                     && filter.needs_review.is_none_or(|needed| needed == item.needs_review)
                     && filter.since.is_none_or(|since| item.created_at >= since)
                     && filter.batch.is_none_or(|batch| item.batch == Some(batch))
+                    && filter.collection.is_none_or(|collection| item.collection == Some(collection))
                     && filter.object.as_ref().is_none_or(|(institution, identifier)| {
                         *institution == item.institution && *identifier == item.object_identifier
                     })
