@@ -41,7 +41,7 @@ pub(crate) enum Items {
         #[command(flatten)]
         options: ListOptions,
     },
-    /// Count items by status, for each institution or collection
+    /// Count items by status, for each institution or collection: those that "items list" lists, also those that read manifests
     Count {
         /// What is counted together
         #[arg(long, value_enum, default_value_t = By::Collection)]

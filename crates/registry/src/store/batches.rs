@@ -6,7 +6,8 @@ use uuid::Uuid;
 
 pub use super::batch_requests::{BatchAct, BatchRequest, being_deleted, request};
 use crate::{
-    BatchId, BatchState, CollectionId, InstitutionId, ItemId, Order, RegistryError, Scope, notifications, reports,
+    BatchId, BatchState, CollectionId, InstitutionId, ItemId, ItemStatus, Order, RegistryError, Scope, items,
+    notifications, reports,
 };
 
 /// A batch as it stands.
@@ -133,6 +134,26 @@ pub fn list(
         filter.collection.into(),
     ];
     tx.query(statement, &values)?.iter().map(batch_row).collect()
+}
+
+/// Items in which lists of a batch are looked for: they are made with the batch, before those of their rows.
+const FIRST: usize = 100;
+
+/// How many items of a batch have each status. An item that makes those of the rows of a list counts while it has not done so, as reports
+/// list it: what is counted of a batch that has ended is its rows.
+pub fn counts(tx: &mut dyn Transaction, batch: &Batch) -> Result<Vec<(ItemStatus, u64)>, RegistryError> {
+    let mut counts = items::counts(tx, Scope::System, Some(batch.id))?;
+    let all: u64 = counts.iter().map(|(_, count)| count).sum();
+    if batch.row_count == Some(all) {
+        return Ok(counts);
+    }
+    for row in tx.query(Statement("batches.done_lists"), &[batch.id.into(), FIRST.into()])? {
+        let (of, lists) = (row.text("status")?.parse()?, row.count("items")?);
+        for (_, count) in counts.iter_mut().filter(|(status, _)| *status == of) {
+            *count = count.saturating_sub(lists);
+        }
+    }
+    Ok(counts)
 }
 
 /// Sets the state that a person asked for.

@@ -91,6 +91,10 @@ pub(crate) fn i02_a_batch_ends_and_reports_only_when_every_row_has_an_item_and_n
     }
     assert_eq!(row_count(), Some(1));
     assert_eq!((state(&world, batch), reported()), (BatchState::Completed, 1));
+    // What read the lists is no row of the batch.
+    let found = world.read(|tx| batches::get(tx, Scope::System, batch)).expect("is there");
+    let counted = |found: &batches::Batch| world.read(|tx| batches::counts(tx, found));
+    assert_eq!(counted(&found), [(ItemStatus::Succeeded, 1)]);
     // A list that ends before it made its rows.
     let other = BatchId::new();
     world.write(move |tx| batches::create(tx, &new_batch(other, ours, None)));
