@@ -9,7 +9,8 @@ use strongroom_engine::app::views::{
 };
 use strongroom_engine::app::{self, OpContext, batches};
 
-use super::confirm::confirm_deletion;
+use super::confirm::{DELETION, confirm};
+use super::holds::show_holds;
 use super::items;
 use super::values::{time, word};
 use crate::context::Context;
@@ -155,9 +156,8 @@ pub(crate) fn run(command: Batches, context: &Context) -> Outcome {
             let call = context.call()?;
             let id = batches::named(&call, &which.batch)?;
             let untold = batches::untold_by_deletion(&call, id)?;
-            let is_confirmed = confirm_deletion(&untold, confirmed.yes, context)?;
-            context.output.show(&batches::steer(&call, id, Ask::Delete { is_confirmed }, None)?)?;
-            Ok(Exit::Done)
+            let is_confirmed = confirm(&DELETION, &untold, confirmed.yes, context)?;
+            show_batch(&batches::steer(&call, id, Ask::Delete { is_confirmed }, None)?, context)
         }
     }
 }

@@ -9,7 +9,8 @@ use strongroom_engine::app::views::{
 };
 use strongroom_engine::app::{self, OpContext, batches, counts, failures, interim, items};
 
-use super::confirm::confirm_deletion;
+use super::confirm::{DELETION, confirm};
+use super::holds::show_holds;
 use super::values::{time, word};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
@@ -267,7 +268,7 @@ pub(crate) fn run(command: Items, context: &Context) -> Outcome {
             let call = context.call()?;
             let found = ids(&call, &wanted)?;
             let untold = items::untold_by_deletion(&call, &found)?;
-            let is_confirmed = confirm_deletion(&untold, confirmed.yes, context)?;
+            let is_confirmed = confirm(&DELETION, &untold, confirmed.yes, context)?;
             tell(items::steer(&call, &found, Ask::Delete { is_confirmed }, None)?, context)
         }
     }

@@ -14,6 +14,7 @@ mod confirm;
 pub(crate) mod demo;
 pub(crate) mod deposit;
 pub(crate) mod fixity;
+mod holds;
 pub(crate) mod identify;
 pub(crate) mod init;
 pub(crate) mod institution;

@@ -213,8 +213,11 @@ const CASES: &[Case] = cases! {
     "collections::hold" "collections.steer" |call, _| {
         something(app::collections::hold(call, INSTITUTION, COLLECTION, None))
     };
+    "collections::open_work" "collections.show" |call, _| {
+        something(app::collections::open_work(call, INSTITUTION, COLLECTION))
+    };
     "collections::remove" "collections.remove" |call, _| {
-        something(app::collections::remove(call, INSTITUTION, COLLECTION))
+        something(app::collections::remove(call, INSTITUTION, COLLECTION, true))
     };
     "deposits::submit" "deposits.submit" |call, _| {
         // A path of the server is for those who run the installation.

@@ -87,6 +87,9 @@ FROM (SELECT collection_id, status, count(*) AS items FROM work_items WHERE inst
     AS counted
 LEFT JOIN collections c ON c.id = counted.collection_id
 ORDER BY c.identifier IS NOT NULL, c.identifier, counted.status
+-- name: items.open_of_collection
+SELECT status, count(*) AS items FROM work_items
+WHERE institution_id = ?1 AND collection_id = ?2 AND status IN ('pending', 'started', 'held') GROUP BY status ORDER BY status
 -- name: items.history_insert
 INSERT INTO item_history (item_id, number, time, stage, status, note, holder, actor, fence)
 SELECT ?1, coalesce((SELECT max(number) FROM item_history WHERE item_id = ?1), 0) + 1, ?2, ?3, ?4, ?5, ?6, ?7, fence

@@ -309,6 +309,7 @@ fn page(
         filter.since.into(),
         filter.batch.into(),
         limit.into(),
+        filter.collection.into(),
     ];
     if let (Some(institution), Some(identifier)) = (institution, identifier) {
         values.extend([institution.into(), identifier.into()]);
@@ -375,6 +376,16 @@ pub fn count_by_collection(
         })
     };
     tx.query(Statement("items.count_by_collection"), &[institution.into()])?.iter().map(read).collect()
+}
+
+/// How many items of a collection have not ended, by status.
+pub fn open_of_collection(
+    tx: &mut dyn Transaction,
+    institution: InstitutionId,
+    collection: CollectionId,
+) -> Result<Vec<(ItemStatus, u64)>, RegistryError> {
+    let rows = tx.query(Statement("items.open_of_collection"), &[institution.into(), collection.into()])?;
+    rows.iter().map(|row| Ok((row.text("status")?.parse()?, row.count("items")?))).collect()
 }
 
 /// How many items have each status, in the order of the words; of one batch when given.

@@ -586,7 +586,7 @@ fn a_removed_collection_stays_removed_when_it_is_set(engine: Engine) {
     let Some(world) = World::in_database(engine, ONE_ATTEMPT) else { return };
     add_collection(&world, None);
     let call = console(&world);
-    collections::remove(&call, INSTITUTION, COLLECTION).expect("is removed");
+    collections::remove(&call, INSTITUTION, COLLECTION, false).expect("is removed");
     let rules = collections::Rules { name: Some("Maps".into()), ..Default::default() };
     let shown = collections::set(&call, INSTITUTION, COLLECTION, rules.clone()).expect("is set");
     assert_eq!((shown.active, shown.name.as_str()), (false, "Maps"));
