@@ -145,8 +145,12 @@ pub(crate) fn run(command: Batches, context: &Context) -> Outcome {
                 return steer(&which, (Ask::Requeue(stage), None), context);
             }
             let id = batches::named(&call, &which.batch)?;
-            context.output.show(&batches::requeue_with_new_rules(&call, id, stage)?)?;
-            Ok(Exit::Done)
+            show_batch(&batches::requeue_with_new_rules(&call, id, stage)?, context)
+        }
+        Batches::Set { which, notify_to } => {
+            let call = context.call()?;
+            batches::set_addresses(&call, batches::named(&call, &which.batch)?, &notify_to)?;
+            show(&call, &which, context)
         }
         Batches::Release(which) => steer(&which, (Ask::Release, None), context),
         Batches::Hold { which, why } => steer(&which, (Ask::Hold, why.reason.as_deref()), context),
@@ -170,6 +174,17 @@ struct Shown {
     told: ToldView,
 }
 
+/// A batch as it is now, and the holds on it in lines of their own.
+fn show_batch(batch: &BatchView, context: &Context) -> Outcome {
+    if context.output.is_json() {
+        context.output.json(batch)?;
+        return Ok(Exit::Done);
+    }
+    context.output.show(&BatchView { holds: Vec::new(), ..batch.clone() })?;
+    show_holds(&batch.holds, context)?;
+    Ok(Exit::Done)
+}
+
 fn show(call: &OpContext, which: &Which, context: &Context) -> Outcome {
     let output = &context.output;
     let id = batches::named(call, &which.batch)?;
@@ -178,7 +193,7 @@ fn show(call: &OpContext, which: &Which, context: &Context) -> Outcome {
         output.show(&Shown { batch, told })?;
         return Ok(Exit::Done);
     }
-    output.show(&batch)?;
+    show_batch(&batch, context)?;
     let mut is_first = true;
     let mut line = |name: &str, text: String| {
         if text.is_empty() {
@@ -234,11 +249,9 @@ fn show_reason(message: &MessageView, context: &Context) -> Result<(), Failure> 
     if message.state != MessageState::NeedsReview {
         lines.extend(message.refused.iter().map(|refusal| format!("refused for {refusal}")));
     }
-    if let Some(reason) = &message.reason {
-        lines.extend(reason.split("; next: ").enumerate().map(|(place, text)| match place {
-            0 => text.to_owned(),
-            _ => format!("next: {text}"),
-        }));
+    if let Some(reason) = message.said() {
+        lines.push(reason.to_owned());
+        lines.extend(message.next.iter().map(|next| format!("next: {next}")));
     }
     if lines.is_empty() {
         return Ok(());
@@ -373,6 +386,5 @@ fn list_reports(which: &Which, options: TableOptions, context: &Context) -> Outc
 fn steer(which: &Which, (ask, reason): (Ask, Option<&str>), context: &Context) -> Outcome {
     let call = context.call()?;
     let id = batches::named(&call, &which.batch)?;
-    context.output.show(&batches::steer(&call, id, ask, reason)?)?;
-    Ok(Exit::Done)
+    show_batch(&batches::steer(&call, id, ask, reason)?, context)
 }

@@ -260,7 +260,8 @@ pub(crate) fn run(command: Items, context: &Context) -> Outcome {
         Items::Release { items } => steer(&context.call()?, &items, (Ask::Release, None), context),
         Items::Move { items: wanted, priority } => {
             let call = context.call()?;
-            tell(items::move_to(&call, &ids(&call, &wanted)?, priority)?, context)
+            let columns = ["item", "object", "stage", "status", "priority", "note"];
+            tell_columns(items::move_to(&call, &ids(&call, &wanted)?, priority)?, &columns, context)
         }
         Items::Cancel { items } => steer(&context.call()?, &items, (Ask::Cancel, None), context),
         Items::Fail { items, why } => steer(&context.call()?, &items, (Ask::Fail, why.reason.as_deref()), context),
@@ -392,9 +393,11 @@ fn show(item: &str, context: &Context) -> Outcome {
         context.output.json(&item)?;
         return Ok(Exit::Done);
     }
-    // One problem a line, behind the other fields.
+    // One problem and one hold a line, behind the other fields; what the note advises is a field of its own.
     let problems: Vec<String> = item.problems.iter().map(problem_line).collect();
-    context.output.show(&ItemView { problems: Vec::new(), ..item })?;
+    let note = item.said().map(str::to_owned);
+    context.output.show(&ItemView { problems: Vec::new(), holds: Vec::new(), note, ..item.clone() })?;
+    show_holds(&item.holds, context)?;
     if !problems.is_empty() {
         context.output.say("problems")?;
     }
@@ -471,7 +474,11 @@ fn ids(call: &OpContext, wanted: &[String]) -> Result<Vec<ItemId>, EngineError> 
 
 /// Items as they are after something was asked of them.
 fn tell(changed: Vec<ItemView>, context: &Context) -> Outcome {
-    let mut table = context.output.table(&["item", "object", "stage", "status", "requested", "note"]);
+    tell_columns(changed, &["item", "object", "stage", "status", "requested", "note"], context)
+}
+
+fn tell_columns(changed: Vec<ItemView>, columns: &[&'static str], context: &Context) -> Outcome {
+    let mut table = context.output.table(columns);
     for item in changed {
         table.row(&item)?;
     }

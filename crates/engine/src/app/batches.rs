@@ -3,7 +3,8 @@
 use strongroom_registry::batches::{self, Batch, BatchFilter};
 use strongroom_registry::items::{self, Item, ItemFilter};
 use strongroom_registry::{
-    BatchId, BatchState, RegistryError, Scope, Stage, Time, counted, notifications, outbox, reports, restorations,
+    BatchId, BatchState, ItemId, RegistryError, Scope, Stage, Time, Transaction, counted, notifications, outbox,
+    reports, restorations, schedules,
 };
 
 use super::authorization::{BATCHES_LIST, BATCHES_SHOW, BATCHES_STEER, ITEMS_WORK};
@@ -37,7 +38,14 @@ pub struct Filter {
 
 /// The batch that a text names: its identifier, or a part of it that no other batch has.
 pub fn named(context: &OpContext, text: &str) -> Result<BatchId, EngineError> {
-    context.authorize(&BATCHES_SHOW)?.named(text)
+    let authorized = context.authorize(&BATCHES_SHOW)?;
+    authorized.named(text).map_err(|error| match (&error, authorized.named::<ItemId>(text)) {
+        (EngineError::Registry(RegistryError::NotFound { .. }), Ok(item)) => {
+            EngineError::Absent(format!("{text} is a work item, and no batch"))
+                .next(format!("\"strongroom items show {item}\" shows it, and its batch"))
+        }
+        _ => error,
+    })
 }
 
 /// Batches in the order that the filter says, after `after`.

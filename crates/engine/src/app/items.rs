@@ -104,7 +104,16 @@ pub fn actions(context: &OpContext) -> Result<Vec<Action>, EngineError> {
 
 /// The item that a text names: its identifier, or a part of it that no other item has.
 pub fn named(context: &OpContext, text: &str) -> Result<ItemId, EngineError> {
-    context.authorize(&ITEMS_SHOW)?.named(text)
+    let authorized = context.authorize(&ITEMS_SHOW)?;
+    authorized.named(text).map_err(|error| match (&error, authorized.named::<BatchId>(text)) {
+        (EngineError::Registry(RegistryError::NotFound { .. }), Ok(batch)) => {
+            let next = format!(
+                "\"strongroom batches show {batch}\" shows it, \"strongroom items list --batch {batch}\" its work items"
+            );
+            EngineError::Absent(format!("{text} is a batch, and no work item")).next(next)
+        }
+        _ => error,
+    })
 }
 
 /// Items in the order that the filter says, after `after`.
