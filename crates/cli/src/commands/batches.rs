@@ -59,6 +59,14 @@ pub(crate) enum Batches {
         #[arg(long)]
         new_rules: bool,
     },
+    /// Correct the addresses that mails about a batch go to: what was refused or is not delivered goes to them
+    Set {
+        #[command(flatten)]
+        which: Which,
+        /// An address, instead of those before; given once for each; "" alone for those of the collection
+        #[arg(long, value_name = "EMAIL", required = true)]
+        notify_to: Vec<String>,
+    },
     /// Release a held batch: its items continue where they stood, unless they or their collection are held
     Release(Which),
     /// Hold a batch: its items stay where they are until it is released

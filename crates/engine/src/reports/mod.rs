@@ -16,7 +16,7 @@ use crate::{EngineError, Home};
 pub(crate) use forms::write;
 pub use forms::{ReportForm, facts};
 pub(crate) use handler::{behind_reports, handlers, tell_untold};
-pub(crate) use messages::{html_of, ingested, undeliverable_warning};
+pub(crate) use messages::{html_of, ingested, is_for_admins, undeliverable_warning};
 pub(crate) use strongroom_registry::reports::TOPIC;
 pub use view::{ReportRowView, ReportView};
 

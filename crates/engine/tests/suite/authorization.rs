@@ -188,6 +188,9 @@ const CASES: &[Case] = cases! {
     };
     "batches::show" "batches.show" |call, world| something(app::batches::show(call, world.batch));
     "batches::steer" "batches.steer" |call, world| something(app::batches::steer(call, world.batch, Ask::Hold, None));
+    "batches::set_addresses" "batches.steer" |call, world| {
+        something(app::batches::set_addresses(call, world.batch, &["ann@example.edu".to_owned()]))
+    };
     "batches::told" "batches.show" |call, world| something(app::batches::told(call, world.batch));
     "batches::untold_by_deletion" "batches.show" |call, world| {
         something(app::batches::untold_by_deletion(call, world.batch))

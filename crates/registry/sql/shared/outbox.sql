@@ -66,6 +66,13 @@ ORDER BY o.number DESC LIMIT ?3
 SELECT {outbox.columns}
 FROM outbox o JOIN institutions i ON i.id = o.institution_id
 WHERE o.batch_id = ?1 AND o.undeliverable_at IS NOT NULL AND o.number > ?2 ORDER BY o.number LIMIT ?3
+-- Mails about a batch that were not delivered, or were refused for some of their recipients.
+-- name: outbox.undelivered_mails_of_batch
+SELECT {outbox.columns}
+FROM outbox o JOIN institutions i ON i.id = o.institution_id
+WHERE o.batch_id = ?1 AND o.kind = 'mail' AND o.key NOT LIKE 'removed %' AND o.number > ?2
+    AND (o.delivered_at IS NULL OR o.progress LIKE '%"refused":[{%')
+ORDER BY o.number LIMIT ?3
 -- name: outbox.failing
 SELECT {outbox.columns}
 FROM outbox o JOIN institutions i ON i.id = o.institution_id

@@ -169,6 +169,12 @@ pub fn rules_version(tx: &mut dyn Transaction, id: BatchId) -> Result<Option<u64
     Ok(row.map(|row| row.optional_integer("rules_version")).transpose()?.flatten().map(i64::unsigned_abs))
 }
 
+/// Sets the addresses that mails about a batch go to; none: those of its collection.
+pub fn set_addresses(tx: &mut dyn Transaction, id: BatchId, addresses: &[String]) -> Result<(), RegistryError> {
+    tx.execute(Statement("batches.set_addresses"), &[id.into(), notifications::as_json(addresses).into()])?;
+    Ok(())
+}
+
 /// Has a batch go on with the rules that its collection has now. Whether it had others.
 pub fn take_new_rules(tx: &mut dyn Transaction, id: BatchId) -> Result<bool, RegistryError> {
     Ok(tx.execute(Statement("batches.take_new_rules"), &[id.into()])? > 0)
