@@ -67,6 +67,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     ("batches reports", &["strongroom batches reports 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("batches requeue", &["strongroom batches requeue 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    ("batches set", &["strongroom batches set 01a206d3 --notify-to ann@example.edu"]),
     ("batches release", &["strongroom batches release 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("batches hold", &["strongroom batches hold 01a206d3-9f8e-746b-8e5d-6ed979e0815a --reason rights"]),
     ("batches cancel", &["strongroom batches cancel 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),

@@ -327,7 +327,9 @@ fn of_registry(error: &RegistryError) -> (Exit, Option<String>) {
         RegistryError::NotFound { what, .. } => (Exit::NotFound, listing_of(what)),
         RegistryError::Ambiguous { .. } => (Exit::Usage, Some("give more of the identifier".to_owned())),
         RegistryError::State { what, id, .. } => (Exit::NotAllowed, shown_by(what, id)),
-        RegistryError::Named { .. } => (Exit::NotAllowed, None),
+        RegistryError::Named { .. } => {
+            (Exit::NotAllowed, Some("change what names it, and repeat the command".to_owned()))
+        }
         RegistryError::Exists { .. } => (Exit::Usage, Some("choose another name".to_owned())),
         RegistryError::Permanent { id, .. } => {
             let next =
@@ -351,6 +353,8 @@ fn shown_by(what: &str, id: &str) -> Option<String> {
         "work item" => "items history",
         "batch" => "batches show",
         "activity" => "activity show",
+        "message" => return Some("\"strongroom outbox list\" shows those that need review".to_owned()),
+        "profile" => "profile show",
         _ => return None,
     };
     Some(format!("\"strongroom {command} {id}\" shows how it came to this"))

@@ -38,6 +38,7 @@ mod record;
 mod reports;
 pub mod restoration;
 pub mod retention;
+mod review;
 mod rights;
 pub mod runtime;
 pub mod settings;

@@ -5,31 +5,21 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
-use strongroom_queue::{TopicCounts, tasks};
-use strongroom_registry::items::{self, Item, ItemFilter};
+use strongroom_queue::TopicCounts;
 use strongroom_registry::{
-    FindingKind, Health, HoldKind, ItemId, ItemStatus, Registry, RegistryError, Scope, Stage, Time, Transaction,
-    UploadState, backfill, fixity, health, holds, interim, objects::Object, outbox,
+    FindingKind, Health, Registry, RegistryError, Scope, Time, Transaction, UploadState, backfill, fixity, health,
+    interim, items, objects::Object, outbox,
 };
 
 use crate::background::TaskStatus;
-use crate::findings::NamedFinding;
-use crate::held::HoldView;
 use crate::ingest::kept_in;
+use crate::review::Review;
 use crate::settings::Settings;
 use crate::survey::{Condition, Survey};
-use crate::{EngineError, background, findings};
+use crate::{EngineError, background};
 
-/// Work items that need a person are counted up to this many.
-const REVIEWED: usize = 1_000;
-/// A task that is ready for so many seconds, while no worker holds any, waits for a worker.
-const UNATTENDED_SECONDS: u64 = 60;
 /// A message that is undelivered for so many microseconds is overdue.
 const MESSAGE_OVERDUE: i64 = 3_600_000_000;
-/// How many of them are named.
-const NAMED: usize = 5;
-/// How many holds of a kind are named.
-const HOLDS: usize = 10;
 
 /// The state of an installation.
 #[derive(Debug, Clone, Serialize)]
@@ -58,62 +48,6 @@ pub struct Status {
     pub staging: StagingStatus,
     /// Rows of the tables that grow with use.
     pub tables: BTreeMap<&'static str, u64>,
-}
-
-/// What needs a person.
-#[derive(Debug, Clone, Serialize)]
-pub struct Review {
-    /// Work items; at most 1,000 are counted.
-    pub items: u64,
-    /// The first of them.
-    pub first: Vec<ReviewItem>,
-    /// The first findings of damage that are open, oldest first.
-    pub findings: Vec<NamedFinding>,
-    /// Tasks that no worker tries any more.
-    pub dead_tasks: u64,
-    /// Work items that are held.
-    pub held: u64,
-    /// The holds on collections and batches, the oldest first; at most ten of each.
-    pub holds: Vec<HoldView>,
-    /// Topics that are paused.
-    pub paused_topics: u64,
-    /// Tasks that have been ready for a minute, or whose leases have ended, while no worker holds a lease.
-    pub unattended_tasks: u64,
-    /// Whether all topics are paused, those that come to be later as well.
-    pub all_paused: bool,
-    /// Findings that are open, by the same count as `fixity.problems`.
-    pub problems: u64,
-    /// Background tasks whose last run failed.
-    pub failed_background_tasks: u64,
-    /// Background tasks that have been due for an hour, while no process runs them.
-    pub overdue_background_tasks: u64,
-    /// The latest time that a clock which was ahead has given to a background task that has not run since.
-    pub clock_was_ahead: Option<String>,
-    /// Stores that are away or refused.
-    pub stores_away: u64,
-    /// Those of them that are refused: they do not come back by themselves.
-    pub stores_refused: u64,
-    /// Uploads that were refused, or of which the work item failed.
-    pub uploads: u64,
-    /// Messages that are not attempted any more, because they cannot be delivered as things are.
-    pub undeliverable_messages: u64,
-    /// Whether the registry can only be read.
-    pub registry_read_only: bool,
-}
-
-/// A work item that needs a person.
-#[derive(Debug, Clone, Serialize)]
-pub struct ReviewItem {
-    /// Its identifier.
-    pub item: ItemId,
-    /// Its object.
-    pub object: String,
-    /// Where it is.
-    pub stage: Stage,
-    /// How it ended.
-    pub status: ItemStatus,
-    /// Why.
-    pub note: Option<String>,
 }
 
 /// One store.
@@ -284,7 +218,7 @@ pub fn collect(
     Ok(Status {
         read_only: registry.refusal().map(str::to_owned),
         items: items_by_status.into_iter().map(|(status, count)| (status.as_str(), count)).collect(),
-        review: registry.read(|tx| review(tx, &queue, &tasks, survey))?,
+        review: registry.read(|tx| Review::collect(tx, &queue, &tasks, survey))?,
         queue,
         stores,
         fixity: FixityStatus { last_round: last_round.map(|time| time.to_string()), oldest_check, due_now, problems },
@@ -338,74 +272,6 @@ pub(crate) fn stores_of(
 
 fn by_word((state, count): (UploadState, u64)) -> (&'static str, u64) {
     (state.as_str(), count)
-}
-
-/// The first holds on collections and on batches.
-fn holds_of_many(tx: &mut dyn Transaction) -> Result<Vec<HoldView>, RegistryError> {
-    let mut found = holds::of_kind(tx, HoldKind::Collection, HOLDS)?;
-    found.extend(holds::of_kind(tx, HoldKind::Batch, HOLDS)?);
-    Ok(found.into_iter().map(HoldView::from).collect())
-}
-
-fn review(
-    tx: &mut dyn Transaction,
-    queue: &[TopicCounts],
-    tasks: &[TaskStatus],
-    survey: &Survey,
-) -> Result<Review, RegistryError> {
-    let filter = ItemFilter { needs_review: Some(true), ..ItemFilter::default() };
-    let found = items::list(tx, Scope::System, &filter, None, REVIEWED)?;
-    let held = ItemFilter { status: Some(ItemStatus::Held), ..ItemFilter::default() };
-    let held = items::list(tx, Scope::System, &held, None, REVIEWED)?;
-    let mut named: Vec<&Item> = found.iter().collect();
-    named.extend(held.iter().filter(|item| !item.needs_review));
-    let mut first = Vec::new();
-    for item in named.into_iter().take(NAMED) {
-        let held = holds::of_item(tx, item)?;
-        first.push(ReviewItem {
-            item: item.id,
-            object: item.object_identifier.clone(),
-            stage: item.stage,
-            status: item.status,
-            note: holds::note_now(item, &held).or(item.note.clone()),
-        });
-    }
-    let refused = survey.count(Condition::Refused);
-    let is_to_review = |state: UploadState| matches!(state, UploadState::Refused | UploadState::Failed);
-    let uploads = health::uploads(tx)?.into_iter().filter(|(state, _)| is_to_review(*state)).map(|(_, count)| count);
-    Ok(Review {
-        items: found.len() as u64,
-        first,
-        findings: findings::first_named(tx, None, NAMED)?,
-        dead_tasks: queue.iter().map(|topic| topic.dead).sum(),
-        held: held.len() as u64,
-        holds: holds_of_many(tx)?,
-        paused_topics: queue.iter().filter(|topic| topic.paused).count() as u64,
-        unattended_tasks: unattended(tx, queue)?,
-        all_paused: tasks::are_all_paused(tx)?,
-        problems: survey.open_findings().unwrap_or_default(),
-        failed_background_tasks: tasks.iter().filter(|task| task.error.is_some()).count() as u64,
-        overdue_background_tasks: tasks.iter().filter(|task| task.is_overdue).count() as u64,
-        clock_was_ahead: tasks.iter().filter_map(|task| task.started_ahead).max().map(|time| time.to_string()),
-        stores_away: survey.count(Condition::Away) + refused,
-        stores_refused: refused,
-        uploads: uploads.sum(),
-        undeliverable_messages: outbox::count_undeliverable(tx)?,
-        registry_read_only: survey.registry.as_ref().is_some_and(|registry| registry.refusal().is_some()),
-    })
-}
-
-/// Tasks that wait for a worker, or for one that is gone, where no worker holds a lease.
-fn unattended(tx: &mut dyn Transaction, queue: &[TopicCounts]) -> Result<u64, RegistryError> {
-    let now = tx.now()?;
-    let is_attended = tasks::last_lease(tx)?.is_some_and(|until| until > now);
-    if is_attended || tasks::are_all_paused(tx)? {
-        return Ok(0);
-    }
-    let waits = |topic: &&TopicCounts| {
-        !topic.paused && (topic.leased > 0 || topic.oldest_ready_seconds.is_some_and(|age| age >= UNATTENDED_SECONDS))
-    };
-    Ok(queue.iter().filter(waits).map(|topic| topic.ready + topic.leased).sum())
 }
 
 fn notices(tx: &mut dyn Transaction) -> Result<Notices, RegistryError> {

@@ -16,6 +16,7 @@ mod store;
 pub use counted::counted;
 pub use error::RegistryError;
 pub use hastened::Listener as HastenedListener;
+pub use model::advice;
 pub(crate) use model::workflow;
 pub use model::{
     Action, ActivityId, ActivityInput, ActivityState, ActorId, ActorKind, BatchId, BatchState, CollectionId, ContentId,
@@ -23,7 +24,7 @@ pub use model::{
     GenerationId, Health, HoldKind, InstitutionId, ItemId, ItemStatus, JournalId, JournalOutcome, MailKind, ObjectId,
     ObjectState, Order, PERMANENT_CODES, PipelineId, Position, ProfileOrigin, ProvenanceKind, PublicAccess, ReportId,
     ReportKind, RestoredState, Scope, Stage, Subject, UploadId, UploadState, VersionId, VersionState, WaitKey,
-    WaitReason, Workflows,
+    WaitReason, Workflows, is_permanent_code,
 };
 pub use registry::{Registry, check_schema, migrations, schema, statements};
 pub use store::objects::{Description, Digests, Layout};

@@ -9,7 +9,8 @@ use strongroom_engine::app::views::{
 };
 use strongroom_engine::app::{self, OpContext, batches};
 
-use super::confirm::confirm_deletion;
+use super::confirm::{DELETION, confirm};
+use super::holds::show_holds;
 use super::items;
 use super::values::{time, word};
 use crate::context::Context;
@@ -57,6 +58,14 @@ pub(crate) enum Batches {
         /// Go on with the rules that the collection has now, instead of those that the batch began with
         #[arg(long)]
         new_rules: bool,
+    },
+    /// Correct the addresses that mails about a batch go to: what was refused or is not delivered goes to them
+    Set {
+        #[command(flatten)]
+        which: Which,
+        /// An address, instead of those before; given once for each; "" alone for those of the collection
+        #[arg(long, value_name = "EMAIL", required = true)]
+        notify_to: Vec<String>,
     },
     /// Release a held batch: its items continue where they stood, unless they or their collection are held
     Release(Which),
@@ -111,6 +120,9 @@ pub(crate) struct Filter {
     /// Only those of this institution
     #[arg(long, value_name = "DOMAIN")]
     institution: Option<String>,
+    /// Only those of this collection: its short name, or INSTITUTION/NAME
+    #[arg(long, value_name = "NAME")]
+    collection: Option<String>,
     /// Only this state: pending, processing, held, completed, failed or deleted
     #[arg(long)]
     state: Option<String>,
@@ -141,8 +153,12 @@ pub(crate) fn run(command: Batches, context: &Context) -> Outcome {
                 return steer(&which, (Ask::Requeue(stage), None), context);
             }
             let id = batches::named(&call, &which.batch)?;
-            context.output.show(&batches::requeue_with_new_rules(&call, id, stage)?)?;
-            Ok(Exit::Done)
+            show_batch(&batches::requeue_with_new_rules(&call, id, stage)?, context)
+        }
+        Batches::Set { which, notify_to } => {
+            let call = context.call()?;
+            batches::set_addresses(&call, batches::named(&call, &which.batch)?, &notify_to)?;
+            show(&call, &which, context)
         }
         Batches::Release(which) => steer(&which, (Ask::Release, None), context),
         Batches::Hold { which, why } => steer(&which, (Ask::Hold, why.reason.as_deref()), context),
@@ -152,9 +168,8 @@ pub(crate) fn run(command: Batches, context: &Context) -> Outcome {
             let call = context.call()?;
             let id = batches::named(&call, &which.batch)?;
             let untold = batches::untold_by_deletion(&call, id)?;
-            let is_confirmed = confirm_deletion(&untold, confirmed.yes, context)?;
-            context.output.show(&batches::steer(&call, id, Ask::Delete { is_confirmed }, None)?)?;
-            Ok(Exit::Done)
+            let is_confirmed = confirm(&DELETION, &untold, confirmed.yes, context)?;
+            show_batch(&batches::steer(&call, id, Ask::Delete { is_confirmed }, None)?, context)
         }
     }
 }
@@ -167,6 +182,17 @@ struct Shown {
     told: ToldView,
 }
 
+/// A batch as it is now, and the holds on it in lines of their own.
+fn show_batch(batch: &BatchView, context: &Context) -> Outcome {
+    if context.output.is_json() {
+        context.output.json(batch)?;
+        return Ok(Exit::Done);
+    }
+    context.output.show(&BatchView { holds: Vec::new(), ..batch.clone() })?;
+    show_holds(&batch.holds, context)?;
+    Ok(Exit::Done)
+}
+
 fn show(call: &OpContext, which: &Which, context: &Context) -> Outcome {
     let output = &context.output;
     let id = batches::named(call, &which.batch)?;
@@ -175,7 +201,7 @@ fn show(call: &OpContext, which: &Which, context: &Context) -> Outcome {
         output.show(&Shown { batch, told })?;
         return Ok(Exit::Done);
     }
-    output.show(&batch)?;
+    show_batch(&batch, context)?;
     let mut is_first = true;
     let mut line = |name: &str, text: String| {
         if text.is_empty() {
@@ -231,11 +257,9 @@ fn show_reason(message: &MessageView, context: &Context) -> Result<(), Failure> 
     if message.state != MessageState::NeedsReview {
         lines.extend(message.refused.iter().map(|refusal| format!("refused for {refusal}")));
     }
-    if let Some(reason) = &message.reason {
-        lines.extend(reason.split("; next: ").enumerate().map(|(place, text)| match place {
-            0 => text.to_owned(),
-            _ => format!("next: {text}"),
-        }));
+    if let Some(reason) = message.said() {
+        lines.push(reason.to_owned());
+        lines.extend(message.next.iter().map(|next| format!("next: {next}")));
     }
     if lines.is_empty() {
         return Ok(());
@@ -252,7 +276,8 @@ fn list(filter: &Filter, context: &Context) -> Outcome {
     let state = filter.state.as_deref().map(|text| word(text, "state", &states)).transpose()?;
     let since = filter.since.as_deref().map(time).transpose()?;
     let listing = filter.options.newest_first(&context.output);
-    let wanted = batches::Filter { institution: filter.institution.clone(), state, since, listing };
+    let (institution, collection) = (filter.institution.clone(), filter.collection.clone());
+    let wanted = batches::Filter { institution, collection, state, since, listing };
     let call = context.call()?;
     let columns = ["batch", "created_at", "institution", "state", "items", "succeeded", "failed"];
     let mut table = context
@@ -369,6 +394,5 @@ fn list_reports(which: &Which, options: TableOptions, context: &Context) -> Outc
 fn steer(which: &Which, (ask, reason): (Ask, Option<&str>), context: &Context) -> Outcome {
     let call = context.call()?;
     let id = batches::named(&call, &which.batch)?;
-    context.output.show(&batches::steer(&call, id, ask, reason)?)?;
-    Ok(Exit::Done)
+    show_batch(&batches::steer(&call, id, ask, reason)?, context)
 }

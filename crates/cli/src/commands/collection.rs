@@ -5,6 +5,8 @@ use strongroom_engine::app::deposits::DepositKind;
 use strongroom_engine::app::views::{CollectionView, MailKind, PublicAccess, RulesView};
 use strongroom_engine::app::{self, collections};
 
+use super::confirm::{Question, confirm};
+use super::holds::show_holds;
 use super::items::Why;
 use super::values::{moment, size, word};
 use crate::context::Context;
@@ -62,10 +64,34 @@ pub(crate) enum Collection {
         #[command(flatten)]
         which: Which,
         /// Use it again, with the rules that it had
-        #[arg(long)]
+        #[arg(long, conflicts_with = "yes")]
         undo: bool,
+        /// Remove it also where work of it has not ended; without it a terminal asks, and scripts are refused
+        #[arg(long)]
+        yes: bool,
     },
 }
+
+/// The columns of the versions of rules, all of them.
+const RULES: [&str; 17] = [
+    "version",
+    "set_at",
+    "set_by",
+    "profile",
+    "profile_version",
+    "placement",
+    "public",
+    "embargo_until",
+    "priority",
+    "accepted",
+    "max_size",
+    "max_rows",
+    "shoulder",
+    "notify_to",
+    "suppress",
+    "callback_url",
+    "callback_required",
+];
 
 /// Names a collection.
 #[derive(Debug, Args)]
@@ -203,6 +229,24 @@ fn kinds_of_mails(words: &[String]) -> Result<Vec<MailKind>, Failure> {
     Ok(kinds)
 }
 
+/// What is asked before a collection is removed that has work.
+const REMOVAL: Question = Question {
+    about: "the collection has work that has not ended",
+    question: "remove it all the same?",
+    refused: "nothing was removed",
+};
+
+/// A collection, and the hold on it in a line of its own.
+fn show(collection: &CollectionView, context: &Context) -> Outcome {
+    if context.output.is_json() {
+        context.output.json(collection)?;
+        return Ok(Exit::Done);
+    }
+    context.output.show(&CollectionView { holds: Vec::new(), ..collection.clone() })?;
+    show_holds(&collection.holds, context)?;
+    Ok(Exit::Done)
+}
+
 pub(crate) fn run(command: Collection, context: &Context) -> Outcome {
     let call = context.call()?;
     let shown = match command {
@@ -228,7 +272,8 @@ pub(crate) fn run(command: Collection, context: &Context) -> Outcome {
                 .output
                 .table(&columns)
                 .with::<RulesView>(options.table)
-                .if_room(&["callback_url", "callback_required"]);
+                .if_room(&["callback_url", "callback_required"])
+                .in_full(&RULES);
             let name = (which.institution.as_str(), which.collection.as_str());
             let page = |after| collections::rules(&call, name, after);
             app::arranged(options.oldest_first(), page, |version| table.row(&version))?;
@@ -245,11 +290,14 @@ pub(crate) fn run(command: Collection, context: &Context) -> Outcome {
             collections::hold(&call, &which.institution, &which.collection, why.reason.as_deref())?
         }
         Collection::Release(which) => collections::release(&call, &which.institution, &which.collection)?,
-        Collection::Remove { which, undo: true } => {
+        Collection::Remove { which, undo: true, .. } => {
             collections::use_again(&call, &which.institution, &which.collection)?
         }
-        Collection::Remove { which, .. } => collections::remove(&call, &which.institution, &which.collection)?,
+        Collection::Remove { which, yes, .. } => {
+            let open = collections::open_work(&call, &which.institution, &which.collection)?;
+            let is_confirmed = confirm(&REMOVAL, &open, yes, context)?;
+            collections::remove(&call, &which.institution, &which.collection, is_confirmed)?
+        }
     };
-    context.output.show(&shown)?;
-    Ok(Exit::Done)
+    show(&shown, context)
 }

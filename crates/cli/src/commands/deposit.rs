@@ -7,13 +7,11 @@ use clap::{Args, ValueEnum};
 use strongroom_bagit::open_regular;
 use strongroom_digest::{Algorithm, Digest};
 use strongroom_engine::app::deposits::{self, DepositKind, DepositMode, GivenDescription, PackageSource, Request};
-use strongroom_engine::app::views::{ItemId, ItemProblem, ItemStatus, ItemView, SubmittedView};
-use strongroom_engine::app::{OpContext, items};
 
-use super::items::problem_line;
-use super::wait::{Ended, Waiting, wait};
+use super::submitted::follow;
+use super::wait::Waiting;
 use crate::context::Context;
-use crate::failure::{Exit, Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use crate::output::printable;
 
 /// Deposit packages
@@ -152,13 +150,16 @@ const LARGEST_FILE: u64 = 16 << 20;
 /// A small file, as text or not.
 pub(crate) fn read_small(path: &Path) -> Result<Vec<u8>, Failure> {
     let file = open_regular(path).map_err(|error| match error.kind() {
-        ErrorKind::InvalidInput => Failure::usage(format!("{} is no file (entry.not_a_file)", path.display())),
+        ErrorKind::InvalidInput => {
+            Failure::usage(format!("{} is no file (entry.not_a_file)", path.display())).next("name a file")
+        }
         _ => Failure::io("read", path, &error),
     })?;
     let mut bytes = Vec::new();
     file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(|error| Failure::io("read", path, &error))?;
     if bytes.len() as u64 > LARGEST_FILE {
-        return Err(Failure::usage(format!("{} is larger than {LARGEST_FILE} bytes", path.display())));
+        return Err(Failure::usage(format!("{} is larger than {LARGEST_FILE} bytes", path.display()))
+            .next("name a smaller file"));
     }
     Ok(bytes)
 }
@@ -174,8 +175,10 @@ pub(crate) fn read_description(path: &Path) -> Result<serde_json::Value, Failure
 
 /// The paths of a delete list.
 fn delete_list(path: &Path) -> Result<Vec<String>, Failure> {
-    let text = String::from_utf8(read_small(path)?)
-        .map_err(|_| Failure::usage(format!("the delete list {} is not UTF-8", path.display())))?;
+    let text = String::from_utf8(read_small(path)?).map_err(|_| {
+        let text = format!("the delete list {} is not UTF-8", path.display());
+        Failure::usage(text).next("write one path a line, in UTF-8")
+    })?;
     Ok(deposits::delete_paths(&text))
 }
 
@@ -224,121 +227,4 @@ pub(crate) fn run(command: Deposit, context: &Context) -> Outcome {
     let call = context.call()?;
     let submitted = deposits::submit(&call, request)?;
     follow(&call, &submitted, context, &command.waiting, waits)
-}
-
-/// Waits for what was submitted, or says what it became.
-pub(crate) fn follow(
-    call: &OpContext,
-    submitted: &SubmittedView,
-    context: &Context,
-    waiting: &Waiting,
-    waits: bool,
-) -> Outcome {
-    if waits {
-        return wait_for_all(call, submitted, context, waiting);
-    }
-    for page in submitted.items.chunks(SHOWN_AT_ONCE) {
-        for made in deposits::show_all(call, page)? {
-            if context.output.is_json() {
-                context.output.json(&made)?;
-            } else {
-                context.output.say(printable(&format!("accepted  {}  item {}", made.object, made.item)))?;
-            }
-        }
-    }
-    context.output.say(format!(
-        "batch {}; workers do the rest; where none runs, start \"strongroom work\" or \"strongroom serve\"",
-        submitted.batch
-    ))?;
-    Ok(Exit::Done)
-}
-
-/// Waits for the items of a submission, and then for those that lists of objects became.
-fn wait_for_all(call: &OpContext, submitted: &SubmittedView, context: &Context, waiting: &Waiting) -> Outcome {
-    let mut lists = 0;
-    let exit = wait(call, &submitted.items, context, waiting, &mut |item| {
-        if item.action.as_str() == EXPAND_BATCH && item.status == ItemStatus::Succeeded {
-            lists += 1;
-            if context.output.is_json() {
-                return Ok(Ended::Well);
-            }
-        }
-        told(call, &item, context)
-    })?;
-    if lists == 0 || matches!(exit, Exit::Interrupted) {
-        return Ok(exit);
-    }
-    let (mut after, mut worst) = (None, exit);
-    loop {
-        let filter = items::Filter { batch: Some(submitted.batch), ..items::Filter::default() };
-        let page = items::list(call, &filter, after)?;
-        let of_rows: Vec<ItemId> =
-            page.items.iter().filter(|item| item.action.as_str() != EXPAND_BATCH).map(|item| item.item).collect();
-        after = page.next;
-        let exit = if of_rows.is_empty() {
-            Exit::Done
-        } else {
-            wait(call, &of_rows, context, waiting, &mut |item| told(call, &item, context))?
-        };
-        match exit {
-            Exit::Done => {}
-            Exit::Interrupted => return Ok(Exit::Interrupted),
-            other => worst = other,
-        }
-        if after.is_none() {
-            return Ok(worst);
-        }
-    }
-}
-
-/// The action of the work item that makes those of the rows of a list.
-const EXPAND_BATCH: &str = "expand_batch";
-
-/// Problems of an item that are printed.
-const PROBLEMS: usize = 20;
-
-/// Items that are read together.
-const SHOWN_AT_ONCE: usize = 500;
-
-/// The problem of a package that its server did not give.
-const NOT_FETCHED: &str = "package.not_fetched";
-
-/// Whether an item failed for something else than its package: a server, a setting, a quota. Then the same package can be deposited.
-fn may_be_put_right(item: &ItemView) -> bool {
-    let is_of_package = |problem: &ItemProblem| problem.severity == "error" && problem.code != NOT_FETCHED;
-    let says_what_to_do = item.note.as_deref().is_some_and(|note| note.contains("next:"));
-    item.status == ItemStatus::Failed && !says_what_to_do && !item.problems.iter().any(is_of_package)
-}
-
-/// One line for an item that ended; whether it succeeded.
-fn told(call: &OpContext, item: &ItemView, context: &Context) -> Result<Ended, Failure> {
-    let ended = Ended::of(item.status);
-    if context.output.is_json() {
-        context.output.json(&deposits::show(call, item.item)?)?;
-        return Ok(ended);
-    }
-    let note = item.note_without_problem();
-    context.output.say(printable(&format!("{:9}  {}  {note}", item.status, item.object)))?;
-    for problem in item.problems.iter().take(PROBLEMS) {
-        context.output.say(printable(&format!("  {}", problem_line(problem))))?;
-    }
-    if let Some(more) = item.problems.len().checked_sub(PROBLEMS).filter(|more| *more > 0) {
-        context.output.say(format!("  {more} more: strongroom items show {} --json", item.item))?;
-    }
-    if ended == Ended::Otherwise {
-        if item.status == ItemStatus::Held {
-            for hold in items::show(call, item.item)?.holds {
-                let reason = hold.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-                let held = format!("  held with the {} {} by {}{reason}", hold.kind, hold.on, hold.by);
-                context.output.say(printable(&held))?;
-                context.output.say(format!("  next: {}", hold.lifted_by()))?;
-            }
-        } else {
-            context.output.say(format!("  next: strongroom items history {}", item.item))?;
-        }
-        if may_be_put_right(item) {
-            context.output.say(format!("  when that is put right: strongroom items requeue {}", item.item))?;
-        }
-    }
-    Ok(ended)
 }

@@ -9,7 +9,8 @@ use strongroom_engine::app::views::{
 };
 use strongroom_engine::app::{self, OpContext, batches, counts, failures, interim, items};
 
-use super::confirm::confirm_deletion;
+use super::confirm::{DELETION, confirm};
+use super::holds::show_holds;
 use super::values::{time, word};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
@@ -41,7 +42,7 @@ pub(crate) enum Items {
         #[command(flatten)]
         options: ListOptions,
     },
-    /// Count items by status, for each institution or collection
+    /// Count items by status, for each institution or collection: those that "items list" lists, also those that read manifests
     Count {
         /// What is counted together
         #[arg(long, value_enum, default_value_t = By::Collection)]
@@ -199,6 +200,9 @@ pub(crate) struct Filter {
     /// Only those of this institution
     #[arg(long, value_name = "DOMAIN")]
     institution: Option<String>,
+    /// Only those of this collection: its short name, or INSTITUTION/NAME
+    #[arg(long, value_name = "NAME")]
+    collection: Option<String>,
     /// Only those of this object: INSTITUTION/NAME, kept or not, or its identifier or a part of it
     #[arg(long, value_name = "OBJECT")]
     object: Option<String>,
@@ -256,7 +260,8 @@ pub(crate) fn run(command: Items, context: &Context) -> Outcome {
         Items::Release { items } => steer(&context.call()?, &items, (Ask::Release, None), context),
         Items::Move { items: wanted, priority } => {
             let call = context.call()?;
-            tell(items::move_to(&call, &ids(&call, &wanted)?, priority)?, context)
+            let columns = ["item", "object", "stage", "status", "priority", "note"];
+            tell_columns(items::move_to(&call, &ids(&call, &wanted)?, priority)?, &columns, context)
         }
         Items::Cancel { items } => steer(&context.call()?, &items, (Ask::Cancel, None), context),
         Items::Fail { items, why } => steer(&context.call()?, &items, (Ask::Fail, why.reason.as_deref()), context),
@@ -264,7 +269,7 @@ pub(crate) fn run(command: Items, context: &Context) -> Outcome {
             let call = context.call()?;
             let found = ids(&call, &wanted)?;
             let untold = items::untold_by_deletion(&call, &found)?;
-            let is_confirmed = confirm_deletion(&untold, confirmed.yes, context)?;
+            let is_confirmed = confirm(&DELETION, &untold, confirmed.yes, context)?;
             tell(items::steer(&call, &found, Ask::Delete { is_confirmed }, None)?, context)
         }
     }
@@ -308,11 +313,12 @@ fn list(filter: &Filter, context: &Context) -> Outcome {
     let call = context.call()?;
     let stage = filter.stage.as_deref().map(|text| word(text, "stage", &items::stages(&call)?)).transpose()?;
     let action = filter.action.as_deref().map(|text| word(text, "action", &items::actions(&call)?)).transpose()?;
-    let (institution, object) = (filter.institution.clone(), filter.object.clone());
+    let (institution, collection) = (filter.institution.clone(), filter.collection.clone());
+    let object = filter.object.clone();
     let batch = filter.batch.as_deref().map(|batch| batches::named(&call, batch)).transpose()?;
     let needs_review = filter.needs_review;
     let listing = filter.options.newest_first(&context.output);
-    let wanted = Wanted { institution, object, batch, status, stage, action, needs_review, since, listing };
+    let wanted = Wanted { institution, collection, object, batch, status, stage, action, needs_review, since, listing };
     let mut table = table(context, filter.options.table);
     app::first(listing.limit, |after| items::list(&call, &wanted, after), |item| row(&mut table, &item))?;
     table.end("there are no such work items")?;
@@ -387,9 +393,11 @@ fn show(item: &str, context: &Context) -> Outcome {
         context.output.json(&item)?;
         return Ok(Exit::Done);
     }
-    // One problem a line, behind the other fields.
+    // One problem and one hold a line, behind the other fields; what the note advises is a field of its own.
     let problems: Vec<String> = item.problems.iter().map(problem_line).collect();
-    context.output.show(&ItemView { problems: Vec::new(), ..item })?;
+    let note = item.said().map(str::to_owned);
+    context.output.show(&ItemView { problems: Vec::new(), holds: Vec::new(), note, ..item.clone() })?;
+    show_holds(&item.holds, context)?;
     if !problems.is_empty() {
         context.output.say("problems")?;
     }
@@ -466,7 +474,11 @@ fn ids(call: &OpContext, wanted: &[String]) -> Result<Vec<ItemId>, EngineError> 
 
 /// Items as they are after something was asked of them.
 fn tell(changed: Vec<ItemView>, context: &Context) -> Outcome {
-    let mut table = context.output.table(&["item", "object", "stage", "status", "requested", "note"]);
+    tell_columns(changed, &["item", "object", "stage", "status", "requested", "note"], context)
+}
+
+fn tell_columns(changed: Vec<ItemView>, columns: &[&'static str], context: &Context) -> Outcome {
+    let mut table = context.output.table(columns);
     for item in changed {
         table.row(&item)?;
     }

@@ -10,6 +10,7 @@ use strongroom_engine::app::views::{
 use strongroom_engine::app::{self, OpContext, events, files, objects, versions};
 
 use super::deposit::{self, read_small};
+use super::submitted::follow;
 use super::values::{time, word};
 use super::wait::Waiting;
 use crate::context::Context;
@@ -173,7 +174,7 @@ fn describe(call: &OpContext, command: &Describe, context: &Context) -> Outcome 
         _ => return Err(Failure::usage("a file that describes the object is missing").next("give it with --metadata")),
     };
     let submitted = objects::describe(call, &described)?;
-    deposit::follow(call, &submitted, context, &command.waiting, waits)
+    follow(call, &submitted, context, &command.waiting, waits)
 }
 
 pub(crate) fn run(command: Objects, context: &Context) -> Outcome {

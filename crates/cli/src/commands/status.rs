@@ -2,7 +2,7 @@
 
 use clap::Args;
 use strongroom_engine::app::status;
-use strongroom_engine::app::views::Status;
+use strongroom_engine::app::views::{ItemStatus, Review, ReviewBatch, ReviewItem, Status};
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
@@ -16,6 +16,8 @@ pub(crate) struct StatusCommand {}
 
 /// The column at which texts begin.
 const INDENT: usize = 12;
+/// How much further details are indented.
+const DETAIL: usize = 2;
 /// Longer notes are cut.
 const NOTE: usize = 100;
 
@@ -41,48 +43,7 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
         line("registry", format!("READ-ONLY: {reason}; next: strongroom rebuild --adopt"))?;
     }
     line("items", counts(&status.items))?;
-    let review = &status.review;
-    let asks = [
-        (review.items, "work item", "work items", "(items list --needs-review)"),
-        (review.held, "held", "held", "(items list --status held)"),
-        (review.problems, "open finding", "open findings", "(fixity problems)"),
-        (review.unattended_tasks, "task", "tasks", "that no worker takes (serve, or work)"),
-        (review.dead_tasks, "dead task", "dead tasks", "(queue dead)"),
-        (review.failed_background_tasks, "background task", "background tasks", "failed (background list)"),
-        (review.overdue_background_tasks, "background task", "background tasks", "overdue (serve, or schedule)"),
-        (review.stores_refused, "store", "stores", "refused (store list)"),
-        (review.stores_away - review.stores_refused, "store", "stores", "away (store list)"),
-        (if review.all_paused { 0 } else { review.paused_topics }, "topic", "topics", "paused (queue list)"),
-        (review.uploads, "upload", "uploads", "refused or failed (receiving list)"),
-        (review.undeliverable_messages, "message", "messages", "undeliverable (outbox list)"),
-        (status.notices.undelivered, "notice", "notices", "not delivered yet (receiving list)"),
-    ];
-    let mut asks: Vec<String> = asks
-        .iter()
-        .filter(|(count, ..)| *count > 0)
-        .map(|(count, one, many, rest)| format!("{} {rest}", counted(*count, one, many)))
-        .collect();
-    if review.all_paused {
-        asks.insert(0, "all topics are paused (queue resume --all)".to_owned());
-    }
-    if let Some(time) = &review.clock_was_ahead {
-        asks.push(format!("the clock of the registry was ahead, at {} (background list)", minute(time)));
-    }
-    if review.registry_read_only {
-        asks.insert(0, "the registry is read-only (rebuild --adopt)".to_owned());
-    }
-    line("to review", if asks.is_empty() { "nothing".to_owned() } else { asks.join(", ") })?;
-    for item in &review.first {
-        let note = beginning_of(item.note.as_deref().unwrap_or_default(), NOTE);
-        line("", format!("{} {} {} at {}: {note}", item.item, item.object, item.status, item.stage))?;
-    }
-    for hold in &review.holds {
-        let reason = hold.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        line("", format!("{} {} held by {} since {}{reason}", hold.kind, hold.on, hold.by, minute(&hold.since)))?;
-    }
-    for finding in &review.findings {
-        line("", finding.to_string())?;
-    }
+    show_review(&status.review, context)?;
     let busy =
         status.queue.iter().filter(|topic| topic.ready + topic.delayed + topic.leased + topic.dead > 0 || topic.paused);
     let mut is_idle = true;
@@ -182,4 +143,44 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
     }
     let tables: Vec<String> = status.tables.iter().map(|(table, rows)| format!("{table} {rows}")).collect();
     line("rows", tables.join(", "))
+}
+
+/// What needs a person: each thing with the command that shows it, and below it the first that it means.
+fn show_review(review: &Review, context: &Context) -> Result<(), Failure> {
+    let output = &context.output;
+    if review.entries.is_empty() {
+        return output.field("to review", INDENT, "nothing");
+    }
+    let item = |item: &ReviewItem| {
+        let note = beginning_of(item.note.as_deref().unwrap_or_default(), NOTE);
+        format!("{} {} {} at {}: {note}", item.item, item.object, item.status, item.stage)
+    };
+    let mut name = "to review";
+    for entry in &review.entries {
+        // Times are those of records.
+        let text = entry.text.split(' ').map(minute).collect::<Vec<_>>().join(" ");
+        output.field(std::mem::take(&mut name), INDENT, &printable(&format!("{text} ({})", entry.next)))?;
+        let of_status =
+            |is_held: bool| review.first.iter().filter(move |one| (one.status == ItemStatus::Held) == is_held);
+        let lines: Vec<String> = match entry.of {
+            "items" => of_status(false).map(item).collect(),
+            "held" => of_status(true).map(item).collect(),
+            "retried" => review.first_retried.iter().map(item).collect(),
+            "problems" => review.findings.iter().map(ToString::to_string).collect(),
+            "failing_messages" => review.message_error.iter().map(|error| beginning_of(error, NOTE)).collect(),
+            "batches" => {
+                let line = |batch: &ReviewBatch| {
+                    let place = batch.collection.as_ref().map(|name| format!("/{name}")).unwrap_or_default();
+                    format!(
+                        "{} of {}{place}, {}: {} to review (strongroom batches report {})",
+                        batch.batch, batch.institution, batch.state, batch.items, batch.batch
+                    )
+                };
+                review.batches.iter().map(line).collect()
+            }
+            _ => Vec::new(),
+        };
+        lines.iter().try_for_each(|line| output.field("", INDENT + DETAIL, &printable(line)))?;
+    }
+    Ok(())
 }

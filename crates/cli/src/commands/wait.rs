@@ -78,6 +78,8 @@ fn duration(text: &str) -> Result<Duration, String> {
 pub(crate) struct Stop {
     pub(crate) shutdown: Shutdown,
     pub(crate) timeout: Option<Duration>,
+    /// Since when the command has waited.
+    pub(crate) began: Instant,
 }
 
 /// Works on `items` until all have ended, a signal asks to stop, or the time is over.
@@ -88,7 +90,8 @@ pub(crate) fn wait(
     waiting: &Waiting,
     tell: Tell<'_>,
 ) -> Outcome {
-    wait_until(call, wanted, context, &Stop { shutdown: signals::watch()?, timeout: waiting.timeout }, tell)
+    let stop = Stop { shutdown: signals::watch()?, timeout: waiting.timeout, began: Instant::now() };
+    wait_until(call, wanted, context, &stop, tell)
 }
 
 /// As [`wait`], under a wish to stop that is there already.
@@ -99,7 +102,7 @@ pub(crate) fn wait_until(
     stop: &Stop,
     tell: Tell<'_>,
 ) -> Outcome {
-    let (shutdown, began) = (&stop.shutdown, Instant::now());
+    let (shutdown, began) = (&stop.shutdown, stop.began);
     let mut is_late = false;
     let line = Line::new(context, Unit::Items, "");
     line.counts().set_expected(wanted.len() as u64, 0);

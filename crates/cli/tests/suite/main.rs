@@ -4,6 +4,7 @@ mod activities;
 mod answers;
 mod bad_input;
 mod bags;
+mod batches;
 mod book;
 mod checkm;
 mod deposits;

@@ -135,14 +135,90 @@ fn a_list_at_a_url_makes_its_objects_and_the_command_waits_for_all_of_them() {
         .collect();
     web.put("/list.checkm", manifest("mrt-single-file-batch-manifest", &rows));
     let ended = run_with(&place, &web, &["deposit", &web.url("/list.checkm"), "--wait", "--json"]).succeeds().json();
-    let mut objects: Vec<&str> = ended.iter().map(|item| item["object"].as_str().unwrap()).collect();
+    let mut objects: Vec<&str> = ended.iter().filter_map(|item| item["object"].as_str()).collect();
     objects.sort_unstable();
     assert_eq!(objects, ["example.edu/id-1", "example.edu/id-2", "example.edu/id-3"]);
+    // The batch before and after its items, as "batches show" has it.
+    let (first, last) = (&ended[0], &ended[4]);
+    assert_eq!((ended.len(), &first["state"], &last["state"]), (5, &"pending".into(), &"completed".into()));
+    assert_eq!((&first["batch"], &last["batch"]), (&ended[1]["batch"], &ended[1]["batch"]));
+    assert_eq!((&last["items"], &last["rows"], &last["succeeded"]), (&3.into(), &3.into(), &3.into()), "{last}");
     // One that fails is told of, and the others are kept.
     web.on("/2.txt", Behaviour::NotFound);
     let answer = run_with(&place, &web, &["deposit", &web.url("/list.checkm"), "--wait"]);
     assert_eq!(answer.code, Some(1), "{answer:?}");
     assert!(answer.stdout.contains("404") && answer.stdout.contains("items history"), "{answer:?}");
+    let lines: Vec<&str> = answer.stdout.lines().collect();
+    let batch = lines[0].strip_prefix("batch ").unwrap();
+    let summary =
+        lines.iter().position(|line| *line == format!("batch {batch} is failed: 3 items: 2 succeeded, 1 failed"));
+    let summary = &lines[summary.unwrap() + 1..];
+    assert!(summary[0].contains("  example.edu/id-2  ") && summary[0].contains("404"), "{answer:?}");
+    assert_eq!(summary[1..], [format!("  next: strongroom batches report {batch}")], "{answer:?}");
+}
+
+#[test]
+fn a_summary_names_the_first_failed_items_and_the_command_for_the_rest() {
+    let place = Place::with_home();
+    let names: Vec<String> = (1..=22).map(|number| format!("{number}.tar")).collect();
+    for name in &names {
+        place.write(name, "no bag");
+    }
+    let mut deposit = vec!["deposit", "--type", "bag", "--wait"];
+    deposit.extend(names.iter().map(String::as_str));
+    let answer = place.run(&deposit);
+    assert_eq!(answer.code, Some(1), "{answer:?}");
+    let (_, summary) = answer.stdout.split_once(" is failed: 22 items: 22 failed\n").unwrap();
+    let lines: Vec<&str> = summary.lines().collect();
+    assert_eq!(lines.len(), 22, "{summary}");
+    assert!(lines[20].starts_with("  2 more: strongroom items list --batch "), "{summary}");
+    // Scripts get an object for each item, as before.
+    deposit.push("--json");
+    assert_eq!(place.run(&deposit).json().len(), 22);
+}
+
+#[test]
+fn work_that_is_attempted_again_after_an_error_is_named_by_status() {
+    let (place, web) = (Place::with_home(), WebDouble::start());
+    web.on("/photo.tif", Behaviour::Status(503));
+    let item = run_with(&place, &web, &["deposit", &web.url("/photo.tif"), "--json"]).succeeds().object();
+    let mut worker = place.command().envs(allowing(&web)).args(["-q", "work", "--workers", "1"]).spawn().unwrap();
+    let review = loop {
+        let review = place.run(["status", "--json"]).succeeds().object()["review"].clone();
+        if review["retried"] == 1 || review["items"] == 1 {
+            break review;
+        }
+    };
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    assert_eq!((&review["retried"], &review["first_retried"][0]["item"]), (&1.into(), &item["item"]), "{review}");
+    let entry = &review["entries"][0];
+    assert_eq!(entry["text"], "1 work item attempted again after an error");
+    assert_eq!(entry["next"], "strongroom items list --status pending");
+}
+
+#[test]
+fn items_and_batches_are_listed_by_collection() {
+    let place = Place::with_home();
+    place.run(["collection", "add", "maps", "--institution", "example.edu"]).succeeds();
+    for (name, collection) in [("a.txt", "default"), ("b.txt", "maps"), ("c.txt", "maps")] {
+        place.write(name, name);
+        place.run(["deposit", name, "--collection", collection, "--wait"]).succeeds();
+    }
+    for list in ["items", "batches"] {
+        let listed = |arguments: &[&str]| {
+            let found = place.run([&[list, "list", "--json"], arguments].concat()).succeeds().json();
+            found.iter().map(|one| one["collection"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(listed(&["--collection", "maps"]), ["maps", "maps"]);
+        assert_eq!(listed(&["--collection", "example.edu/maps", "--limit", "1", "--reverse"]), ["maps"]);
+        assert_eq!(listed(&["--collection", "default", "--institution", "example.edu"]), ["default"]);
+        place.run([list, "list", "--collection", "letters"]).fails(3, &["collection", "letters", "collection list"]);
+    }
+    place.run(["institution", "add", "example.org"]).succeeds();
+    place.run(["collection", "add", "maps", "--institution", "example.org"]).succeeds();
+    let words = ["several institutions have a collection maps", "example.org", "--institution"];
+    place.run(["items", "list", "--collection", "maps"]).fails(2, &words);
 }
 
 #[test]

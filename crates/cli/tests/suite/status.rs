@@ -128,13 +128,60 @@ fn what_is_held_or_paused_is_to_be_looked_at() {
     place.run(["items", "hold", item]).succeeds();
     place.run(["queue", "pause", "ingest.fetch"]).succeeds();
     let said = place.run(["status"]).succeeds().stdout;
-    assert!(said.contains("1 held (items list --status held)") && said.contains("1 topic paused"), "{said}");
+    assert!(
+        said.contains("1 work item held (strongroom items list --status held)") && said.contains("1 topic paused"),
+        "{said}"
+    );
     assert!(said.contains(item), "{said}");
     place.run(["queue", "pause", "--all"]).succeeds();
     let status = place.run(["status", "--json"]).succeeds().object();
     assert_eq!((&status["review"]["held"], &status["review"]["all_paused"]), (&1.into(), &true.into()));
     let said = place.run(["status"]).succeeds().stdout;
     assert!(said.contains("all topics are paused"), "{said}");
+}
+
+#[test]
+fn what_fails_is_named_at_once_with_the_command_that_shows_it() {
+    // Nothing answers at this port.
+    const MAIL: [(&str, &str); 5] = [
+        ("STRONGROOM_MAIL__HOST", "127.0.0.1"),
+        ("STRONGROOM_MAIL__PORT", "1"),
+        ("STRONGROOM_MAIL__TLS", "none"),
+        ("STRONGROOM_MAIL__FROM", "strongroom@example.edu"),
+        ("STRONGROOM_MAIL__ADMINS", "admins@example.edu"),
+    ];
+    let place = Place::with_home();
+    for name in ["one.tar", "two.tar"] {
+        place.write(name, "no bag");
+    }
+    let deposit = ["deposit", "one.tar", "two.tar", "--type", "bag", "--collection", "default", "--wait", "--json"];
+    let ended = place.run_with(&MAIL, deposit).json();
+    let (batch, item) = (ended[0]["batch"].as_str().unwrap(), ended[0]["item"].as_str().unwrap());
+    place.run_with(&MAIL, ["background", "run", "outbox"]);
+    let hold = ["collection", "hold", "default", "--institution", "example.edu", "--reason", "rights"];
+    place.run(hold).succeeds();
+    let said = place.run(["status"]).succeeds().stdout;
+    for words in [
+        "2 work items to review (strongroom items list --needs-review)",
+        item,
+        "1 batch with work items to review (strongroom items failures)",
+        &format!("{batch} of example.edu/default, failed: 2 to review (strongroom batches report {batch})"),
+        "collection example.edu/default held since ",
+        ": rights (strongroom collection release default --institution example.edu)",
+        "1 message not delivered yet, after an error (strongroom outbox list --waiting)",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let review = place.run(["status", "--json"]).succeeds().object()["review"].clone();
+    assert_eq!((&review["failing_messages"], &review["undeliverable_messages"]), (&1.into(), &0.into()), "{review}");
+    assert!(review["message_error"].is_string(), "{review}");
+    assert_eq!(
+        (&review["batches"][0]["batch"], &review["batches"][0]["items"]),
+        (&batch.into(), &2.into()),
+        "{review}"
+    );
+    let entries = review["entries"].as_array().unwrap();
+    assert!(entries.iter().all(|entry| entry["next"].as_str().unwrap().starts_with("strongroom ")), "{review}");
 }
 
 #[test]
@@ -228,7 +275,7 @@ fn a_background_task_that_fails_is_to_be_looked_at() {
     );
     assert!(task["error"].is_string() && task["error_since"].is_string() && task["result"].is_string(), "{task}");
     let said = place.run(["status"]).succeeds().stdout;
-    assert!(said.contains("1 background task failed (background list)"), "{said}");
+    assert!(said.contains("1 background task failed (strongroom background list)"), "{said}");
     assert!(said.lines().any(|line| line.contains("receiving: last") && line.contains("FAILED since")), "{said}");
     let listed = place.run(["background", "list"]).succeeds().stdout;
     assert!(listed.lines().any(|line| line.starts_with("receiving") && line.contains("FAILED since")), "{listed}");

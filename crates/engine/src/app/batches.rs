@@ -2,20 +2,26 @@
 
 use strongroom_registry::batches::{self, Batch, BatchFilter};
 use strongroom_registry::items::{self, Item, ItemFilter};
+use strongroom_registry::outbox::About;
 use strongroom_registry::{
-    BatchId, BatchState, RegistryError, Scope, Stage, Time, counted, notifications, outbox, reports, restorations,
+    BatchId, BatchState, ItemId, RegistryError, Scope, Stage, Time, Transaction, counted, notifications, outbox,
+    reports, restorations, schedules,
 };
 
 use super::authorization::{BATCHES_LIST, BATCHES_SHOW, BATCHES_STEER, ITEMS_WORK};
+use super::collections::scope_of_collection;
 use super::items::{Ask, check_folder};
 use super::outbox::views;
 use super::untold;
 use super::views::{BatchView, MessageCountsView, ToldView};
 use super::{Authorized, Listing, OpContext, PAGE, Page};
 use crate::EngineError;
-use crate::background::holds;
+use crate::background::{self, holds};
 use crate::batch_acts::{self, Act, find};
+use crate::journal::Target;
+use crate::notifications::{Readdressed, checked_addresses, readdressed};
 use crate::paging::rows;
+use crate::reports::is_for_admins;
 use crate::runtime::{Shutdown, Summary};
 use crate::work::work_on_batch;
 
@@ -24,6 +30,8 @@ use crate::work::work_on_batch;
 pub struct Filter {
     /// Only those of this institution.
     pub institution: Option<String>,
+    /// Only those of the collection of this short name, of the institution where one is given; or `<institution>/<name>`.
+    pub collection: Option<String>,
     /// Only this state; those that were deleted only by it.
     pub state: Option<BatchState>,
     /// Only those made since.
@@ -34,7 +42,14 @@ pub struct Filter {
 
 /// The batch that a text names: its identifier, or a part of it that no other batch has.
 pub fn named(context: &OpContext, text: &str) -> Result<BatchId, EngineError> {
-    context.authorize(&BATCHES_SHOW)?.named(text)
+    let authorized = context.authorize(&BATCHES_SHOW)?;
+    authorized.named(text).map_err(|error| match (&error, authorized.named::<ItemId>(text)) {
+        (EngineError::Registry(RegistryError::NotFound { .. }), Ok(item)) => {
+            EngineError::Absent(format!("{text} is a work item, and no batch"))
+                .next(format!("\"strongroom items show {item}\" shows it, and its batch"))
+        }
+        _ => error,
+    })
 }
 
 /// Batches in the order that the filter says, after `after`.
@@ -44,8 +59,9 @@ pub fn list(
     after: Option<BatchId>,
 ) -> Result<Page<BatchView, BatchId>, EngineError> {
     let authorized = context.authorize(&BATCHES_LIST)?;
-    let scope = authorized.scope_of(filter.institution.as_deref())?;
-    let wanted = BatchFilter { state: filter.state, since: filter.since, order: filter.listing.order };
+    let (scope, collection) =
+        scope_of_collection(&authorized, filter.institution.as_deref(), filter.collection.as_deref())?;
+    let wanted = BatchFilter { state: filter.state, collection, since: filter.since, order: filter.listing.order };
     let items = authorized.read(|tx| {
         let page = batches::list(tx, scope, &wanted, after, filter.listing.page())?;
         page.into_iter().map(|batch| BatchView::read(tx, batch)).collect::<Result<Vec<_>, RegistryError>>()
@@ -164,13 +180,64 @@ fn steer_with(
             return Err(EngineError::Refused(format!(
                 "{refused} of batch {batch} refused to {}, and {items} did it; the first: {refusal}",
                 ask.act()
-            )));
+            ))
+            .next(format!("\"strongroom items list --batch {batch}\" shows where each is")));
         }
     }
     Ok(authorized.read(|tx| {
         let batch = find(tx, scope, batch)?;
         BatchView::read(tx, batch)
     })?)
+}
+
+/// Mails that are readdressed in one transaction.
+const MAILS_AT_ONCE: usize = 10;
+
+/// Sets the addresses that mails about a batch go to; none: those of its collection. Mails that were not delivered go to them instead, and
+/// what was refused for some recipients is sent to those who do not have it. The batch as it is then.
+///
+/// # Errors
+/// One is no address: [`EngineError::Usage`]. The batch was deleted: [`EngineError::Refused`].
+pub fn set_addresses(context: &OpContext, batch: BatchId, addresses: &[String]) -> Result<BatchView, EngineError> {
+    let authorized = context.authorize(&BATCHES_STEER)?;
+    let (scope, home, entry) = (authorized.scope(), authorized.home(), authorized.entry_named("set"));
+    let found = authorized.read(|tx| find(tx, scope, batch))?;
+    if found.state == BatchState::Deleted {
+        return Err(deleted(batch, "set the addresses of"));
+    }
+    let addresses = checked_addresses(addresses)?;
+    home.registry.write(move |tx| {
+        batches::set_addresses(tx, batch, &addresses)?;
+        entry.done(tx, &Target::of(found.institution, format!("batch {batch}")))?;
+        Ok::<_, RegistryError>(())
+    })?;
+    let mut after = Some(0);
+    while let Some(number) = after {
+        after = home.registry.write(move |tx| readdress(tx, batch, number))?;
+    }
+    show(context, batch)
+}
+
+/// Readdresses the mails of a batch behind a number; the number of the last, unless there are no more.
+fn readdress(tx: &mut dyn Transaction, batch: BatchId, after: u64) -> Result<Option<u64>, RegistryError> {
+    let told = notifications::of_batch(tx, batch)?;
+    let page = outbox::undelivered_mails_of_batch(tx, batch, after, MAILS_AT_ONCE)?;
+    for message in page.iter().filter(|message| !is_for_admins(message)) {
+        let Some(Readdressed { progress, replaced, further }) = readdressed(message, &told.addresses) else { continue };
+        match replaced {
+            Some(payload) => outbox::replace(tx, message.id, &payload, &progress)?,
+            None => outbox::set_progress(tx, message.id, &progress)?,
+        }
+        if let Some(further) = further {
+            further
+                .insert_about(tx, About { institution: message.institution, item: message.item, batch: Some(batch) })?;
+            if let Some(inserted) = outbox::by_key(tx, further.key())? {
+                outbox::set_progress(tx, inserted.id, &progress)?;
+            }
+        }
+        schedules::hasten(tx, background::outbox::NAME)?;
+    }
+    Ok(page.last().map(|last| last.number))
 }
 
 /// What to do before a deletion, so that the depositor hears how it ended.

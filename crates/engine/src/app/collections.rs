@@ -2,11 +2,12 @@
 
 use strongroom_bagit::Profile;
 use strongroom_registry::holds::{self, On};
-use strongroom_registry::items::Asker;
+use strongroom_registry::items::{self, Asker};
 use strongroom_registry::notifications::Notifications;
 use strongroom_registry::tenants::{self, Collection, CollectionRules};
 use strongroom_registry::{
-    CollectionId, InstitutionId, MailKind, PublicAccess, RegistryError, Scope, Time, Transaction, profiles,
+    CollectionId, InstitutionId, ItemStatus, MailKind, PublicAccess, RegistryError, Scope, Time, Transaction, counted,
+    profiles,
 };
 
 use super::authorization::{
@@ -220,9 +221,60 @@ fn steer(
     })?)
 }
 
+/// What of a collection has not ended, a sentence each: it goes on or fails when the collection is removed.
+pub fn open_work(context: &OpContext, institution: &str, collection: &str) -> Result<Vec<String>, EngineError> {
+    let (authorized, found) = existing(context, &COLLECTIONS_SHOW, institution, collection)?;
+    open_work_of(&authorized, &found)
+}
+
+fn open_work_of(authorized: &Authorized<'_>, found: &Collection) -> Result<Vec<String>, EngineError> {
+    let (counts, hold) = authorized.read(|tx| {
+        let counts = items::open_of_collection(tx, found.institution, found.id)?;
+        Ok::<_, RegistryError>((counts, holds::on(tx, On::Collection(found.id))?))
+    })?;
+    let sum = |is_held: bool| -> u64 {
+        let counts = counts.iter().filter(|(status, _)| (*status == ItemStatus::Held) == is_held);
+        counts.map(|(_, count)| count).sum()
+    };
+    let (open, held) = (sum(false), sum(true));
+    let mut told = Vec::new();
+    if open > 0 {
+        let items = counted(open, "work item of it waits or is worked on", "work items of it wait or are worked on");
+        told.push(format!(
+            "{items}: one that has not done its first stage fails when it begins it, and others go on to their end"
+        ));
+    }
+    if held > 0 {
+        told.push(format!(
+            "{}, and do the same when released",
+            counted(held, "work item of it is held", "work items of it are held")
+        ));
+    }
+    if let Some(hold) = hold.filter(|_| !told.is_empty()) {
+        told.push(format!("there is {hold}, which stays"));
+    }
+    Ok(told)
+}
+
 /// Puts a collection away: nothing more is deposited in it; what is kept stays.
-pub fn remove(context: &OpContext, institution: &str, collection: &str) -> Result<CollectionView, EngineError> {
+///
+/// # Errors
+/// Something of it has not ended, and the removal is not confirmed: [`EngineError::Usage`].
+pub fn remove(
+    context: &OpContext,
+    institution: &str,
+    collection: &str,
+    is_confirmed: bool,
+) -> Result<CollectionView, EngineError> {
     let (authorized, found) = existing(context, &COLLECTIONS_REMOVE, institution, collection)?;
+    let open = if is_confirmed { Vec::new() } else { open_work_of(&authorized, &found)? };
+    if !open.is_empty() {
+        let name = format!("{}/{}", found.institution_identifier, found.identifier);
+        return Err(EngineError::Usage(format!("collection {name} has work that has not ended: {}", open.join("; ")))
+            .next(format!(
+                "\"strongroom items list --collection {name}\" shows it; wait for it, or repeat the command with --yes"
+            )));
+    }
     let (scope, by) = (authorized.scope(), authorized.actor().name.clone());
     Ok(authorized.write(move |tx| {
         tenants::set_collection(tx, found.id, (&found.rules, &by), false)?;
@@ -261,6 +313,35 @@ fn find(
     tenants::collection(tx, scope, institution, identifier)?
         .ok_or_else(|| RegistryError::NotFound { what: "collection", id: identifier.to_owned() })
 }
+
+/// What the actor sees, narrowed to the institution of this name and to its collection, where they are given. A collection may be named with
+/// its institution, `<institution>/<name>`, and without where one institution only has a collection of this name.
+pub(super) fn scope_of_collection(
+    authorized: &Authorized<'_>,
+    institution: Option<&str>,
+    collection: Option<&str>,
+) -> Result<(Scope, Option<CollectionId>), EngineError> {
+    let Some(collection) = collection else { return Ok((authorized.scope_of(institution)?, None)) };
+    let (institution, name) = match (institution, collection.split_once('/')) {
+        (None, Some((institution, name))) => (Some(institution), name),
+        (institution, _) => (institution, collection),
+    };
+    let scope = authorized.scope_of(institution)?;
+    let mut found = authorized.read(|tx| tenants::collections(tx, scope, true))?;
+    found.retain(|one| one.identifier == name);
+    match found.as_slice() {
+        [] => Err(RegistryError::NotFound { what: "collection", id: collection.to_owned() }.into()),
+        [one] => Ok((Scope::Institution(one.institution), Some(one.id))),
+        several => {
+            let names: Vec<&str> = several.iter().map(|one| one.institution_identifier.as_str()).take(NAMED).collect();
+            Err(EngineError::Usage(format!("several institutions have a collection {name}: {}", names.join(", ")))
+                .next("give --institution"))
+        }
+    }
+}
+
+/// Institutions that are named where several have a collection.
+const NAMED: usize = 5;
 
 /// A collection as it stands after a change, for the answer and for the journal.
 fn told(

@@ -9,7 +9,7 @@ use strongroom_registry::{
 
 use super::authorization::{ITEMS_HISTORY, ITEMS_LIST, ITEMS_SHOW, ITEMS_STEER, ITEMS_WORK};
 use super::batches::{WAIT, refuse_untold};
-use super::collections::MOST_PRIORITY;
+use super::collections::{MOST_PRIORITY, scope_of_collection};
 use super::untold;
 use super::views::{BytesView, HistoryLineView, ItemView, ObstacleView, StandingView};
 use super::{Authorized, Listing, OpContext, Page, find_institution};
@@ -25,6 +25,8 @@ use crate::{EngineError, Home, work_on};
 pub struct Filter {
     /// Only those of this institution.
     pub institution: Option<String>,
+    /// Only those of the collection of this short name, of the institution where one is given; or `<institution>/<name>`.
+    pub collection: Option<String>,
     /// Only those of this batch.
     pub batch: Option<BatchId>,
     /// Only those of this object: `<institution>/<name>`, also where nothing of it is kept yet, or its identifier in records or a part of it.
@@ -102,7 +104,16 @@ pub fn actions(context: &OpContext) -> Result<Vec<Action>, EngineError> {
 
 /// The item that a text names: its identifier, or a part of it that no other item has.
 pub fn named(context: &OpContext, text: &str) -> Result<ItemId, EngineError> {
-    context.authorize(&ITEMS_SHOW)?.named(text)
+    let authorized = context.authorize(&ITEMS_SHOW)?;
+    authorized.named(text).map_err(|error| match (&error, authorized.named::<BatchId>(text)) {
+        (EngineError::Registry(RegistryError::NotFound { .. }), Ok(batch)) => {
+            let next = format!(
+                "\"strongroom batches show {batch}\" shows it, \"strongroom items list --batch {batch}\" its work items"
+            );
+            EngineError::Absent(format!("{text} is a batch, and no work item")).next(next)
+        }
+        _ => error,
+    })
 }
 
 /// Items in the order that the filter says, after `after`.
@@ -112,7 +123,8 @@ pub fn list(
     after: Option<ItemId>,
 ) -> Result<Page<ItemView, ItemId>, EngineError> {
     let authorized = context.authorize(&ITEMS_LIST)?;
-    let scope = authorized.scope_of(filter.institution.as_deref())?;
+    let (scope, collection) =
+        scope_of_collection(&authorized, filter.institution.as_deref(), filter.collection.as_deref())?;
     let object = filter.object.as_deref().map(|object| of_object(&authorized, object)).transpose()?;
     let wanted = ItemFilter {
         status: filter.status,
@@ -121,6 +133,7 @@ pub fn list(
         needs_review: filter.needs_review.then_some(true),
         since: filter.since,
         batch: filter.batch,
+        collection,
         object,
         order: filter.listing.order,
     };

@@ -1,6 +1,6 @@
 //! A test of notifications: one message, through the outbox, delivered before the function returns.
 
-use strongroom_registry::{RegistryError, Scope, outbox, tenants};
+use strongroom_registry::{RegistryError, Scope, advice, outbox, tenants};
 use uuid::Uuid;
 
 use super::authorization::NOTIFICATIONS_TEST;
@@ -86,7 +86,8 @@ pub fn test(
         Delivery::Undeliverable(text) => {
             home.registry.write(move |tx| outbox::set_removed(tx, &message))?;
             // In the outbox both are one text; the commands for messages that need review are for others.
-            let (reason, next) = text.split_once("; next: ").unwrap_or((&text, "correct the cause"));
+            let (reason, next) = advice::split(&text);
+            let next = next.unwrap_or("correct the cause");
             let next = next.split_once(", then: strongroom outbox ").map_or("correct the cause", |(next, _)| next);
             Err(EngineError::CheckFailed(reason.to_owned()).next(format!("{next}, then test again")))
         }

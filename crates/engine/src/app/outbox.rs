@@ -5,7 +5,7 @@ use strongroom_registry::confirmations::GivenUp;
 use strongroom_registry::items::Item;
 use strongroom_registry::outbox::MessageId;
 use strongroom_registry::{
-    BatchId, ItemStatus, RegistryError, Scope, Transaction, confirmations, items, outbox, schedules,
+    BatchId, ItemStatus, RegistryError, Scope, Transaction, advice, confirmations, items, outbox, schedules,
 };
 use uuid::Uuid;
 
@@ -82,7 +82,8 @@ pub(super) fn views(
     let view = |message: outbox::Message| {
         let before = obstacle(&message, &failing);
         let view = MessageView::from(message);
-        MessageView { reason: view.reason.or(before), ..view }
+        let next = before.as_deref().and_then(|before| advice::split(before).1).map(str::to_owned);
+        MessageView { next: view.next.or(next), reason: view.reason.or(before), ..view }
     };
     Ok(messages.into_iter().map(view).collect())
 }

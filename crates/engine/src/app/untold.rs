@@ -1,7 +1,7 @@
 //! What depositors do not hear because a batch or an item of one is deleted before a report says how it ended.
 
 use strongroom_registry::batches::Batch;
-use strongroom_registry::items::{self, Item};
+use strongroom_registry::items::Item;
 use strongroom_registry::{
     BatchState, ItemStatus, MailKind, RegistryError, Scope, Transaction, batches, counted, notifications, reports,
 };
@@ -23,7 +23,7 @@ pub(super) fn of_batch(
         return Ok(Vec::new());
     }
     let Batch { id, state, .. } = batch;
-    let counts = items::counts(tx, Scope::System, Some(*id))?;
+    let counts = batches::counts(tx, batch)?;
     let sum = |is_wanted: fn(ItemStatus) -> bool| {
         counts.iter().filter(|(status, _)| is_wanted(*status)).map(|(_, count)| count).sum::<u64>()
     };

@@ -12,7 +12,7 @@ use strongroom_registry::batches::{self, NewBatch};
 use strongroom_registry::items::{self, NewItem};
 use strongroom_registry::objects::Object;
 use strongroom_registry::tenants::{self, Collection, Institution};
-use strongroom_registry::{BatchId, ItemId, RegistryError, Scope, Transaction};
+use strongroom_registry::{BatchId, ItemId, RegistryError, Scope, Transaction, advice};
 
 use super::intake::{PackageSource, bag_part, check_apart};
 use super::kind::{self, DepositKind, DepositMode, Misfit, is_container_name, is_manifest_name, recognize};
@@ -229,7 +229,8 @@ pub fn deposit(home: &Home, request: &DepositRequest) -> Result<Deposited, Engin
         let refused =
             |collection: &Collection| packages.iter().find_map(|package| rules::refused_type(collection, package.kind));
         if let Some(text) = collection.as_ref().and_then(refused) {
-            return Err(EngineError::Usage(text));
+            let (said, next) = advice::split(&text);
+            return Err(EngineError::Usage(said.to_owned()).next(next.unwrap_or_default()));
         }
         let submission = Submission {
             batch,
@@ -276,7 +277,11 @@ fn open_collection(
     let Some(name) = &request.collection else { return Ok(None) };
     match tenants::collection(tx, request.scope, institution.id, name)? {
         Some(collection) if collection.active => Ok(Some(collection)),
-        Some(removed) => Err(EngineError::Usage(takes_no_deposits(&removed.identifier, &request.institution))),
+        Some(removed) => {
+            let text = takes_no_deposits(&removed.identifier, &request.institution);
+            let (said, next) = advice::split(&text);
+            Err(EngineError::Usage(said.to_owned()).next(next.unwrap_or_default()))
+        }
         None => Err(EngineError::NotFound {
             what: "collection",
             name: name.clone(),
@@ -385,8 +390,10 @@ fn package(
             .next("rename the package, or give a name with --primary-id"));
     }
     let part = match kind {
-        DepositKind::Bag | DepositKind::Auto => bag_part(&file_name)
-            .map_err(|fault| EngineError::Usage(format!("the name {file_name:?} cannot be that of a part: {fault}")))?,
+        DepositKind::Bag | DepositKind::Auto => bag_part(&file_name).map_err(|fault| {
+            EngineError::Usage(format!("the name {file_name:?} cannot be that of a part: {fault}"))
+                .next("rename the package")
+        })?,
         _ => None,
     };
     Ok(Package { item: ItemId::new(), source, file_name, object_name, kind, part, size: None })
@@ -405,14 +412,17 @@ fn check_fits(source: &PackageSource, kind: DepositKind) -> Result<(), EngineErr
         PackageSource::Url(url) if kind == DepositKind::Folder => Some(Misfit::of_folder_url(url)),
         PackageSource::Url(_) | PackageSource::ReceivingKey(_) | PackageSource::Document(_) => None,
     };
-    misfit.map_or(Ok(()), |Misfit { code, message }| Err(EngineError::Usage(format!("{message} ({code})"))))
+    misfit.map_or(Ok(()), |Misfit { code, message }| {
+        Err(EngineError::Usage(format!("{message} ({code})"))
+            .next("name a file or a folder, with the --type that it is or without one"))
+    })
 }
 
 /// Why a deposit into a removed collection is refused.
 pub(crate) fn takes_no_deposits(collection: &str, institution: &str) -> String {
     format!(
-        "the collection {collection} of {institution} was removed and takes no deposits; name another collection \
-         (`collection list` shows those there are) or none"
+        "the collection {collection} of {institution} was removed and takes no deposits; next: name another collection, \
+         of those that \"strongroom collection list\" shows, or none"
     )
 }
 

@@ -58,6 +58,23 @@ pub(crate) fn given_record(given: &GivenDescription) -> Result<Record, EngineErr
     Ok(record)
 }
 
+/// What a depositor gives for one deposit, as a record: a title, a creator or a date that is given beside a file takes the place of what the
+/// file says, also in Dublin Core.
+fn form_record(given: &GivenDescription) -> Result<Record, EngineError> {
+    let mut record = given_record(given)?;
+    let given = [(Element::Title, &given.title), (Element::Creator, &given.creator), (Element::Date, &given.date)];
+    for (element, value) in given {
+        let field = Field::Element(element);
+        if let Some(value) = value.as_deref().filter(|_| !record.values(field).is_empty()) {
+            record.clear(field);
+            record
+                .add(field, value)
+                .map_err(|error| EngineError::Usage(format!("the description cannot be used: {error}")))?;
+        }
+    }
+    Ok(record)
+}
+
 /// Reads a file that describes an object, as its name says: Dublin Core or DataCite (`.xml`), JSON (`.json`), one row of a table
 /// (`.csv`), or ERC (any other ending). With what it says that a description has no field for, in words.
 ///
@@ -129,7 +146,7 @@ pub(crate) fn read(
     given: &DepositOptions,
     problems: &mut Vec<ItemProblem>,
 ) -> Result<Found, StageError> {
-    let form = given_record(&given.description).map_err(|error| StageError::fatal(error.chain()))?;
+    let form = form_record(&given.description).map_err(|error| StageError::fatal(error.chain()))?;
     let dublin_core = file(context, DUBLIN_CORE, strongroom_metadata::read_dublin_core, problems)?;
     let datacite = file(context, DATACITE, strongroom_metadata::read_datacite, problems)?;
     let erc = file(context, ERC, strongroom_metadata::read_erc, problems)?;

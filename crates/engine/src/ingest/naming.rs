@@ -68,14 +68,16 @@ impl Identifiers {
                 let start: String = id.chars().take(100).collect();
                 return Err(EngineError::Usage(format!(
                     "the local id {start:?} is longer than {LONGEST_ID} bytes or has control characters"
-                )));
+                ))
+                .next("give another one with --local-id"));
             }
             if !found.local_ids.iter().any(|known| known == id) {
                 found.local_ids.push(id.to_owned());
             }
         }
         if found.local_ids.len() > MOST_IDS {
-            return Err(EngineError::Usage(format!("an object has at most {MOST_IDS} local ids")));
+            return Err(EngineError::Usage(format!("an object has at most {MOST_IDS} local ids"))
+                .next("give fewer; the metadata can name others"));
         }
         Ok(found)
     }

@@ -5,12 +5,13 @@ use lettre::Address;
 use lettre::message::Mailbox;
 use serde::{Deserialize, Serialize};
 use strongroom_registry::outbox::{self, Message};
+use uuid::Uuid;
 
-use super::Receivers;
 use super::addresses::mailbox;
 use super::composed::compose;
-use super::mail::Payload;
+use super::mail::{Mail, Payload};
 use super::smtp::{self, Answer, Envelope, Unusable};
+use super::{Prepared, Receivers};
 use crate::event::Event;
 use crate::outbox::{Channel, Delay, Delivery};
 use crate::{EngineError, Home, crash_point};
@@ -112,6 +113,48 @@ pub(super) fn receivers(message: &Message) -> Receivers {
     let refused = progress.unwrap_or_default().refused;
     let refused = refused.iter().map(|refusal| format!("{}: {}", refusal.recipient, refusal.answer)).collect();
     Receivers { to: recipients(&payload), subject: Some(payload.mail.subject), refused }
+}
+
+/// What becomes of a mail whose addresses were corrected.
+pub(crate) struct Readdressed {
+    /// What the channel has to know of the mail from now on, and of the further one: who has it. No refusal is left that was not answered.
+    pub(crate) progress: String,
+    /// The mail itself with its new recipients, where it was not delivered yet.
+    pub(crate) replaced: Option<String>,
+    /// The same mail for those recipients who do not have it, where it was delivered to others.
+    pub(crate) further: Option<Prepared>,
+}
+
+/// A mail that was not delivered, or not to all of its recipients, for other addresses. Those who have it do not get it again. None where
+/// the message is no mail, or nobody is to have it.
+pub(crate) fn readdressed(message: &Message, addresses: &[String]) -> Option<Readdressed> {
+    let payload: Payload = serde_json::from_str(&message.payload).ok()?;
+    let known: Progress =
+        message.progress.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let Progress { accepted, .. } = known;
+    let to: Vec<String> = addresses.iter().filter(|address| !accepted.contains(address)).cloned().collect();
+    if to.is_empty() && accepted.is_empty() {
+        return None;
+    }
+    // Texts only: it cannot fail.
+    let as_text = |to: Vec<String>| {
+        let mail = Mail { to, bcc: Vec::new(), ..payload.mail.clone() };
+        serde_json::to_string(&Payload { message_id: payload.message_id.clone(), mail }).unwrap_or_default()
+    };
+    let (replaced, further) = match message.delivered_at {
+        None => {
+            // They stay named in it.
+            let have_it = accepted.iter().filter(|recipient| payload.mail.to.contains(recipient)).cloned();
+            (Some(as_text(to.into_iter().chain(have_it).collect())), None)
+        }
+        Some(_) if to.is_empty() => (None, None),
+        Some(_) => {
+            let key = format!("{} to {}", message.key, Uuid::now_v7());
+            (None, Some(Prepared { key, kind: outbox::MAIL, payload: as_text(to) }))
+        }
+    };
+    let progress = serde_json::to_string(&Progress { accepted, refused: Vec::new() }).unwrap_or_default();
+    Some(Readdressed { progress, replaced, further })
 }
 
 /// What became of the recipients in earlier attempts. Where all were refused, and a person has it sent again, all are asked again.

@@ -18,7 +18,7 @@ pub use callback::Callback;
 pub(crate) use callback::sent;
 pub(crate) use callbacks::{Callbacks, client as callback_client};
 pub use mail::{Attachment, Mail};
-pub(crate) use mails::Mails;
+pub(crate) use mails::{Mails, Readdressed, readdressed};
 pub(crate) use smtp::Sessions as MailSessions;
 
 /// What the key of a test message begins with.

@@ -11,7 +11,7 @@ use strongroom_registry::notifications::{self, Notifications};
 use strongroom_registry::outbox::{self, About, Message};
 use strongroom_registry::receiving::{self as record, Fate, Upload};
 use strongroom_registry::{
-    ItemId, MailKind, RegistryError, Scope, Time, Transaction, UploadId, UploadState, schedules,
+    ItemId, MailKind, RegistryError, Scope, Time, Transaction, UploadId, UploadState, advice, schedules,
 };
 use strongroom_storage::{Key, PutOptions, StorageError};
 
@@ -190,14 +190,15 @@ fn lines(upload: &Upload, item: ItemId, problems: &[ItemProblem], remove_after: 
         ("Changed", upload.changed_at.to_string()),
         ("Work item", item.to_string()),
         ("Removed", format!("not before {remove_after}")),
-        ("Why", shown(upload.note.as_deref().unwrap_or("it is not valid"))),
+        ("Why", shown(advice::split(upload.note.as_deref().unwrap_or("it is not valid")).0)),
     ];
     for problem in problems.iter().take(PROBLEMS) {
         let place = problem.path.as_deref().or(problem.file.as_deref()).map(shown).unwrap_or_default();
-        lines.push(("", format!("{} {}: {place} {}", problem.severity, problem.code, shown(&problem.message))));
+        let message = shown(advice::split(&problem.message).0);
+        lines.push(("", format!("{} {}: {place} {message}", problem.severity, problem.code)));
     }
     if problems.len() > PROBLEMS {
-        lines.push(("", format!("and more: \"strongroom items show {item}\" lists them")));
+        lines.push(("", format!("and more: ask the archive for all of work item {item}")));
     }
     lines
 }

@@ -15,6 +15,7 @@ use strongroom_registry::{
 };
 
 use super::forms::{self, ReportForm, TABLE_HEAD, escaped, facts, facts_as_html, printable, row_as_html, title};
+use super::reader::Reader;
 use super::{ReportRowView, ReportView};
 use crate::ingest::{DepositOptions, INGEST};
 use crate::notifications::{Attachment, Callback, Mail, Prepared, TEST};
@@ -26,6 +27,14 @@ use crate::{EngineError, Home};
 const MOST_IN_TEXT: usize = 20;
 /// Longer texts of others are cut in mails, in characters.
 const LONGEST_TEXT: usize = 300;
+
+/// What the key of a mail ends with that is for those who run the installation.
+const OF_ADMINS: &str = " admins";
+
+/// Whether a mail about a batch is for those who run the installation.
+pub(crate) fn is_for_admins(message: &Message) -> bool {
+    message.first_key().ends_with(OF_ADMINS)
+}
 
 /// A message, and what it is about.
 #[derive(Debug, Clone)]
@@ -83,15 +92,16 @@ pub(super) fn of_report(home: &Home, report: &Report, view: &ReportView) -> Resu
     let mut messages = Vec::new();
     let recipients = listeners.recipients(kind);
     if !recipients.is_empty() && home.settings.mail.is_set() {
-        let mail = mail_of_report(home, report, view, &subject(view, &batch, kind))?;
+        let mail = mail_of_report(home, (report, view), &subject(view, &batch, kind), Reader::Depositor)?;
         let mail = Mail { to: recipients.to_vec(), ..mail };
         messages.extend(mail.prepare(&home.settings.mail, format!("{key} {kind}")));
     }
     if report.failed > 0 && !home.settings.mail.admins.is_empty() && home.settings.mail.is_set() {
         let failed = counted(report.failed, "item of batch", "items of batch");
         let subject = format!("Strongroom: warning: {}: {failed} {} failed", place_of(&batch), report.batch);
-        let mail = Mail { to: home.settings.mail.admins.clone(), ..mail_of_report(home, report, view, &subject)? };
-        messages.extend(mail.prepare(&home.settings.mail, format!("{key} admins")));
+        let mail = mail_of_report(home, (report, view), &subject, Reader::Operator)?;
+        let mail = Mail { to: home.settings.mail.admins.clone(), ..mail };
+        messages.extend(mail.prepare(&home.settings.mail, format!("{key}{OF_ADMINS}")));
     }
     if let Some(url) = listeners.callback_url {
         // Texts and numbers only: it cannot fail.
@@ -220,28 +230,25 @@ fn subject(view: &ReportView, batch: &Batch, kind: MailKind) -> String {
 }
 
 /// The mail that brings a report, without recipients.
-fn mail_of_report(home: &Home, report: &Report, view: &ReportView, subject: &str) -> Result<Mail, EngineError> {
-    let command = format!("strongroom batches report {} --number {}", report.batch, report.number);
+fn mail_of_report(
+    home: &Home,
+    (report, view): (&Report, &ReportView),
+    subject: &str,
+    reader: Reader,
+) -> Result<Mail, EngineError> {
     let (mut text, mut html) = (format!("{}\n\n", title(view)), format!("<p>{}</p>\n", escaped(&title(view))));
     for (name, value) in facts(view) {
         let _ = writeln!(text, "{:13} {value}", format!("{name}:"));
     }
     html.push_str(&facts_as_html(view));
-    let (shown, filter) = match report.kind {
-        ReportKind::Update => ("Changed since the last report", RowFilter { changed: true, unresolved: false }),
-        _ => ("Unresolved", RowFilter { changed: false, unresolved: true }),
-    };
-    list(home, report, (shown, filter), &mut text, &mut html)?;
-    if report.kind == ReportKind::Update {
-        list(home, report, ("Unresolved", RowFilter { changed: false, unresolved: true }), &mut text, &mut html)?;
+    let unresolved = ("Unresolved", RowFilter { changed: false, unresolved: true });
+    let changed = ("Changed since the last report", RowFilter { changed: true, unresolved: false });
+    let parts = if report.kind == ReportKind::Update { vec![changed, unresolved] } else { vec![unresolved] };
+    for part in parts {
+        list(home, (report, reader), part, &mut text, &mut html)?;
     }
-    let attachment = table(home, report, view)?;
-    let whole = match attachment {
-        Some(_) => format!("The attached table lists every item of this report. So does: {command}"),
-        None => format!(
-            "The table of this report is larger than mail.max_attachment of the settings. It is written by: {command} --format csv"
-        ),
-    };
+    let attachment = table(home, (report, reader), view)?;
+    let whole = reader.of_table(report, attachment.is_some());
     let _ = write!(text, "\n{whole}\n");
     let _ = writeln!(html, "<p>{}</p>", escaped(&whole));
     Ok(Mail { subject: subject.to_owned(), text, html, attachment, ..Mail::default() })
@@ -250,7 +257,7 @@ fn mail_of_report(home: &Home, report: &Report, view: &ReportView, subject: &str
 /// Lists the first rows of a part of a report.
 fn list(
     home: &Home,
-    report: &Report,
+    (report, reader): (&Report, Reader),
     (shown, filter): (&str, RowFilter),
     text: &mut String,
     html: &mut String,
@@ -263,9 +270,9 @@ fn list(
     rows.truncate(MOST_IN_TEXT);
     let _ = writeln!(text, "\n{shown}:");
     let _ = write!(html, "<h2>{shown}</h2>\n{TABLE_HEAD}");
-    for row in &rows {
-        let _ = writeln!(text, "- {}", line_of(row));
-        html.push_str(&row_as_html(row));
+    for row in rows {
+        let _ = writeln!(text, "- {}", line_of(&row, reader));
+        html.push_str(&row_as_html(&reader.row(row)));
     }
     html.push_str("</table>\n");
     if has_more {
@@ -276,19 +283,28 @@ fn list(
 }
 
 /// A row as a line of text.
-fn line_of(row: &ReportRowView) -> String {
+fn line_of(row: &ReportRowView, reader: Reader) -> String {
     let cut = |text: &str| printable(text).chars().take(LONGEST_TEXT).collect::<String>();
     let number = row.row.map(|row| format!("row {row}, ")).unwrap_or_default();
     let code = row.code.as_ref().map(|code| format!(" ({})", cut(code))).unwrap_or_default();
-    let message = row.message.as_ref().map(|message| format!(": {}", cut(message))).unwrap_or_default();
-    format!("{number}{}: {}{code}{message}", cut(&row.name), row.state)
+    let (message, to_do) = reader.message(row);
+    let message = message.map(|message| format!(": {}", cut(message))).unwrap_or_default();
+    let to_do = to_do.map(|to_do| format!(". What to do: {to_do}")).unwrap_or_default();
+    format!("{number}{}: {}{code}{message}{to_do}", cut(&row.name), row.state)
 }
 
 /// The table of a report as an attachment; none where it is too large.
-fn table(home: &Home, report: &Report, view: &ReportView) -> Result<Option<Attachment>, EngineError> {
+fn table(
+    home: &Home,
+    (report, reader): (&Report, Reader),
+    view: &ReportView,
+) -> Result<Option<Attachment>, EngineError> {
     let most = usize::try_from(home.settings.mail.max_attachment).unwrap_or(usize::MAX);
     let mut out = Bounded { bytes: Vec::new(), most, is_over: false };
-    let rows = |filter| Box::new(super::rows(home, report.id, filter)) as Box<dyn Iterator<Item = _>>;
+    let rows = |filter| {
+        let rows = super::rows(home, report.id, filter).map(move |row| Ok(reader.row(row?)));
+        Box::new(rows) as Box<dyn Iterator<Item = _>>
+    };
     let written = forms::write(ReportForm::Csv, view, &rows, &mut out);
     if out.is_over {
         return Ok(None);

@@ -5,6 +5,7 @@ mod asked;
 mod forms;
 mod handler;
 mod messages;
+mod reader;
 mod view;
 
 use strongroom_registry::reports::{self as records, RowFilter};
@@ -17,7 +18,7 @@ pub(crate) use asked::{check_news, drop_abandoned, write_provisional};
 pub(crate) use forms::write;
 pub use forms::{ReportForm, facts};
 pub(crate) use handler::{behind_reports, fill, handlers, tell_untold};
-pub(crate) use messages::{html_of, ingested, undeliverable_warning};
+pub(crate) use messages::{html_of, ingested, is_for_admins, undeliverable_warning};
 pub(crate) use strongroom_registry::reports::TOPIC;
 pub use view::{ReportRowView, ReportView};
 

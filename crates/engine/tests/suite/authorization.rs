@@ -188,6 +188,9 @@ const CASES: &[Case] = cases! {
     };
     "batches::show" "batches.show" |call, world| something(app::batches::show(call, world.batch));
     "batches::steer" "batches.steer" |call, world| something(app::batches::steer(call, world.batch, Ask::Hold, None));
+    "batches::set_addresses" "batches.steer" |call, world| {
+        something(app::batches::set_addresses(call, world.batch, &["ann@example.edu".to_owned()]))
+    };
     "batches::told" "batches.show" |call, world| something(app::batches::told(call, world.batch));
     "batches::untold_by_deletion" "batches.show" |call, world| {
         something(app::batches::untold_by_deletion(call, world.batch))
@@ -213,8 +216,11 @@ const CASES: &[Case] = cases! {
     "collections::hold" "collections.steer" |call, _| {
         something(app::collections::hold(call, INSTITUTION, COLLECTION, None))
     };
+    "collections::open_work" "collections.show" |call, _| {
+        something(app::collections::open_work(call, INSTITUTION, COLLECTION))
+    };
     "collections::remove" "collections.remove" |call, _| {
-        something(app::collections::remove(call, INSTITUTION, COLLECTION))
+        something(app::collections::remove(call, INSTITUTION, COLLECTION, true))
     };
     "deposits::submit" "deposits.submit" |call, _| {
         // A path of the server is for those who run the installation.

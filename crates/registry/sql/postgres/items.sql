@@ -104,14 +104,14 @@ SELECT b.id, b.institution_id, i.identifier AS institution_identifier, c.identif
     b.collection_id, b.state, b.submitted_by, b.note, b.row_count, b.created_at, b.updated_at
 FROM batches b JOIN institutions i ON i.id = b.institution_id LEFT JOIN collections c ON c.id = b.collection_id
 WHERE b.id > $1 AND ($2::uuid IS NULL OR b.institution_id = $2) AND ($3::text IS NULL OR b.state = $3)
-    AND ($4::bigint IS NULL OR b.created_at >= $4) AND (b.state <> 'deleted' OR $3 = 'deleted')
+    AND ($4::bigint IS NULL OR b.created_at >= $4) AND (b.state <> 'deleted' OR $3 = 'deleted') AND ($6::uuid IS NULL OR b.collection_id = $6)
 ORDER BY b.id LIMIT $5
 -- name: batches.newest
 SELECT b.id, b.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier, b.type,
     b.collection_id, b.state, b.submitted_by, b.note, b.row_count, b.created_at, b.updated_at
 FROM batches b JOIN institutions i ON i.id = b.institution_id LEFT JOIN collections c ON c.id = b.collection_id
 WHERE b.id < $1 AND ($2::uuid IS NULL OR b.institution_id = $2) AND ($3::text IS NULL OR b.state = $3)
-    AND ($4::bigint IS NULL OR b.created_at >= $4) AND (b.state <> 'deleted' OR $3 = 'deleted')
+    AND ($4::bigint IS NULL OR b.created_at >= $4) AND (b.state <> 'deleted' OR $3 = 'deleted') AND ($6::uuid IS NULL OR b.collection_id = $6)
 ORDER BY b.id DESC LIMIT $5
 -- The first lines of the histories of new items.
 -- name: items.history_begin

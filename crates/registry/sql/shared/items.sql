@@ -95,6 +95,9 @@ FROM (SELECT collection_id, status, count(*) AS items FROM work_items WHERE inst
     AS counted
 LEFT JOIN collections c ON c.id = counted.collection_id
 ORDER BY c.identifier IS NOT NULL, c.identifier, counted.status
+-- name: items.open_of_collection
+SELECT status, count(*) AS items FROM work_items
+WHERE institution_id = ?1 AND collection_id = ?2 AND status IN ('pending', 'started', 'held') GROUP BY status ORDER BY status
 -- name: items.history_insert
 INSERT INTO item_history (item_id, number, time, stage, status, note, holder, actor, fence)
 SELECT ?1, coalesce((SELECT max(number) FROM item_history WHERE item_id = ?1), 0) + 1, ?2, ?3, ?4, ?5, ?6, ?7, fence
@@ -131,6 +134,12 @@ SELECT rules_version FROM batches WHERE id = ?1
 -- Items that make those of the rows of a list, and have not made the last one.
 -- name: batches.open_lists
 SELECT id FROM work_items WHERE batch_id = ?1 AND list_state = 'open' ORDER BY id
+-- The items of a batch that make those of the rows of its lists and have done so, by status. They were made with the batch: they are among
+-- the first of it.
+-- name: batches.done_lists
+SELECT first.status, count(*) AS items FROM (SELECT w.status, w.list_state FROM work_items w WHERE w.batch_id = ?1
+    ORDER BY w.id LIMIT ?2) AS first
+WHERE first.list_state IS NOT NULL AND first.status IN ('succeeded', 'deleted') GROUP BY first.status ORDER BY first.status
 -- name: batches.has_undeleted
 SELECT 1 AS found FROM work_items WHERE batch_id = ?1
     AND status IN ('pending', 'started', 'held', 'failed', 'cancelled', 'succeeded') LIMIT 1
@@ -171,6 +180,8 @@ SELECT batch_id, status, asked_by, reason, asked_at FROM batch_stops WHERE batch
 SELECT 1 AS found FROM work_items WHERE batch_id = ?1 AND status = 'pending' LIMIT 1
 -- name: batches.waits_in
 SELECT 1 AS found FROM work_items WHERE batch_id = ?1 AND status = 'pending' AND topic = ?2 LIMIT 1
+-- name: batches.set_addresses
+UPDATE batches SET notify_to = ?2 WHERE id = ?1
 -- name: batches.take_new_rules
 UPDATE batches SET rules_version = (SELECT c.rules_version FROM collections c WHERE c.id = batches.collection_id)
 WHERE id = ?1 AND rules_version <> (SELECT c.rules_version FROM collections c WHERE c.id = batches.collection_id)

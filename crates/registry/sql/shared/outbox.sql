@@ -66,10 +66,20 @@ ORDER BY o.number DESC LIMIT ?3
 SELECT {outbox.columns}
 FROM outbox o JOIN institutions i ON i.id = o.institution_id
 WHERE o.batch_id = ?1 AND o.undeliverable_at IS NOT NULL AND o.number > ?2 ORDER BY o.number LIMIT ?3
+-- Mails about a batch that were not delivered, or were refused for some of their recipients.
+-- name: outbox.undelivered_mails_of_batch
+SELECT {outbox.columns}
+FROM outbox o JOIN institutions i ON i.id = o.institution_id
+WHERE o.batch_id = ?1 AND o.kind = 'mail' AND o.key NOT LIKE 'removed %' AND o.number > ?2
+    AND (o.delivered_at IS NULL OR o.progress LIKE '%"refused":[{%')
+ORDER BY o.number LIMIT ?3
 -- name: outbox.failing
 SELECT {outbox.columns}
 FROM outbox o JOIN institutions i ON i.id = o.institution_id
 WHERE o.delivered_at IS NULL AND o.undeliverable_at IS NULL AND o.kind = ?1 AND o.attempts > 0 ORDER BY o.number LIMIT ?2
+-- name: outbox.count_failing
+SELECT count(*) AS messages FROM outbox
+WHERE delivered_at IS NULL AND undeliverable_at IS NULL AND kind = ?1 AND attempts > 0
 -- name: outbox.counts_of_batch
 -- A message that a person removed has an end and was never delivered; of a mail, `progress` names the recipients who were refused.
 SELECT o.kind, count(*) AS messages,

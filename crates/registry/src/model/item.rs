@@ -246,6 +246,8 @@ pub struct ItemFilter {
     pub since: Option<Time>,
     /// Only those of a batch.
     pub batch: Option<BatchId>,
+    /// Only those of a collection; the scope is that of its institution.
+    pub collection: Option<CollectionId>,
     /// Only those of the object of this identifier, `<institution>/<name>`, at this institution, whether it is known yet or not.
     pub object: Option<(InstitutionId, String)>,
     /// In which order; those of a batch are listed oldest first.

@@ -2,6 +2,7 @@
 
 pub(crate) mod activity;
 pub(crate) mod actor;
+pub mod advice;
 pub(crate) mod claim;
 mod enums;
 mod format;
@@ -24,6 +25,6 @@ pub use ids::{
     GenerationId, InstitutionId, ItemId, JournalId, ObjectId, PipelineId, ReportId, UploadId, VersionId,
 };
 pub use order::Order;
-pub use permanent::PERMANENT_CODES;
+pub use permanent::{PERMANENT_CODES, is_permanent_code};
 pub use scope::Scope;
 pub use workflow::{Action, Position, Stage, Subject, WaitKey, Workflows};

@@ -54,14 +54,18 @@ pub const PERMANENT_CODES: &[&str] = &[
     "url.",
 ];
 
+/// Whether a package that has an error of this code fails by it again.
+pub fn is_permanent_code(code: &str) -> bool {
+    PERMANENT_CODES.iter().any(|known| match known.strip_suffix('.') {
+        Some(family) => code.split_once('.').is_some_and(|(first, _)| first == family),
+        None => code == *known,
+    })
+}
+
 impl ItemProblem {
     /// Whether a package that has this problem fails by it again.
     pub fn is_permanent(&self) -> bool {
-        self.severity == "error"
-            && PERMANENT_CODES.iter().any(|known| match known.strip_suffix('.') {
-                Some(family) => self.code.split_once('.').is_some_and(|(first, _)| first == family),
-                None => self.code == *known,
-            })
+        self.severity == "error" && is_permanent_code(&self.code)
     }
 }
 

@@ -7,7 +7,8 @@ use uuid::Uuid;
 pub use super::batch_requests::{BatchAct, BatchRequest, Step, being_deleted, request};
 pub use super::stops::{Stop, stop_of, stops};
 use crate::{
-    BatchId, BatchState, CollectionId, InstitutionId, ItemId, Order, RegistryError, Scope, notifications, reports,
+    BatchId, BatchState, CollectionId, InstitutionId, ItemId, ItemStatus, Order, RegistryError, Scope, items,
+    notifications, reports,
 };
 
 /// A batch as it stands.
@@ -105,6 +106,8 @@ pub fn get(tx: &mut dyn Transaction, scope: Scope, id: BatchId) -> Result<Option
 pub struct BatchFilter {
     /// Only this state; those that were deleted only by it.
     pub state: Option<BatchState>,
+    /// Only those of a collection.
+    pub collection: Option<CollectionId>,
     /// Only those made since.
     pub since: Option<Time>,
     /// In which order.
@@ -129,8 +132,29 @@ pub fn list(
         filter.state.map(BatchState::as_str).into(),
         filter.since.into(),
         limit.into(),
+        filter.collection.into(),
     ];
     tx.query(statement, &values)?.iter().map(batch_row).collect()
+}
+
+/// Items in which lists of a batch are looked for: they are made with the batch, before those of their rows.
+const FIRST: usize = 100;
+
+/// How many items of a batch have each status. An item that makes those of the rows of a list counts while it has not done so, as reports
+/// list it: what is counted of a batch that has ended is its rows.
+pub fn counts(tx: &mut dyn Transaction, batch: &Batch) -> Result<Vec<(ItemStatus, u64)>, RegistryError> {
+    let mut counts = items::counts(tx, Scope::System, Some(batch.id))?;
+    let all: u64 = counts.iter().map(|(_, count)| count).sum();
+    if batch.row_count == Some(all) {
+        return Ok(counts);
+    }
+    for row in tx.query(Statement("batches.done_lists"), &[batch.id.into(), FIRST.into()])? {
+        let (of, lists) = (row.text("status")?.parse()?, row.count("items")?);
+        for (_, count) in counts.iter_mut().filter(|(status, _)| *status == of) {
+            *count = count.saturating_sub(lists);
+        }
+    }
+    Ok(counts)
 }
 
 /// Sets the state that a person asked for.
@@ -144,6 +168,12 @@ pub fn set_state(tx: &mut dyn Transaction, id: BatchId, state: BatchState) -> Re
 pub fn rules_version(tx: &mut dyn Transaction, id: BatchId) -> Result<Option<u64>, RegistryError> {
     let row = tx.query_one(Statement("batches.rules_version"), &[id.into()])?;
     Ok(row.map(|row| row.optional_integer("rules_version")).transpose()?.flatten().map(i64::unsigned_abs))
+}
+
+/// Sets the addresses that mails about a batch go to; none: those of its collection.
+pub fn set_addresses(tx: &mut dyn Transaction, id: BatchId, addresses: &[String]) -> Result<(), RegistryError> {
+    tx.execute(Statement("batches.set_addresses"), &[id.into(), notifications::as_json(addresses).into()])?;
+    Ok(())
 }
 
 /// Has a batch go on with the rules that its collection has now. Whether it had others.

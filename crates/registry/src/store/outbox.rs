@@ -294,9 +294,27 @@ pub fn undeliverable_of_batch(
     tx.query(Statement("outbox.undeliverable_of_batch"), &values)?.iter().map(message_row).collect()
 }
 
+/// The mails about a batch that were not delivered, or were refused for some of their recipients, in order, after the number `after`; none
+/// that a person removed.
+pub fn undelivered_mails_of_batch(
+    tx: &mut dyn Transaction,
+    batch: BatchId,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<Message>, RegistryError> {
+    let values = [batch.into(), after.into(), limit.into()];
+    tx.query(Statement("outbox.undelivered_mails_of_batch"), &values)?.iter().map(message_row).collect()
+}
+
 /// The first messages of a kind whose last attempt failed, and that are attempted again.
 pub fn failing(tx: &mut dyn Transaction, kind: &str, limit: usize) -> Result<Vec<Message>, RegistryError> {
     tx.query(Statement("outbox.failing"), &[kind.into(), limit.into()])?.iter().map(message_row).collect()
+}
+
+/// How many messages of a kind there are whose last attempt failed, and that are attempted again.
+pub fn count_failing(tx: &mut dyn Transaction, kind: &str) -> Result<u64, RegistryError> {
+    let row = tx.query_one(Statement("outbox.count_failing"), &[kind.into()])?;
+    Ok(row.map_or(Ok(0), |row| row.count("messages"))?)
 }
 
 /// The messages that are undeliverable, in order, after the number `after`.

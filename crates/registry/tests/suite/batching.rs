@@ -91,6 +91,10 @@ pub(crate) fn i02_a_batch_ends_and_reports_only_when_every_row_has_an_item_and_n
     }
     assert_eq!(row_count(), Some(1));
     assert_eq!((state(&world, batch), reported()), (BatchState::Completed, 1));
+    // What read the lists is no row of the batch.
+    let found = world.read(|tx| batches::get(tx, Scope::System, batch)).expect("is there");
+    let counted = |found: &batches::Batch| world.read(|tx| batches::counts(tx, found));
+    assert_eq!(counted(&found), [(ItemStatus::Succeeded, 1)]);
     // A list that ends before it made its rows.
     let other = BatchId::new();
     world.write(move |tx| batches::create(tx, &new_batch(other, ours, None)));
@@ -554,16 +558,19 @@ pub(crate) fn a_list_shows_the_items_that_its_filter_means_whichever_index_it_is
                 for since in [None, Some(middle), Some(world.later(Duration::from_hours(1)))] {
                     for object in [None, Some((world.ours, failing.object_identifier.clone()))] {
                         for batch in [None, Some(batch)] {
-                            let object = object.clone();
-                            filters.push(ItemFilter {
-                                status,
-                                action,
-                                needs_review,
-                                since,
-                                object,
-                                batch,
-                                ..ItemFilter::default()
-                            });
+                            for collection in [None, Some(world.collection)] {
+                                let object = object.clone();
+                                filters.push(ItemFilter {
+                                    status,
+                                    action,
+                                    needs_review,
+                                    since,
+                                    object,
+                                    batch,
+                                    collection,
+                                    ..ItemFilter::default()
+                                });
+                            }
                         }
                     }
                 }
@@ -579,6 +586,7 @@ pub(crate) fn a_list_shows_the_items_that_its_filter_means_whichever_index_it_is
                     && filter.needs_review.is_none_or(|needed| needed == item.needs_review)
                     && filter.since.is_none_or(|since| item.created_at >= since)
                     && filter.batch.is_none_or(|batch| item.batch == Some(batch))
+                    && filter.collection.is_none_or(|collection| item.collection == Some(collection))
                     && filter.object.as_ref().is_none_or(|(institution, identifier)| {
                         *institution == item.institution && *identifier == item.object_identifier
                     })

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use strongroom_bagit::{CheckOptions, Verdict};
 use strongroom_engine::app::deposits::{self, PackageSource, Request};
@@ -177,7 +178,7 @@ impl<'c> Demo<'c> {
     /// Works on items until they end, and prints what happened; how each ended.
     fn work(&self, ids: &[ItemId]) -> Result<Vec<ItemStatus>, Failure> {
         let ends: RefCell<BTreeMap<ItemId, ItemStatus>> = RefCell::default();
-        let stop = Stop { shutdown: self.shutdown.clone(), timeout: None };
+        let stop = Stop { shutdown: self.shutdown.clone(), timeout: None, began: Instant::now() };
         let exit = wait_until(&self.call, ids, self.context, &stop, &mut |item| {
             let stages = stages(&self.call, item.item)?;
             self.say(&format!("  {}: {}", item.object, stages.join(" > ")))?;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use strongroom_registry::batches::{self, Batch};
-use strongroom_registry::{BatchId, BatchState, ItemStatus, RegistryError, Scope, Transaction, holds, items};
+use strongroom_registry::{BatchId, BatchState, ItemStatus, RegistryError, Transaction, holds};
 
 use super::HoldView;
 
@@ -19,7 +19,7 @@ pub struct BatchView {
     pub kind: String,
     /// Where it is.
     pub state: BatchState,
-    /// How many items it has.
+    /// How many items it has; the work item that reads a manifest counts until every row has one.
     pub items: u64,
     /// How many of them succeeded.
     pub succeeded: u64,
@@ -52,7 +52,7 @@ pub struct BatchView {
 impl BatchView {
     /// A batch with its items counted.
     pub(crate) fn read(tx: &mut dyn Transaction, batch: Batch) -> Result<Self, RegistryError> {
-        let counts = items::counts(tx, Scope::System, Some(batch.id))?;
+        let counts = batches::counts(tx, &batch)?;
         let sum = |wanted: fn(ItemStatus) -> bool| {
             counts.iter().filter(|(status, _)| wanted(*status)).map(|(_, count)| count).sum::<u64>()
         };

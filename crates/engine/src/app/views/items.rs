@@ -6,7 +6,7 @@ use strongroom_registry::items::{self, HistoryLine, Item, ItemProblem};
 use strongroom_registry::restored::{self, Restored};
 use strongroom_registry::{
     Action, BatchId, FileId, ItemId, ItemStatus, Part, RegistryError, RestoredState, Scope, Stage, Transaction,
-    WaitReason, holds, journal, parts,
+    WaitReason, advice, holds, journal, parts,
 };
 
 use super::HoldView;
@@ -67,6 +67,8 @@ pub struct ItemView {
     pub paused: Option<String>,
     /// The last thing that happened, in words.
     pub note: Option<String>,
+    /// What that advises to do.
+    pub next: Option<String>,
     /// What was found in its package.
     pub problems: Vec<ItemProblem>,
     /// When it was made.
@@ -84,6 +86,11 @@ pub struct ItemView {
 }
 
 impl ItemView {
+    /// The note without what it advises.
+    pub fn said(&self) -> Option<&str> {
+        self.note.as_deref().map(|note| advice::split(note).0)
+    }
+
     /// The note without the problem that it names, for where the problems are shown besides it.
     pub fn note_without_problem(&self) -> &str {
         let note = self.note.as_deref().unwrap_or_default();
@@ -228,6 +235,7 @@ impl ItemView {
             lease_until: item.lease_until.map(|time| time.to_string()),
             waits_for: item.wait_reason,
             waits_until: item.wait_until.map(|time| time.to_string()),
+            next: note.as_deref().and_then(|note| advice::split(note).1).map(str::to_owned),
             note,
             paused,
             problems,

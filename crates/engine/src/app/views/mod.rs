@@ -65,6 +65,7 @@ pub use crate::fixity::{FixitySummary, RepairOutcome};
 pub use crate::identification::{Behind, ReidentifySummary};
 pub use crate::reconcile::Compared;
 pub use crate::reports::{ReportRowView, ReportView};
+pub use crate::review::{Review, ReviewBatch, ReviewEntry, ReviewItem};
 pub use crate::status::Status;
 pub use strongroom_queue::{TaskId, TaskState};
 pub use strongroom_registry::items::ItemProblem;

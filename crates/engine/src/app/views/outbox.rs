@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use strongroom_registry::outbox::{Counts, Message};
-use strongroom_registry::{BatchId, ItemId, MailKind, Time};
+use strongroom_registry::{BatchId, ItemId, MailKind, Time, advice};
 use uuid::Uuid;
 
 use crate::notifications::Receivers;
@@ -42,6 +42,15 @@ pub struct MessageView {
     pub next_attempt_at: Option<String>,
     /// Why it is not delivered.
     pub reason: Option<String>,
+    /// What that advises to do.
+    pub next: Option<String>,
+}
+
+impl MessageView {
+    /// The reason without what it advises.
+    pub fn said(&self) -> Option<&str> {
+        self.reason.as_deref().map(|reason| advice::split(reason).0)
+    }
 }
 
 /// What became of a message.
@@ -91,6 +100,12 @@ impl From<Message> for MessageView {
             undeliverable_at: text(message.undeliverable_at),
             attempts: message.attempts,
             next_attempt_at: text(message.next_attempt_at.filter(|_| state == MessageState::Waiting)),
+            next: message
+                .last_error
+                .as_deref()
+                .filter(|_| is_open)
+                .and_then(|error| advice::split(error).1)
+                .map(str::to_owned),
             reason: message.last_error.filter(|_| is_open),
         }
     }

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 use strongroom_registry::outbox::{self, About, Message};
-use strongroom_registry::{ItemId, RegistryError, WaitReason, confirmations, notifications, schedules, work};
+use strongroom_registry::{ItemId, RegistryError, WaitReason, advice, confirmations, notifications, schedules, work};
 
 use super::package::problem;
 use crate::background;
@@ -102,7 +102,7 @@ fn ask(context: &StageContext<'_>, url: &str, note: &str, before: Option<Message
 fn not_confirmed(item: ItemId, note: &str, message: &Message) -> StageError {
     let reason = message.last_error.as_deref().unwrap_or("it could not be delivered");
     // What to do about the message itself is said with it; here it is the item that goes on.
-    let reason = reason.split_once("; next: ").map_or(reason, |(reason, _)| reason);
+    let (reason, _) = advice::split(reason);
     let text = format!(
         "{note}, and the program that the collection names did not confirm that: {reason}; next: correct the cause, then: strongroom \
          items requeue {item}"

@@ -205,6 +205,8 @@ on_both_databases! {
     a_submission_may_name_addresses_of_its_own
     a_batch_is_told_by_the_rules_that_it_began_with_until_it_takes_new_ones
     a_batch_that_has_ended_is_not_told_to_be_queued
+    depositors_read_what_they_can_do_and_those_who_run_the_installation_the_commands
+    corrected_addresses_get_what_was_refused_or_is_not_delivered
     what_was_told_of_a_batch_and_what_waits_is_shown_with_it
     a_long_report_whose_task_was_given_up_is_written_and_told
     what_dead_tasks_were_to_tell_is_told_and_one_that_says_nothing_stays_to_be_seen
@@ -266,6 +268,74 @@ fn a_batch_is_told_by_the_rules_that_it_began_with_until_it_takes_new_ones(engin
     assert_eq!(batches::told(&console(&world), batch).expect("is shown").notify_to, ["cara@example.edu"]);
     let refused = batches::requeue_with_new_rules(&console(&world), batch, None).expect_err("it has them");
     assert!(refused.to_string().contains("no item of it has failed"), "{refused}");
+}
+
+fn depositors_read_what_they_can_do_and_those_who_run_the_installation_the_commands(engine: Engine) {
+    let Some(world) = World::in_database(engine, &format!("{ONE_ATTEMPT}{MAIL}")) else { return };
+    add_collection(&world, None);
+    serve(&world, NAMES[1]);
+    let batch = submit(&world, &NAMES[..2]);
+    work_until_told(&world, batch, 1);
+    let failed = world.items(batch).into_iter().find(|item| item.status == ItemStatus::Failed).expect("one");
+    let text_of = |rest: &str| {
+        let key = format!("batch {batch} report 1 {rest}");
+        let found = world.home.registry.read(|tx| outbox::by_key(tx, &key)).expect("reads").expect("a message");
+        found.payload
+    };
+    let (depositors, admins) = (text_of("failed"), text_of("admins"));
+    assert!(failed.note.is_some_and(|note| note.contains("404")), "by its URL");
+    assert!(depositors.contains("What to do: where the cause is on your side, remove it"), "{depositors}");
+    assert!(depositors.contains("404") && depositors.contains("The attached table lists every item"), "{depositors}");
+    assert!(!depositors.contains("strongroom batches") && !depositors.contains("next:"), "{depositors}");
+    assert!(admins.contains(&format!("strongroom batches report {batch} --number 1")), "{admins}");
+    assert!(!admins.contains("What to do:"), "{admins}");
+}
+
+fn corrected_addresses_get_what_was_refused_or_is_not_delivered(engine: Engine) {
+    let Some(world) = World::in_database(engine, &format!("{ONE_ATTEMPT}{MAIL}")) else { return };
+    add_collection(&world, None);
+    let batch = submit(&world, &NAMES[..1]);
+    work_until_told(&world, batch, 1);
+    let key = format!("batch {batch} report 1 failed");
+    let find = || world.home.registry.read(|tx| outbox::by_key(tx, &key)).expect("reads").expect("a message");
+    let first = find();
+    let refuse = |accepted: Value, recipient: &str| {
+        let (id, progress) =
+            (first.id, json!({ "accepted": accepted, "refused": [{ "recipient": recipient, "answer": "550" }] }));
+        let text = progress.to_string();
+        world.home.registry.write(move |tx| outbox::set_progress(tx, id, &text)).expect("is noted");
+    };
+    let set = |addresses: &[&str]| {
+        let addresses: Vec<String> = addresses.iter().map(|&address| address.to_owned()).collect();
+        batches::set_addresses(&console(&world), batch, &addresses).expect("is set");
+    };
+    // Every recipient was refused: the mail needs review.
+    refuse(json!([]), "Ann <ann@example.edu>");
+    let id = first.id;
+    world.home.registry.write(move |tx| outbox::set_undeliverable(tx, id, "refused")).expect("needs review");
+    set(&["ben@example.edu", "cara@example.edu"]);
+    assert_eq!(to(&world, &key), json!(["ben@example.edu", "cara@example.edu"]));
+    assert_eq!((find().undeliverable_at, find().attempts), (None, 0));
+    assert_eq!(
+        batches::told(&console(&world), batch).expect("is shown").notify_to,
+        ["ben@example.edu", "cara@example.edu"]
+    );
+    assert_eq!(to(&world, &format!("batch {batch} report 1 admins")), json!(["admin@example.edu"]));
+    // It was delivered, and one of two was refused: the other one does not get it again.
+    refuse(json!(["ben@example.edu"]), "cara@example.edu");
+    world.home.registry.write(move |tx| outbox::set_delivered(tx, id)).expect("is delivered");
+    for _ in 0..2 {
+        set(&["ben@example.edu", "dora@example.edu"]);
+        let mails = messages(&world, outbox::MAIL);
+        let further: Vec<&Message> = mails.iter().filter(|mail| mail.key.starts_with(&format!("{key} to "))).collect();
+        assert_eq!(further.len(), 1, "{:?}", keys(&mails));
+        assert_eq!(payload(further[0])["to"], json!(["dora@example.edu"]));
+        assert_eq!(payload(further[0])["subject"], payload(&first)["subject"]);
+    }
+    set(&[""]);
+    assert_eq!(batches::told(&console(&world), batch).expect("is shown").notify_to, ["Ann <ann@example.edu>"]);
+    let wrong = batches::set_addresses(&console(&world), batch, &["ann".to_owned()]).expect_err("no address");
+    assert!(wrong.to_string().contains("ann"), "{wrong}");
 }
 
 fn a_batch_that_has_ended_is_not_told_to_be_queued(engine: Engine) {
@@ -452,7 +522,7 @@ fn every_end_of_a_batch_is_told_once(engine: Engine) {
         text.contains("4: 3 succeeded, 1 failed") && text.contains("row 4, <b>bold & new</b>.txt: failed"),
         "{text}"
     );
-    assert!(text.contains(&format!("strongroom batches report {batch} --number 1")), "{text}");
+    assert!(text.contains("The attached table lists every item of this report."), "{text}");
     let html = mail["html"].as_str().expect("a text");
     assert!(html.contains("&lt;b&gt;bold &amp; new&lt;/b&gt;") && !html.contains("<b>"), "{html}");
     let table = mail["attachment"]["text"].as_str().expect("a table");
@@ -583,7 +653,7 @@ fn a_table_that_is_too_large_for_a_mail_is_named_instead() {
     let mail = payload(messages(&world, outbox::MAIL).last().expect("a mail"));
     assert_eq!(mail["attachment"], Value::Null);
     let text = mail["text"].as_str().expect("a text");
-    assert!(text.contains(&format!("strongroom batches report {batch} --number 1 --format csv")), "{text}");
+    assert!(text.contains(&format!("Ask the archive for report 1 of batch {batch}.")), "{text}");
 }
 
 #[test]
@@ -677,7 +747,7 @@ fn a_removed_collection_stays_removed_when_it_is_set(engine: Engine) {
     let Some(world) = World::in_database(engine, ONE_ATTEMPT) else { return };
     add_collection(&world, None);
     let call = console(&world);
-    collections::remove(&call, INSTITUTION, COLLECTION).expect("is removed");
+    collections::remove(&call, INSTITUTION, COLLECTION, false).expect("is removed");
     let rules = collections::Rules { name: Some("Maps".into()), ..Default::default() };
     let shown = collections::set(&call, INSTITUTION, COLLECTION, rules.clone()).expect("is set");
     assert_eq!((shown.active, shown.name.as_str()), (false, "Maps"));

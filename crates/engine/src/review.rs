@@ -1,0 +1,332 @@
+//! What needs a person, as `status` says it: in counts, by the newest names, and as a list of sentences with the command that shows or ends
+//! each. It reads the registry, and takes what [`crate::survey`] found of the stores.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use strongroom_queue::{TaskState, TopicCounts, tasks};
+use strongroom_registry::items::{self, Item, ItemFilter};
+use strongroom_registry::{
+    BatchId, BatchState, HoldKind, ItemId, ItemStatus, Order, RegistryError, Scope, Stage, Transaction, UploadState,
+    batches, counted, health, holds, outbox,
+};
+use uuid::Uuid;
+
+use crate::background::TaskStatus;
+use crate::findings::{self, NamedFinding};
+use crate::held::HoldView;
+use crate::outbox::CHANNELS;
+use crate::survey::{Condition, Survey};
+
+/// Work items that need a person are counted up to this many.
+const REVIEWED: usize = 1_000;
+/// Tasks that are looked through for those that are attempted again after an error.
+const DELAYED: usize = 1_000;
+/// A task that is ready for so many seconds, while no worker holds any, waits for a worker.
+const UNATTENDED_SECONDS: u64 = 60;
+/// How many of a kind are named.
+const NAMED: usize = 5;
+/// How many holds of a kind are named.
+const HOLDS: usize = 10;
+
+/// What needs a person.
+#[derive(Debug, Clone, Serialize)]
+pub struct Review {
+    /// What needs a person, a sentence each, with the command that shows it or ends it; in the order in which people look.
+    pub entries: Vec<ReviewEntry>,
+    /// Work items; at most 1,000 are counted.
+    pub items: u64,
+    /// The newest of them.
+    pub first: Vec<ReviewItem>,
+    /// Of the batches of several rows that these work items belong to, those of the newest ones.
+    pub batches: Vec<ReviewBatch>,
+    /// Work items that are attempted again after an error; those of at most 1,000 tasks are counted.
+    pub retried: u64,
+    /// The first of them.
+    pub first_retried: Vec<ReviewItem>,
+    /// The first findings of damage that are open, oldest first.
+    pub findings: Vec<NamedFinding>,
+    /// Tasks that no worker tries any more.
+    pub dead_tasks: u64,
+    /// Work items that are held.
+    pub held: u64,
+    /// The holds on collections and batches, the oldest first; at most ten of each.
+    pub holds: Vec<HoldView>,
+    /// Topics that are paused.
+    pub paused_topics: u64,
+    /// Tasks that have been ready for a minute, or whose leases have ended, while no worker holds a lease.
+    pub unattended_tasks: u64,
+    /// Whether all topics are paused, those that come to be later as well.
+    pub all_paused: bool,
+    /// Findings that are open, by the same count as `fixity.problems`.
+    pub problems: u64,
+    /// Background tasks whose last run failed.
+    pub failed_background_tasks: u64,
+    /// Background tasks that have been due for an hour, while no process runs them.
+    pub overdue_background_tasks: u64,
+    /// The latest time that a clock which was ahead has given to a background task that has not run since.
+    pub clock_was_ahead: Option<String>,
+    /// Stores that are away or refused.
+    pub stores_away: u64,
+    /// Those of them that are refused: they do not come back by themselves.
+    pub stores_refused: u64,
+    /// Uploads that were refused, or of which the work item failed.
+    pub uploads: u64,
+    /// Messages that are not attempted any more, because they cannot be delivered as things are.
+    pub undeliverable_messages: u64,
+    /// Messages whose last attempt failed, and that are attempted again.
+    pub failing_messages: u64,
+    /// The error of the first of them.
+    pub message_error: Option<String>,
+    /// Whether the registry can only be read.
+    pub registry_read_only: bool,
+}
+
+/// One thing that needs a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReviewEntry {
+    /// The field of [`Review`] that has the count or the names of it.
+    pub of: &'static str,
+    /// What it is, in words.
+    pub text: String,
+    /// The command that shows it, or ends it where there is nothing more to see.
+    pub next: String,
+}
+
+/// A work item that needs a person.
+#[derive(Debug, Clone, Serialize)]
+pub struct ReviewItem {
+    /// Its identifier.
+    pub item: ItemId,
+    /// Its object.
+    pub object: String,
+    /// Where it is.
+    pub stage: Stage,
+    /// How it ended.
+    pub status: ItemStatus,
+    /// Why.
+    pub note: Option<String>,
+}
+
+/// A batch of several rows with work items that need a person.
+#[derive(Debug, Clone, Serialize)]
+pub struct ReviewBatch {
+    /// Its identifier.
+    pub batch: BatchId,
+    /// The domain name of its institution.
+    pub institution: String,
+    /// The short name of its collection.
+    pub collection: Option<String>,
+    /// Where it is.
+    pub state: BatchState,
+    /// Its work items among those that are counted in `items`.
+    pub items: u64,
+}
+
+impl Review {
+    /// What needs a person now.
+    pub(crate) fn collect(
+        tx: &mut dyn Transaction,
+        queue: &[TopicCounts],
+        tasks: &[TaskStatus],
+        survey: &Survey,
+    ) -> Result<Self, RegistryError> {
+        let newest = ItemFilter { order: Order::NewestFirst, ..ItemFilter::default() };
+        let to_review = ItemFilter { needs_review: Some(true), ..newest.clone() };
+        let found = items::list(tx, Scope::System, &to_review, None, REVIEWED)?;
+        let held = ItemFilter { status: Some(ItemStatus::Held), ..newest };
+        let held = items::list(tx, Scope::System, &held, None, REVIEWED)?;
+        let mut first = Vec::new();
+        for item in found.iter().chain(held.iter().filter(|item| !item.needs_review)).take(NAMED) {
+            first.push(named(tx, item)?);
+        }
+        let (retried, first_retried) = retried(tx, queue)?;
+        let (failing_messages, message_error) = failing_messages(tx)?;
+        let refused = survey.count(Condition::Refused);
+        let is_to_review = |state: UploadState| matches!(state, UploadState::Refused | UploadState::Failed);
+        let uploads = health::uploads(tx)?.into_iter().filter(|(state, _)| is_to_review(*state));
+        let mut review = Self {
+            entries: Vec::new(),
+            items: found.len() as u64,
+            first,
+            batches: batches_of(tx, &found)?,
+            retried,
+            first_retried,
+            findings: findings::first_named(tx, None, NAMED)?,
+            dead_tasks: queue.iter().map(|topic| topic.dead).sum(),
+            held: held.len() as u64,
+            holds: holds_of_many(tx)?,
+            paused_topics: queue.iter().filter(|topic| topic.paused).count() as u64,
+            unattended_tasks: unattended(tx, queue)?,
+            all_paused: tasks::are_all_paused(tx)?,
+            problems: survey.open_findings().unwrap_or_default(),
+            failed_background_tasks: tasks.iter().filter(|task| task.error.is_some()).count() as u64,
+            overdue_background_tasks: tasks.iter().filter(|task| task.is_overdue).count() as u64,
+            clock_was_ahead: tasks.iter().filter_map(|task| task.started_ahead).max().map(|time| time.to_string()),
+            stores_away: survey.count(Condition::Away) + refused,
+            stores_refused: refused,
+            uploads: uploads.map(|(_, count)| count).sum(),
+            undeliverable_messages: outbox::count_undeliverable(tx)?,
+            failing_messages,
+            message_error,
+            registry_read_only: survey.registry.as_ref().is_some_and(|registry| registry.refusal().is_some()),
+        };
+        let undelivered = outbox::waiting(tx)?.into_iter().find(|waiting| waiting.kind == outbox::UPLOAD_EXPIRES);
+        review.entries = review.entries(undelivered.map_or(0, |waiting| waiting.messages));
+        Ok(review)
+    }
+
+    /// The sentences, where so many notices of removals are not delivered.
+    fn entries(&self, notices: u64) -> Vec<ReviewEntry> {
+        let mut entries = Entries(Vec::new());
+        entries.add_if(self.registry_read_only, "registry_read_only", "the registry is read-only", "rebuild --adopt");
+        entries.add_if(self.all_paused, "all_paused", "all topics are paused", "queue resume --all");
+        entries.count("items", self.items, ("work item", "work items", "to review"), "items list --needs-review");
+        let batches = self.batches.len() as u64;
+        entries.count("batches", batches, ("batch", "batches", "with work items to review"), "items failures");
+        let retried = ("work item", "work items", "attempted again after an error");
+        entries.count("retried", self.retried, retried, "items list --status pending");
+        entries.count("held", self.held, ("work item", "work items", "held"), "items list --status held");
+        for hold in &self.holds {
+            let reason = hold.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            let text = format!("{} {} held since {} by {}{reason}", hold.kind, hold.on, hold.since, hold.by);
+            entries.0.push(ReviewEntry { of: "holds", text, next: hold.lifted_by() });
+        }
+        let findings = ("open finding", "open findings", "of damage or missing copies");
+        entries.count("problems", self.problems, findings, "fixity problems");
+        let unattended = ("task", "tasks", "that no worker takes");
+        entries.count("unattended_tasks", self.unattended_tasks, unattended, "serve");
+        entries.count("dead_tasks", self.dead_tasks, ("dead task", "dead tasks", ""), "queue dead");
+        let background = ("background task", "background tasks", "failed");
+        entries.count("failed_background_tasks", self.failed_background_tasks, background, "background list");
+        let background = ("background task", "background tasks", "overdue");
+        entries.count("overdue_background_tasks", self.overdue_background_tasks, background, "serve");
+        entries.count("stores_refused", self.stores_refused, ("store", "stores", "refused"), "store list");
+        let away = self.stores_away.saturating_sub(self.stores_refused);
+        entries.count("stores_away", away, ("store", "stores", "away"), "store list");
+        let paused = if self.all_paused { 0 } else { self.paused_topics };
+        entries.count("paused_topics", paused, ("topic", "topics", "paused"), "queue list");
+        entries.count("uploads", self.uploads, ("upload", "uploads", "refused or failed"), "receiving list");
+        let undeliverable = ("message", "messages", "undeliverable");
+        entries.count("undeliverable_messages", self.undeliverable_messages, undeliverable, "outbox list");
+        let failing = ("message", "messages", "not delivered yet, after an error");
+        entries.count("failing_messages", self.failing_messages, failing, "outbox list --waiting");
+        entries.count("notices", notices, ("notice", "notices", "not delivered yet"), "receiving list");
+        if let Some(time) = &self.clock_was_ahead {
+            let text = format!("the clock of the registry was ahead at {time}");
+            entries.add_if(true, "clock_was_ahead", &text, "background list");
+        }
+        entries.0
+    }
+}
+
+/// The sentences in their order.
+struct Entries(Vec<ReviewEntry>);
+
+impl Entries {
+    fn add_if(&mut self, is_so: bool, of: &'static str, text: &str, command: &str) {
+        if is_so {
+            self.0.push(ReviewEntry { of, text: text.to_owned(), next: format!("strongroom {command}") });
+        }
+    }
+
+    /// So many of something, of which there is one or are many, and what of it.
+    fn count(&mut self, of: &'static str, count: u64, (one, many, what): (&str, &str, &str), command: &str) {
+        self.add_if(count > 0, of, format!("{} {what}", counted(count, one, many)).trim_end(), command);
+    }
+}
+
+fn named(tx: &mut dyn Transaction, item: &Item) -> Result<ReviewItem, RegistryError> {
+    let held = holds::of_item(tx, item)?;
+    Ok(ReviewItem {
+        item: item.id,
+        object: item.object_identifier.clone(),
+        stage: item.stage,
+        status: item.status,
+        note: holds::note_now(item, &held).or(item.note.clone()),
+    })
+}
+
+/// The batches of several rows that items belong to, in the order of the first item of each.
+fn batches_of(tx: &mut dyn Transaction, found: &[Item]) -> Result<Vec<ReviewBatch>, RegistryError> {
+    let mut counts: BTreeMap<Uuid, u64> = BTreeMap::new();
+    let mut order = Vec::new();
+    for batch in found.iter().filter_map(|item| item.batch) {
+        let count = counts.entry(batch.0).or_default();
+        if *count == 0 {
+            order.push(batch);
+        }
+        *count += 1;
+    }
+    let mut named = Vec::new();
+    for id in order {
+        // A batch of one row is named by its work item.
+        let Some(batch) = batches::get(tx, Scope::System, id)?.filter(|batch| batch.row_count != Some(1)) else {
+            continue;
+        };
+        named.push(ReviewBatch {
+            batch: id,
+            institution: batch.institution_identifier,
+            collection: batch.collection_identifier,
+            state: batch.state,
+            items: counts.get(&id.0).copied().unwrap_or_default(),
+        });
+        if named.len() == NAMED {
+            break;
+        }
+    }
+    Ok(named)
+}
+
+/// Work items that are attempted again after an error, and the first of them.
+fn retried(tx: &mut dyn Transaction, queue: &[TopicCounts]) -> Result<(u64, Vec<ReviewItem>), RegistryError> {
+    let (mut count, mut first, mut left) = (0, Vec::new(), DELAYED);
+    for topic in queue.iter().filter(|topic| topic.delayed > 0) {
+        let page = tasks::list(tx, &topic.topic, TaskState::Delayed, None, left)?;
+        left -= page.tasks.len().min(left);
+        for id in page.tasks.iter().filter(|task| task.spent > 0).filter_map(|task| task.item) {
+            count += 1;
+            if first.len() < NAMED
+                && let Some(item) = items::get(tx, Scope::System, ItemId(id))?
+            {
+                first.push(named(tx, &item)?);
+            }
+        }
+        if left == 0 {
+            break;
+        }
+    }
+    Ok((count, first))
+}
+
+/// How many messages are attempted again after an error, of the kinds that a channel delivers, and the error of the first.
+fn failing_messages(tx: &mut dyn Transaction) -> Result<(u64, Option<String>), RegistryError> {
+    let (mut count, mut error) = (0, None);
+    for kind in CHANNELS.iter().flat_map(|channel| channel.kinds()) {
+        count += outbox::count_failing(tx, kind)?;
+        if error.is_none() {
+            error = outbox::failing(tx, kind, 1)?.pop().and_then(|message| message.last_error);
+        }
+    }
+    Ok((count, error))
+}
+
+/// The first holds on collections and on batches.
+fn holds_of_many(tx: &mut dyn Transaction) -> Result<Vec<HoldView>, RegistryError> {
+    let mut found = holds::of_kind(tx, HoldKind::Collection, HOLDS)?;
+    found.extend(holds::of_kind(tx, HoldKind::Batch, HOLDS)?);
+    Ok(found.into_iter().map(HoldView::from).collect())
+}
+
+/// Tasks that wait for a worker, or for one that is gone, where no worker holds a lease.
+fn unattended(tx: &mut dyn Transaction, queue: &[TopicCounts]) -> Result<u64, RegistryError> {
+    let now = tx.now()?;
+    let is_attended = tasks::last_lease(tx)?.is_some_and(|until| until > now);
+    if is_attended || tasks::are_all_paused(tx)? {
+        return Ok(0);
+    }
+    let waits = |topic: &&TopicCounts| {
+        !topic.paused && (topic.leased > 0 || topic.oldest_ready_seconds.is_some_and(|age| age >= UNATTENDED_SECONDS))
+    };
+    Ok(queue.iter().filter(waits).map(|topic| topic.ready + topic.leased).sum())
+}
