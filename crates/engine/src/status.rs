@@ -9,10 +9,11 @@ use strongroom_queue::{TopicCounts, tasks};
 use strongroom_registry::items::{self, Item, ItemFilter};
 use strongroom_registry::{
     FindingKind, Health, HoldKind, ItemId, ItemStatus, Registry, RegistryError, Scope, Stage, Time, Transaction,
-    UploadState, backfill, fixity, health, holds, interim, objects::Object, outbox,
+    UploadState, backfill, fixity, health, holds, interim, objects::Object, outbox, tool_findings,
 };
 
 use crate::background::TaskStatus;
+use crate::content_name::in_package;
 use crate::findings::NamedFinding;
 use crate::held::HoldView;
 use crate::ingest::kept_in;
@@ -69,6 +70,10 @@ pub struct Review {
     pub first: Vec<ReviewItem>,
     /// The first findings of damage that are open, oldest first.
     pub findings: Vec<NamedFinding>,
+    /// Files that are kept in which a tool has found a virus.
+    pub tool_findings: u64,
+    /// The first of them.
+    pub first_tool_findings: Vec<InfectedFile>,
     /// Tasks that no worker tries any more.
     pub dead_tasks: u64,
     /// Work items that are held.
@@ -114,6 +119,19 @@ pub struct ReviewItem {
     pub status: ItemStatus,
     /// Why.
     pub note: Option<String>,
+}
+
+/// A file in which a tool has found a virus.
+#[derive(Debug, Clone, Serialize)]
+pub struct InfectedFile {
+    /// Its object.
+    pub object: String,
+    /// Its path in the package.
+    pub path: String,
+    /// The tool.
+    pub tool: String,
+    /// What it has found.
+    pub detail: String,
 }
 
 /// One store.
@@ -377,6 +395,16 @@ fn review(
         items: found.len() as u64,
         first,
         findings: findings::first_named(tx, None, NAMED)?,
+        tool_findings: tool_findings::count_open(tx)?,
+        first_tool_findings: tool_findings::list(tx, Scope::System, false, None, NAMED)?
+            .into_iter()
+            .map(|found| InfectedFile {
+                object: found.object_identifier,
+                path: in_package(&found.path).to_owned(),
+                tool: found.tool,
+                detail: found.detail,
+            })
+            .collect(),
         dead_tasks: queue.iter().map(|topic| topic.dead).sum(),
         held: held.len() as u64,
         holds: holds_of_many(tx)?,

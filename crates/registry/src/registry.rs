@@ -49,9 +49,9 @@ macro_rules! schema_in {
         (
             statements_in!($dialect, $placeholders;
                 "activities" "backfill" "fixity" "health" "holds" "identification" "interim" "items" "journal" "listing" "notifications" "object_ids" "objects" "outbox" "parts" "profiles" "provenance" "rebuild"
-                "receiving" "reports" "restorations" "restored" "retention" "schema" "search" "stores" "tenants";
+                "receiving" "reports" "restorations" "restored" "retention" "schema" "search" "stores" "tenants" "tools";
                 "activities" "backfill" "fixity" "identification" "interim" "items" "journal" "listing" "named" "objects" "outbox" "provenance" "rebuild"
-                "receiving" "reports" "stores" "tenants"),
+                "receiving" "reports" "stores" "tenants" "tools"),
             migrations_in!($dialect:
                 2 "records" "0001_records"
                 3 "indexes" "0002_indexes"
@@ -92,7 +92,8 @@ macro_rules! schema_in {
                 39 "reasons of requests" "0041_reasons_of_requests"
                 40 "lists of items" "0042_lists_of_items"
                 42 "activities" "0043_activities"
-                43 "provenance" "0044_provenance"),
+                43 "provenance" "0044_provenance"
+                44 "findings of tools" "0048_tool_findings"),
         )
     };
 }

@@ -45,6 +45,7 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
     let asks = [
         (review.items, "work item", "work items", "(items list --needs-review)"),
         (review.held, "held", "held", "(items list --status held)"),
+        (review.tool_findings, "file", "files", "with a virus (activity findings)"),
         (review.problems, "open finding", "open findings", "(fixity problems)"),
         (review.unattended_tasks, "task", "tasks", "that no worker takes (serve, or work)"),
         (review.dead_tasks, "dead task", "dead tasks", "(queue dead)"),
@@ -82,6 +83,9 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
     }
     for finding in &review.findings {
         line("", finding.to_string())?;
+    }
+    for file in &review.first_tool_findings {
+        line("", format!("{}: {}: {} says {}", file.object, file.path, file.tool, beginning_of(&file.detail, NOTE)))?;
     }
     let busy =
         status.queue.iter().filter(|topic| topic.ready + topic.delayed + topic.leased + topic.dead > 0 || topic.paused);

@@ -53,6 +53,7 @@ mod space;
 mod stored;
 pub mod stores;
 pub mod tenants;
+pub mod tool_findings;
 pub mod versions;
 mod waking;
 pub mod watermarks;

@@ -28,7 +28,7 @@ mod versions;
 mod workers;
 
 pub use crate::held::HoldView;
-pub use activities::{ActivityView, AgentOptionView, AgentView, RecordView, RetriedView};
+pub use activities::{ActivityView, AgentOptionView, AgentView, RecordView, RetriedView, ToolFindingView};
 pub use background::{BackgroundRunView, BackgroundTaskView};
 pub use batches::BatchView;
 pub use deposits::{DepositView, SubmittedView};
@@ -70,5 +70,6 @@ pub use strongroom_queue::{TaskId, TaskState};
 pub use strongroom_registry::items::ItemProblem;
 pub use strongroom_registry::{
     Action, ActivityId, ActivityState, BatchId, BatchState, CopyState, FileId, FindingId, FindingState, ItemId,
-    ItemStatus, MailKind, ObjectId, ObjectState, PublicAccess, ReportKind, Stage, Time, UploadId,
+    ItemStatus, MailKind, ObjectId, ObjectState, PublicAccess, ReportKind, Stage, Time, ToolFindingId,
+    ToolFindingState, UploadId,
 };
