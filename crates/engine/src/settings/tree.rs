@@ -199,6 +199,8 @@ sections! {
             "those of these hosts that may have such addresses where not all may";
         fetch_txt: bool = Is("false"), Kind::Flag,
             "whether the files that the fetch.txt of a bag names are downloaded from those hosts; without it such a bag is incomplete";
+        tools: Vec<String> = Is("[]"), Kind::List,
+            "tools that are run for each new file of a deposit before its version is written, such as clamdscan; where a virus check finds something the deposit fails";
     }
     IDENTIFIERS IdentifierSettings "identifiers" Plain "ARK identifiers of objects." {
         minter: MinterKind = Is("\"none\""), Kind::Choice(&["none", "noid", "ezid"]),

@@ -103,6 +103,15 @@ pub(crate) fn check(settings: &Settings) -> Result<(), (String, String)> {
             return at(".time_limit", "it is less than a second; try \"10m\", or 0s for no other limit".to_owned());
         }
     }
+    for (index, name) in settings.ingest.tools.iter().enumerate() {
+        let at = |reason: String| Err(("ingest.tools".to_owned(), reason));
+        if !settings.tools.contains_key(name) && !ready::CONFIGURATIONS.iter().any(|(known, _)| known == name) {
+            return at(format!("there is no tool {name:?}: {} are known, and others are in [tools]", known()));
+        }
+        if settings.ingest.tools.iter().take(index).any(|earlier| earlier == name) {
+            return at(format!("tool {name:?} is named twice"));
+        }
+    }
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 //! comes there. What an answer means for an object, the agent `tool` of activities decides.
 
 mod configured;
+mod said;
 mod scratch;
 mod subject;
 
@@ -16,7 +17,8 @@ pub use strongroom_tool::Launcher as ToolLauncher;
 use crate::EngineError;
 
 pub(crate) use configured::{ConfiguredTool, ToolAct, ToolLimits, check, configured};
-pub(crate) use subject::{Provided, Providing, StoredFile, Unprovided, provide, provide_bytes};
+pub(crate) use said::{agent, bounded, in_words};
+pub(crate) use subject::{Provided, Providing, StoredFile, Unprovided, provide};
 
 use scratch::Scratch;
 

@@ -252,9 +252,12 @@ fn copied(with: &Providing<'_>, file: &StoredFile, store: &dyn Store, key: &Key)
     Ok((Provided { path, _folder: Some(folder) }, (size, sha512)))
 }
 
-/// Puts bytes into the scratch folder, for a tool to read.
-pub(crate) fn provide_bytes(scratch: &Scratch, of: &str, bytes: &[u8]) -> io::Result<Provided> {
-    let (folder, path, mut to) = scratch.file(of)?;
-    to.write_all(bytes)?;
-    Ok(Provided { path, _folder: Some(folder) })
+impl Provided {
+    /// A copy of bytes in the scratch folder; `of` is the path that they are of.
+    pub(crate) fn copy_of(scratch: &Scratch, of: &str, bytes: &mut dyn Read) -> io::Result<Self> {
+        let (folder, path, mut to) = scratch.file(of)?;
+        io::copy(bytes, &mut to)?;
+        to.set_permissions(std::fs::Permissions::from_mode(0o400))?;
+        Ok(Self { path, _folder: Some(folder) })
+    }
 }

@@ -9,13 +9,15 @@ use std::collections::BTreeMap;
 
 use strongroom_engine::app::activities::{self, ActivityState, FindingFilter, Request};
 use strongroom_engine::app::views::{ActivityId, ToolFindingState, ToolFindingView};
-use strongroom_engine::{Home, ToolLauncher};
+use strongroom_engine::ingest::{DepositRequest, PackageSource, deposit};
+use strongroom_engine::runtime::Shutdown;
+use strongroom_engine::{Home, ToolLauncher, work_on};
 use strongroom_records::RecordState;
 use strongroom_registry::documents;
 use strongroom_registry::events::Event;
 use strongroom_registry::objects::{self, Object};
 use strongroom_registry::tenants::{self, CollectionRules};
-use strongroom_registry::{CollectionId, RegistryError, Scope};
+use strongroom_registry::{CollectionId, ItemStatus, RegistryError, Scope, items};
 
 use super::{begin, begin_behind, call, check_counts, options, records, show, work};
 use crate::fixture::{self, Engine, INSTITUTION, KEPT_IN, TestHome, home_on, on_both_databases};
@@ -31,6 +33,7 @@ on_both_databases! {
     a_file_that_is_too_large_to_be_copied_is_read_where_it_lies
     files_of_a_collection_or_an_object_alone_and_of_all_versions
     what_another_activity_has_processed_is_the_input
+    tools_are_run_before_a_version_is_published_and_a_virus_ends_the_deposit
 }
 
 /// A home whose tools are started by the launcher of the tests.
@@ -326,7 +329,7 @@ fn what_another_activity_has_processed_is_the_input(engine: Engine) {
     let items = records(&home, deposit, RecordState::Processed);
     let items: Vec<_> =
         items.iter().map(|record| record.result.as_ref().expect("an item").parse().expect("an id")).collect();
-    strongroom_engine::work_on(&home, &items, &strongroom_engine::runtime::Shutdown::new()).expect("works");
+    work_on(&home, &items, &Shutdown::new()).expect("works");
     let of_items = begin_tool_behind(&home, "counts", deposit);
     work(&home);
     let view = show(&home, of_items);
@@ -359,4 +362,51 @@ fn begin_tool_behind(home: &TestHome, tool: &str, input: ActivityId) -> Activity
         ..Request::default()
     };
     activities::run(&call(home), &request).expect("an activity").activity
+}
+
+fn tools_are_run_before_a_version_is_published_and_a_virus_ends_the_deposit(engine: Engine) {
+    let rules = "rules = [{ exit = [0], outcome = \"pass\" }, { exit = [1], outcome = \"fail\" }]\n";
+    let scanner = script("scanner", "if grep -q virus \"$1\"; then echo a virus >&2; exit 1; fi", rules);
+    let format = script("format", "! grep -q broken \"$1\"", rules);
+    let settings = "[tools.scanner]\nconfiguration = \"scanner.toml\"\nevent = \"virus check\"\n\
+                    [tools.format]\nconfiguration = \"format.toml\"\n[ingest]\ntools = [\"scanner\", \"format\"]\n";
+    let Some(home) = home_for(engine, settings) else { return };
+    for (name, text) in [scanner, format] {
+        std::fs::write(home.path().join(format!("{name}.toml")), text).expect("writes");
+    }
+    let object = home.ingest("letters", &[("a.txt", b"clean"), ("b.txt", b"broken")]);
+    let check = |home: &TestHome| {
+        let (viruses, formats) = (events_of(home, &object, "virus check"), events_of(home, &object, "validation"));
+        assert!(viruses.values().all(|of_file| of_file.len() == 1 && of_file[0].outcome == "success"), "{viruses:?}");
+        let outcome = |path: &str| formats[path][0].outcome.clone();
+        assert_eq!((outcome("data/a.txt"), outcome("data/b.txt")), ("success".to_owned(), "failure".to_owned()));
+        viruses.len()
+    };
+    let files = check(&home);
+    // They are in the record of the version.
+    let fresh = fixture::home();
+    copy_stores(&home, &fresh);
+    rebuilt(&fresh, KEPT_IN[0]);
+    assert_eq!(check(&fresh), files);
+
+    // A virus ends a deposit for good, and nothing of it is published.
+    let bag = home.bag("letters", &[("a.txt", b"clean"), ("c.txt", b"a virus")]);
+    let request =
+        DepositRequest { sources: vec![PackageSource::LocalPath(bag)], ..DepositRequest::of_system(INSTITUTION) };
+    let made = deposit(&home, &request).expect("deposits");
+    work_on(&home, &made.items, &Shutdown::new()).expect("works");
+    let (item, problems) = home
+        .registry
+        .read(|tx| {
+            let item = items::find(tx, Scope::System, made.items[0])?;
+            Ok::<_, RegistryError>((item, items::problems(tx, Scope::System, made.items[0], 100)?))
+        })
+        .expect("the item");
+    assert_eq!(item.status, ItemStatus::Failed, "{:?}", item.note);
+    let found = problems.iter().find(|problem| problem.code == "package.infected").expect("the problem");
+    assert_eq!((found.path.as_deref(), found.is_permanent()), (Some("data/c.txt"), true));
+    assert!(found.message.contains("a virus"), "{found:?}");
+    assert_eq!(home.object("letters").head, 1);
+    assert!(!events_of(&home, &object, "virus check").contains_key("data/c.txt"));
+    programs::assert_no_scratch(&home);
 }

@@ -37,7 +37,6 @@ use crate::hold::{ObjectHold, OperationError};
 use crate::runtime::Interrupted;
 use crate::tools::{
     ConfiguredTool, Provided, Providing, StoredFile, ToolLimits, Unprovided, Workshop, configured, provide,
-    provide_bytes,
 };
 use crate::{EngineError, Home, chain};
 
@@ -284,7 +283,7 @@ impl Running {
 
     /// Runs the tool for the bytes of a document that was harvested.
     fn look_at_document(&self, document: &Document, work: &Work<'_>) -> Result<Document, Halt> {
-        let provided = provide_bytes(&self.workshop.scratch, &document.record, &document.bytes)
+        let provided = Provided::copy_of(&self.workshop.scratch, &document.record, &mut document.bytes.as_slice())
             .map_err(|error| Halt::Later(format!("cannot copy it for the tool: {}", chain(&error))))?;
         let values = [
             ("name", document.record.clone()),

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use strongroom_registry::documents::Document;
 use strongroom_registry::events::{self, EventRow};
@@ -20,7 +19,7 @@ use crate::content_name::in_package;
 use crate::event::Event;
 use crate::fixity::About;
 use crate::hold::{ObjectHold, now};
-use crate::tools::{ConfiguredTool, ToolAct};
+use crate::tools::{ConfiguredTool, ToolAct, agent, bounded, in_words};
 use crate::{EngineError, crash_point, logs};
 
 /// The form of log files written today.
@@ -29,12 +28,8 @@ const FORM: u32 = 1;
 pub(crate) const ACT: &str = "tool";
 /// The term of the events of virus checks.
 pub(crate) const VIRUS_CHECK: &str = ToolAct::VirusCheck.as_str();
-/// Most bytes of what a tool said of a file in a document or a log, and in an event.
+/// Most bytes of what a tool said of a file in a document or a log.
 const MOST_SAID: usize = 64 << 10;
-const MOST_IN_EVENT: usize = 4_000;
-
-/// What is encoded in a segment of a URI: all but letters, digits and these (RFC 3986).
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'_');
 
 /// A run of a tool for a file.
 pub(super) struct OfFile {
@@ -62,41 +57,6 @@ struct Said<'a> {
     fields: Fields,
     /// Whether there was more than fields can have.
     is_cut: bool,
-}
-
-/// Fields of at most so many bytes, and whether there were more.
-fn bounded(fields: &Fields, most: usize) -> (Fields, bool) {
-    let (mut kept, mut left, mut is_cut) = (Fields::new(), most, false);
-    for (name, values) in fields {
-        for value in values {
-            match left.checked_sub(name.len() + value.len() + 8) {
-                Some(rest) => {
-                    left = rest;
-                    kept.entry(name.clone()).or_default().push(value.clone());
-                }
-                None => is_cut = true,
-            }
-        }
-    }
-    (kept, is_cut)
-}
-
-/// What a tool said in words: its message, else its fields.
-fn in_words(run: &Run) -> String {
-    let mut text = run.message.clone();
-    if text.is_empty() {
-        let (fields, _) = bounded(&run.fields, MOST_IN_EVENT);
-        let parts: Vec<String> = fields.iter().map(|(name, values)| format!("{name}: {}", values.join(", "))).collect();
-        text = parts.join("; ");
-    }
-    text.truncate(text.floor_char_boundary(MOST_IN_EVENT));
-    text
-}
-
-/// The name of a tool with its version as an agent: a URI whose last segment is the version.
-fn agent(tool: &ConfiguredTool, run: &Run) -> String {
-    let version = run.version.as_deref().unwrap_or_default();
-    format!("tool:{}/{}", tool.name(), utf8_percent_encode(version, ENCODED))
 }
 
 /// The document of what a tool said of something.
@@ -267,20 +227,4 @@ pub(super) fn keep<'h>(
         Event::VirusFound { object, path, tool: tool.name(), detail: &one.run.message }.emit();
     }
     Ok(kept)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_tool_says_at_length_is_cut() {
-        let fields =
-            Fields::from([("a".to_owned(), vec!["x".repeat(100); 100]), ("b".to_owned(), vec!["y".to_owned()])]);
-        let (kept, is_cut) = bounded(&fields, 1_000);
-        assert!(is_cut);
-        assert_eq!(kept["a"].len(), 9);
-        assert!(kept.contains_key("b"), "what is short still fits");
-        assert_eq!(bounded(&fields, MOST_SAID), (fields, false));
-    }
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use strongroom_engine::build_runtime;
 use strongroom_engine::settings::Settings;
-use strongroom_engine::{Home, build_runtime, runtime::Shutdown};
 
 use super::*;
 use crate::activities::TOPIC;
