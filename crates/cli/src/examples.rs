@@ -54,6 +54,8 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("activity rerun", &["strongroom activity rerun 01a206d3-9f8e-746b-8e5d-6ed979e0815a --anew"]),
     ("activity pause", &["strongroom activity pause 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("activity resume", &["strongroom activity resume 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    ("activity findings", &["strongroom activity findings", "strongroom activity findings --settled --csv"]),
+    ("activity dismiss", &["strongroom activity dismiss 01a206d3 --note \"a test file\""]),
     ("activity cancel", &["strongroom activity cancel 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("batches list", &["strongroom batches list --institution example.edu"]),
     ("batches show", &["strongroom batches show 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),

@@ -366,6 +366,7 @@ fn listing_of(what: &str) -> Option<String> {
         "work item" => "items list",
         "batch" => "batches list",
         "activity" => "activity list",
+        "finding of a tool" => "activity findings",
         "agent" => "activity agents",
         "object" => "objects list",
         "file" => "objects files OBJECT",

@@ -22,6 +22,11 @@ use context::Context;
 use failure::{Exit, Failure};
 
 fn main() -> ExitCode {
+    let mut given = std::env::args_os().skip(1);
+    // Tools are started by this program itself, before anything else is done and while it has one thread.
+    if given.next().is_some_and(|first| first == strongroom_engine::LAUNCHER_COMMAND) {
+        return strongroom_tool::launch(given);
+    }
     #[cfg(feature = "failpoints")]
     strongroom_engine::arm_crash_points();
     signals::survive_file_size_limit();

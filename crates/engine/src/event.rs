@@ -231,6 +231,17 @@ pub enum Event<'a> {
         /// What is missing.
         reason: &'a str,
     },
+    /// A tool has found a virus in a file that is kept.
+    VirusFound {
+        /// The object.
+        object: &'a str,
+        /// The file.
+        path: &'a str,
+        /// The tool.
+        tool: &'a str,
+        /// What it has found.
+        detail: &'a str,
+    },
     /// An activity has ended.
     ActivityEnded {
         /// The activity.
@@ -423,6 +434,9 @@ impl Event<'_> {
             }
             Self::UploadStays { store, key, reason } => {
                 error!(store, key, reason, "upload is not removed: its object is not whole");
+            }
+            Self::VirusFound { object, path, tool, detail } => {
+                error!(object, path, tool, detail, "a virus was found in a file that is kept");
             }
             Self::ActivityEnded { activity, agent, state, counts } => {
                 let Counts { processed, failed, .. } = counts;

@@ -25,6 +25,7 @@ use crate::profiles;
 use crate::runtime::RunningTasks;
 use crate::settings::{Settings, StoreSettings};
 use crate::status;
+use crate::tools::{ToolLauncher, Tools};
 use crate::watermark::{self, Marks};
 use crate::workflow::{Workflow, Workflows};
 
@@ -72,6 +73,8 @@ pub struct Home {
     callbacks: OnceLock<strongroom_download::Client>,
     /// The sessions with the mail server.
     pub(crate) mail_sessions: MailSessions,
+    /// What runs tools.
+    pub(crate) tools: Tools,
 }
 
 /// How space in staging is given.
@@ -206,6 +209,11 @@ impl Home {
     /// The agents of activities.
     pub fn agents(&self) -> &Agents {
         &self.agents
+    }
+
+    /// Has tools started by another program than this one, which has no command for it. It says nothing where tools were run already.
+    pub fn set_tool_launcher(&self, launcher: ToolLauncher) {
+        self.tools.set_launcher(launcher);
     }
 
     /// Registers another agent; one of the same name is replaced.
@@ -371,6 +379,7 @@ impl Home {
             ezid: OnceLock::new(),
             callbacks: OnceLock::new(),
             mail_sessions: MailSessions::default(),
+            tools: Tools::default(),
             running: Arc::default(),
         };
         Ok(home)

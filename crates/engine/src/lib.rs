@@ -45,6 +45,7 @@ pub mod settings;
 pub mod signatures;
 pub mod status;
 pub mod survey;
+mod tools;
 pub mod watermark;
 mod work;
 pub mod workflow;
@@ -57,6 +58,7 @@ pub use downloads::Downloads;
 pub use error::{EngineError, chain, without_system_codes};
 pub use home::{Home, NamedStore, Roles};
 pub use strongroom_registry::counted;
+pub use tools::{LAUNCHER_COMMAND, ToolLauncher};
 pub use work::{build_runtime, handlers, with_settings_reload, work_on, work_on_batch};
 
 /// What did an act, in events: this program and its version.

@@ -8,11 +8,12 @@ use strongroom_queue::{TaskState, TopicCounts, tasks};
 use strongroom_registry::items::{self, Item, ItemFilter};
 use strongroom_registry::{
     BatchId, BatchState, HoldKind, ItemId, ItemStatus, Order, RegistryError, Scope, Stage, Transaction, UploadState,
-    batches, counted, health, holds, outbox,
+    batches, counted, health, holds, outbox, tool_findings,
 };
 use uuid::Uuid;
 
 use crate::background::TaskStatus;
+use crate::content_name::in_package;
 use crate::findings::{self, NamedFinding};
 use crate::held::HoldView;
 use crate::outbox::CHANNELS;
@@ -46,6 +47,10 @@ pub struct Review {
     pub first_retried: Vec<ReviewItem>,
     /// The first findings of damage that are open, oldest first.
     pub findings: Vec<NamedFinding>,
+    /// Files that are kept in which a tool has found a virus.
+    pub tool_findings: u64,
+    /// The first of them.
+    pub first_tool_findings: Vec<InfectedFile>,
     /// Tasks that no worker tries any more.
     pub dead_tasks: u64,
     /// Work items that are held.
@@ -108,6 +113,19 @@ pub struct ReviewItem {
     pub note: Option<String>,
 }
 
+/// A file in which a tool has found a virus.
+#[derive(Debug, Clone, Serialize)]
+pub struct InfectedFile {
+    /// Its object.
+    pub object: String,
+    /// Its path in the package.
+    pub path: String,
+    /// The tool.
+    pub tool: String,
+    /// What it has found.
+    pub detail: String,
+}
+
 /// A batch of several rows with work items that need a person.
 #[derive(Debug, Clone, Serialize)]
 pub struct ReviewBatch {
@@ -153,6 +171,8 @@ impl Review {
             retried,
             first_retried,
             findings: findings::first_named(tx, None, NAMED)?,
+            tool_findings: tool_findings::count_open(tx)?,
+            first_tool_findings: infected_files(tx)?,
             dead_tasks: queue.iter().map(|topic| topic.dead).sum(),
             held: held.len() as u64,
             holds: holds_of_many(tx)?,
@@ -193,6 +213,8 @@ impl Review {
             entries.0.push(ReviewEntry { of: "holds", text, next: hold.lifted_by() });
         }
         let findings = ("open finding", "open findings", "of damage or missing copies");
+        let infected = ("file", "files", "with a virus");
+        entries.count("tool_findings", self.tool_findings, infected, "activity findings");
         entries.count("problems", self.problems, findings, "fixity problems");
         let unattended = ("task", "tasks", "that no worker takes");
         entries.count("unattended_tasks", self.unattended_tasks, unattended, "serve");
@@ -245,6 +267,18 @@ fn named(tx: &mut dyn Transaction, item: &Item) -> Result<ReviewItem, RegistryEr
         status: item.status,
         note: holds::note_now(item, &held).or(item.note.clone()),
     })
+}
+
+/// The first files in which a tool has found a virus.
+fn infected_files(tx: &mut dyn Transaction) -> Result<Vec<InfectedFile>, RegistryError> {
+    let found = tool_findings::list(tx, Scope::System, false, None, NAMED)?;
+    let file = |found: tool_findings::ToolFinding| InfectedFile {
+        object: found.object_identifier,
+        path: in_package(&found.path).to_owned(),
+        tool: found.tool,
+        detail: found.detail,
+    };
+    Ok(found.into_iter().map(file).collect())
 }
 
 /// The batches of several rows that items belong to, in the order of the first item of each.

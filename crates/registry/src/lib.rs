@@ -23,8 +23,8 @@ pub use model::{
     CopyState, Decision, DocumentId, EntityId, EventId, FileId, FindingId, FindingKind, FindingState, Format,
     GenerationId, Health, HoldKind, InstitutionId, ItemId, ItemStatus, JournalId, JournalOutcome, MailKind, ObjectId,
     ObjectState, Order, PERMANENT_CODES, PipelineId, Position, ProfileOrigin, ProvenanceKind, PublicAccess, ReportId,
-    ReportKind, RestoredState, Scope, Stage, Subject, UploadId, UploadState, VersionId, VersionState, WaitKey,
-    WaitReason, Workflows, is_permanent_code,
+    ReportKind, RestoredState, Scope, Stage, Subject, ToolFindingId, ToolFindingState, UploadId, UploadState,
+    VersionId, VersionState, WaitKey, WaitReason, Workflows, is_permanent_code,
 };
 pub use registry::{Registry, check_schema, migrations, schema, statements};
 pub use store::objects::{Description, Digests, Layout};
@@ -33,6 +33,6 @@ pub use store::{
     activities, backfill, batches, checks, comparing, confirmations, copies, discarding, documents, epoch, events,
     failures, fixity, health, holds, identification, interim, items, journal, leases, named, notifications, object_ids,
     objects, outbox, parts, pipelines, profiles, provenance, provisional_reports, rebuild, receiving, reports,
-    restorations, restored, retention, schedules, search, stores, tenants, versions, watermarks, work,
+    restorations, restored, retention, schedules, search, stores, tenants, tool_findings, versions, watermarks, work,
 };
 pub use strongroom_database::{Time, Transaction};

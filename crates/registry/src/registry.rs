@@ -52,9 +52,9 @@ macro_rules! schema_in {
         (
             statements_in!($dialect, $placeholders;
                 "activities" "backfill" "fixity" "health" "holds" "identification" "interim" "items" "journal" "listing" "notifications" "object_ids" "objects" "outbox" "parts" "profiles" "provenance" "rebuild"
-                "receiving" "reports" "restorations" "restored" "retention" "schema" "search" "stores" "tenants";
+                "receiving" "reports" "restorations" "restored" "retention" "schema" "search" "stores" "tenants" "tools";
                 "activities" "backfill" "fixity" "identification" "interim" "items" "journal" "listing" "named" "objects" "outbox" "provenance" "rebuild"
-                "receiving" "reports" "stores" "tenants"),
+                "receiving" "reports" "stores" "tenants" "tools"),
             migrations_in!($dialect:
                 2 "records" "0001_records"
                 3 "indexes" "0002_indexes"
@@ -96,7 +96,8 @@ macro_rules! schema_in {
                 40 "lists of items" "0042_lists_of_items"
                 42 "activities" "0043_activities"
                 43 "provenance" "0044_provenance"
-                44 "stops of batches" "0045_batch_stops"),
+                44 "stops of batches" "0045_batch_stops"
+                45 "findings of tools" "0046_tool_findings"),
         )
     };
 }

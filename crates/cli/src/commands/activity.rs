@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use strongroom_engine::app::activities::{ActivityState, Filter, RecordState, Request};
-use strongroom_engine::app::views::{ActivityId, ActivityView, RecordView};
+use strongroom_engine::app::activities::{ActivityState, Filter, FindingFilter, RecordState, Request};
+use strongroom_engine::app::views::{ActivityId, ActivityView, RecordView, ToolFindingState, ToolFindingView};
 use strongroom_engine::app::{self, OpContext, activities};
 
 use super::values::word;
@@ -57,6 +57,25 @@ pub(crate) enum Activity {
     Resume(Which),
     /// End an activity: what is still to be processed is not processed any more
     Cancel(Which),
+    /// List the files that are kept in which a virus check found something; exit 1 if there are any
+    Findings {
+        /// Only those of this institution
+        #[arg(long, value_name = "DOMAIN")]
+        institution: Option<String>,
+        /// Also those that are settled
+        #[arg(long)]
+        settled: bool,
+        #[command(flatten)]
+        options: ListOptions,
+    },
+    /// Settle a finding that is nothing, such as a false alarm; it stays in the list of those that are settled
+    Dismiss {
+        /// The finding: its identifier, or a part of it that no other has
+        finding: String,
+        /// Why it is nothing
+        #[arg(long, value_name = "TEXT")]
+        note: String,
+    },
 }
 
 /// Names an activity.
@@ -123,6 +142,13 @@ pub(crate) fn run(command: Activity, context: &Context) -> Outcome {
         Activity::Rerun { which, anew } => show(&activities::rerun(&call, named(&which)?, anew)?, context)?,
         Activity::Pause(which) => show(&activities::pause(&call, named(&which)?)?, context)?,
         Activity::Resume(which) => show(&activities::resume(&call, named(&which)?)?, context)?,
+        Activity::Findings { institution, settled, options } => {
+            return findings(&call, FindingFilter { institution, settled_too: settled }, options, context);
+        }
+        Activity::Dismiss { finding, note } => {
+            let id = activities::finding_named(&call, &finding)?;
+            context.output.show(&activities::dismiss(&call, id, &note)?)?;
+        }
         Activity::Cancel(which) => show(&activities::cancel(&call, named(&which)?)?, context)?,
     }
     Ok(Exit::Done)
@@ -146,7 +172,11 @@ fn agents(call: &OpContext, context: &Context) -> Outcome {
         return Ok(Exit::Done);
     }
     for (number, agent) in agents.iter().enumerate() {
-        let input = if agent.input == "source" { "finds its records" } else { "takes those of --input ACTIVITY" };
+        let input = match agent.input {
+            "source" => "finds its records",
+            "activity" => "takes those of --input ACTIVITY",
+            _ => "finds its records, or takes those of --input ACTIVITY",
+        };
         let gap = if number == 0 { "" } else { "\n" };
         context.output.say(format!("{gap}{}: {}; {input}", agent.agent, agent.about))?;
         let mut table = context.output.table(&["option", "default", "meaning"]).wrapping();
@@ -158,7 +188,7 @@ fn agents(call: &OpContext, context: &Context) -> Outcome {
                 meaning: option.meaning,
             })?;
         }
-        if agent.input == "source" {
+        if agent.input != "activity" {
             let meaning = "the domain name of the institution; the only one where it is not given";
             table.row(&OptionRow { agent: agent.agent, option: "institution", default: "", meaning })?;
         }
@@ -273,4 +303,34 @@ fn records(call: &OpContext, id: ActivityId, state: Option<&str>, options: ListO
     app::arranged(listing, |after| activities::records(call, id, state, after), |view| table.row(&view))?;
     table.end(if state.is_some() { "no records match" } else { "it has no records" })?;
     Ok(Exit::Done)
+}
+
+fn findings(call: &OpContext, filter: FindingFilter, options: ListOptions, context: &Context) -> Outcome {
+    let listing = options.oldest_first();
+    let columns = ["finding", "object", "path", "tool", "detail", "state"];
+    let in_full = [
+        "finding",
+        "object",
+        "path",
+        "file",
+        "tool",
+        "detail",
+        "state",
+        "found_at",
+        "settled_at",
+        "note",
+        "institution",
+    ];
+    let mut table = context.output.table(&columns).with::<ToolFindingView>(options.table).in_full(&in_full).wrapping();
+    let mut is_open = false;
+    app::arranged(
+        listing,
+        |after| activities::findings(call, &filter, after),
+        |view| {
+            is_open |= view.state == ToolFindingState::Open;
+            table.row(&view)
+        },
+    )?;
+    table.end("no tool has found anything")?;
+    Ok(if is_open { Exit::No } else { Exit::Done })
 }

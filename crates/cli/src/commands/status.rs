@@ -2,7 +2,7 @@
 
 use clap::Args;
 use strongroom_engine::app::status;
-use strongroom_engine::app::views::{ItemStatus, Review, ReviewBatch, ReviewItem, Status};
+use strongroom_engine::app::views::{InfectedFile, ItemStatus, Review, ReviewBatch, ReviewItem, Status};
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
@@ -166,6 +166,13 @@ fn show_review(review: &Review, context: &Context) -> Result<(), Failure> {
             "items" => of_status(false).map(item).collect(),
             "held" => of_status(true).map(item).collect(),
             "retried" => review.first_retried.iter().map(item).collect(),
+            "tool_findings" => {
+                let infected = review.first_tool_findings.iter();
+                let said = |file: &InfectedFile| beginning_of(&file.detail, NOTE).to_string();
+                infected
+                    .map(|file| format!("{}: {}: {} says {}", file.object, file.path, file.tool, said(file)))
+                    .collect()
+            }
             "problems" => review.findings.iter().map(ToString::to_string).collect(),
             "failing_messages" => review.message_error.iter().map(|error| beginning_of(error, NOTE)).collect(),
             "batches" => {

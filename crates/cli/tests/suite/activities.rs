@@ -66,3 +66,57 @@ fn an_activity_is_named_by_a_part_of_its_identifier_and_controlled() {
     let listed = place.run(["activity", "list", "--state", "queued", "--json"]).succeeds().json();
     assert_eq!(listed.len(), 1);
 }
+
+/// A home with a deposit of these files, and a tool `scanner` that says of files with the word `virus` that they have one.
+fn scanned(files: &[(&str, &str)]) -> (Place, String) {
+    let place = Place::with_home();
+    for (name, text) in files {
+        place.write(&format!("letters/{name}"), text);
+    }
+    place.run(["deposit", "letters", "--institution", "example.edu", "--type", "folder", "--wait"]).succeeds();
+    place.write(
+        "home/scanner.toml",
+        "name = \"scanner\"\nprogram = \"/bin/sh\"\n\
+         arguments = [\"-c\", 'if grep -q virus \"$1\"; then echo \"a virus of the test\"; exit 1; fi', \"sh\", \"{file}\"]\n\
+         rules = [{ exit = [0], outcome = \"pass\" }, { exit = [1], outcome = \"fail\" }]\n",
+    );
+    let settings = std::fs::read_to_string(place.path("home/strongroom.toml")).unwrap();
+    let tool = "\n[tools.scanner]\nconfiguration = \"scanner.toml\"\nevent = \"virus check\"\n";
+    place.write("home/strongroom.toml", settings + tool);
+    let made = place.run(["activity", "run", "tool", "--option", "tool=scanner", "--wait", "--json"]).succeeds().json();
+    assert_eq!(made[0]["state"], "finished", "{made:?}");
+    let id = made[0]["activity"].as_str().unwrap().to_owned();
+    (place, id)
+}
+
+#[test]
+fn the_program_starts_tools_by_itself_and_says_what_they_found() {
+    let (place, id) = scanned(&[("a.txt", "clean"), ("b.txt", "a virus")]);
+    let records = place.run(["activity", "records", &id, "--json"]).succeeds().json();
+    assert_eq!(records.len(), 2);
+    assert!(records.iter().all(|record| record["state"] == "processed" && record["result"].is_string()), "{records:?}");
+    let listed = place.run(["activity", "findings", "--json"]);
+    assert_eq!(listed.code, Some(1));
+    let found = listed.object();
+    assert_eq!((found["path"].as_str(), found["detail"].as_str()), (Some("b.txt"), Some("a virus of the test")));
+    let status = place.run(["status"]).succeeds().stdout;
+    assert!(status.contains("1 file with a virus (activity findings)"), "{status}");
+    assert!(status.contains("b.txt: scanner says a virus of the test"), "{status}");
+    assert_eq!(place.run(["status", "--json"]).succeeds().object()["review"]["tool_findings"], 1);
+    let finding = found["finding"].as_str().unwrap();
+    place.run(["activity", "dismiss", finding, "--note", " "]).fails(2, &["a note has 1 to"]);
+    place.run(["activity", "dismiss", finding, "--note", "a test"]).succeeds();
+    place.run(["activity", "dismiss", finding, "--note", "a test"]).fails(4, &["dismissed"]);
+    let settled = place.run(["activity", "findings", "--settled", "--json"]).succeeds().object();
+    assert_eq!((settled["state"].as_str(), settled["note"].as_str()), (Some("dismissed"), Some("a test")));
+    place.run(["activity", "findings"]).succeeds();
+}
+
+#[test]
+fn the_command_that_starts_tools_is_for_the_program_alone() {
+    let place = Place::empty();
+    let answer = place.run(["tool-launcher"]);
+    assert_eq!((answer.code, answer.stdout.as_str()), (Some(1), ""));
+    assert!(answer.stderr.contains("is called by the program itself"), "{answer:?}");
+    assert!(!place.run(["help"]).succeeds().stdout.contains("tool-launcher"));
+}

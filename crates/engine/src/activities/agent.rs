@@ -20,6 +20,8 @@ pub enum AgentInput {
     Source,
     /// Another activity has processed them.
     Activity(Takes),
+    /// Either: the agent finds them where no activity is named.
+    SourceOrActivity(Takes),
 }
 
 /// An option of an agent, for people.
@@ -42,6 +44,8 @@ pub struct Asked<'a> {
     pub scope: Scope,
     /// Whose the activity is.
     pub institution: Option<InstitutionId>,
+    /// Whether its records come from another activity.
+    pub has_input: bool,
 }
 
 /// What an agent says of an activity before it is made.

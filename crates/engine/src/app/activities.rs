@@ -5,15 +5,17 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use strongroom_records::{Cursor, RecordsError, lists};
 use strongroom_registry::activities::{self, Activity, ActivityFilter, Input, NewActivity, Rerun};
-use strongroom_registry::tenants;
-use strongroom_registry::{ActivityId, InstitutionId, RegistryError, Scope, Transaction};
+use strongroom_registry::{
+    ActivityId, InstitutionId, RegistryError, Scope, ToolFindingId, Transaction, tenants, tool_findings,
+};
 
 use super::authorization::{
-    ACTIVITIES_AGENTS, ACTIVITIES_CANCEL, ACTIVITIES_LIST, ACTIVITIES_PAUSE, ACTIVITIES_RERUN, ACTIVITIES_RESTART,
-    ACTIVITIES_RESUME, ACTIVITIES_RETRY, ACTIVITIES_RUN, ACTIVITIES_SHOW, ACTIVITIES_WORK, Permission,
+    ACTIVITIES_AGENTS, ACTIVITIES_CANCEL, ACTIVITIES_DISMISS, ACTIVITIES_FINDINGS, ACTIVITIES_LIST, ACTIVITIES_PAUSE,
+    ACTIVITIES_RERUN, ACTIVITIES_RESTART, ACTIVITIES_RESUME, ACTIVITIES_RETRY, ACTIVITIES_RUN, ACTIVITIES_SHOW,
+    ACTIVITIES_WORK, Permission,
 };
 use super::deposits::only_institution;
-use super::views::{ActivityView, AgentView, RecordView, RetriedView};
+use super::views::{ActivityView, AgentView, RecordView, RetriedView, ToolFindingView};
 use super::{Listing, OpContext, PAGE, Page, find_institution};
 use crate::activities::{AgentInput, Asked, TOPIC, cancel_rest};
 use crate::journal::Target;
@@ -88,7 +90,7 @@ pub fn run(context: &OpContext, request: &Request) -> Result<ActivityView, Engin
                 "add --input ACTIVITY; \"strongroom activity list\" shows those there are",
             );
         }
-        (AgentInput::Source, None) => {
+        (AgentInput::Source | AgentInput::SourceOrActivity(_), None) => {
             let name = match options.remove(INSTITUTION) {
                 Some(Value::String(name)) => name,
                 Some(_) => return wrong("an activity belongs to one institution".to_owned(), "name one of them"),
@@ -97,7 +99,7 @@ pub fn run(context: &OpContext, request: &Request) -> Result<ActivityView, Engin
             let found = authorized.read(|tx| find_institution(tx, authorized.scope(), &name))?;
             (Input::Source, Some(found.id))
         }
-        (AgentInput::Activity(takes), Some(id)) => {
+        (AgentInput::Activity(takes) | AgentInput::SourceOrActivity(takes), Some(id)) => {
             let other = authorized.read(|tx| activities::find(tx, authorized.scope(), id))?;
             let input = if request.follow { Input::Follow(id, takes) } else { Input::Snapshot(id, takes) };
             (input, other.institution)
@@ -107,7 +109,9 @@ pub fn run(context: &OpContext, request: &Request) -> Result<ActivityView, Engin
         return wrong("only another activity can be followed".to_owned(), "leave --follow out");
     }
     let options = Value::Object(options);
-    let planned = agent.plan(home, &Asked { options: &options, scope: authorized.scope(), institution })?;
+    let has_input = input != Input::Source;
+    let asked = Asked { options: &options, scope: authorized.scope(), institution, has_input };
+    let planned = agent.plan(home, &asked)?;
     if request.only_changed && planned.watermark.is_none() {
         return wrong("this source does not tell what has changed".to_owned(), "leave --only-changed out");
     }
@@ -299,6 +303,56 @@ pub fn retry_failed(context: &OpContext, id: ActivityId) -> Result<RetriedView, 
         records += changed;
     }
     Ok(RetriedView { activity: id, records })
+}
+
+/// Which findings of tools are listed.
+#[derive(Debug, Clone, Default)]
+pub struct FindingFilter {
+    /// Only those of this institution.
+    pub institution: Option<String>,
+    /// Also those that are settled.
+    pub settled_too: bool,
+}
+
+/// What virus checks have found in files that are kept, in order of identifiers, behind `after`.
+pub fn findings(
+    context: &OpContext,
+    filter: &FindingFilter,
+    after: Option<ToolFindingId>,
+) -> Result<Page<ToolFindingView, ToolFindingId>, EngineError> {
+    let authorized = context.authorize(&ACTIVITIES_FINDINGS)?;
+    let scope = authorized.scope_of(filter.institution.as_deref())?;
+    let found = authorized.read(|tx| tool_findings::list(tx, scope, filter.settled_too, after, PAGE))?;
+    let next = found.last().map(|last| last.id);
+    Ok(Page { items: found.into_iter().map(ToolFindingView::from).collect(), next })
+}
+
+/// The finding of a tool that a text names: its identifier, or a part of it that no other finding has.
+pub fn finding_named(context: &OpContext, text: &str) -> Result<ToolFindingId, EngineError> {
+    context.authorize(&ACTIVITIES_FINDINGS)?.named(text)
+}
+
+/// The longest note of a dismissal, in characters.
+const LONGEST_NOTE: usize = 2_000;
+
+/// Settles a finding of a tool, because a person has decided that it is nothing.
+///
+/// # Errors
+/// The note is empty or too long, there is no such finding, or it is settled already.
+pub fn dismiss(context: &OpContext, id: ToolFindingId, note: &str) -> Result<ToolFindingView, EngineError> {
+    let authorized = context.authorize(&ACTIVITIES_DISMISS)?;
+    let note = note.trim().to_owned();
+    if note.is_empty() || note.chars().count() > LONGEST_NOTE {
+        let error = EngineError::Usage(format!("a note has 1 to {LONGEST_NOTE} characters"));
+        return Err(error.next("say why the finding is nothing, with --note"));
+    }
+    let scope = authorized.scope();
+    let found = authorized.write(move |tx| {
+        let found = tool_findings::dismiss(tx, scope, id, &note)?;
+        let about = format!("finding {id} of the tool {} in {}", found.tool, found.object_identifier);
+        Ok((Target::of(found.institution, about), found))
+    })?;
+    Ok(found.into())
 }
 
 /// Works on activities in this process until one has ended, a person has paused it, or a stop is asked for.

@@ -117,6 +117,8 @@ permissions! {
     ACTIVITIES_RERUN "activities.rerun" Institutions Writes [SystemAdmin InstitutionAdmin]
     ACTIVITIES_CANCEL "activities.cancel" Institutions Writes [SystemAdmin InstitutionAdmin]
     ACTIVITIES_RETRY "activities.retry" Institutions Writes [SystemAdmin InstitutionAdmin]
+    ACTIVITIES_FINDINGS "activities.findings" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    ACTIVITIES_DISMISS "activities.dismiss" Institutions Writes [SystemAdmin InstitutionAdmin]
     ACTIVITIES_WORK "activities.work" Installation Writes [SystemAdmin System]
     BACKGROUND_LIST "background.list" Installation Reads [SystemAdmin Auditor]
     BACKGROUND_RUN "background.run" Installation Writes [SystemAdmin System]

@@ -25,6 +25,7 @@ mod stages;
 mod staging;
 mod submission;
 mod sweep;
+mod tools;
 mod version;
 mod workflow;
 

@@ -7,14 +7,16 @@ use serde::Deserialize;
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::fixity;
 use strongroom_registry::identification::{self, NewFormat};
+use strongroom_registry::tool_findings::{self, NewToolFinding};
 use strongroom_registry::{
-    ContentId, FindingId, FindingState, GenerationId, InstitutionId, ObjectId, Scope, rebuild as rows,
+    ContentId, FindingId, FindingState, GenerationId, InstitutionId, ObjectId, Scope, Time, rebuild as rows,
 };
 use strongroom_storage::{Key, Store};
 
 use super::object_summary::unreadable;
 use super::{RebuildError, Summary};
 use crate::Home;
+use crate::activities::agents::tool;
 use crate::hold::ObjectHold;
 
 /// The largest file of `logs/` that is inspected.
@@ -40,6 +42,9 @@ struct Log {
     store: String,
     #[serde(default)]
     detail: String,
+    /// The tool of an act of the agent `tool`.
+    #[serde(default)]
+    tool: String,
 }
 
 /// The object whose logs are read.
@@ -84,6 +89,9 @@ pub(super) fn import(home: &Home, hold: &ObjectHold<'_>, store: &dyn Store, of: 
         if let (Some(state), Some(finding)) = (state, log.finding) {
             settle(hold, of.object, &log, finding, state)?;
         }
+        if log.act == tool::ACT {
+            settle_tool_findings(hold, &log)?;
+        }
         // Last: an act whose events are there is one that was taken up whole.
         for events in events.chunks(EVENTS_AT_ONCE) {
             let events = events.to_vec();
@@ -119,6 +127,32 @@ fn settle(
         }
         fixity::close_finding(tx, finding, state, &detail)
     })?;
+    Ok(())
+}
+
+/// Opens and settles what virus checks found, as the events of a log say.
+fn settle_tool_findings(hold: &ObjectHold<'_>, log: &Log) -> Result<(), RebuildError> {
+    for events in log.events.chunks(EVENTS_AT_ONCE) {
+        let (events, tool) = (events.to_vec(), log.tool.clone());
+        hold.write(move |tx| {
+            for event in events.iter().filter(|event| event.kind == tool::VIRUS_CHECK) {
+                let (Some(object), Some(file), Some(content)) = (event.object, event.file, event.content) else {
+                    continue;
+                };
+                if event.outcome != "failure" {
+                    tool_findings::pass(tx, tool_findings::id_of(file, content, &tool))?;
+                    continue;
+                }
+                let detail = event.outcome_detail.clone().unwrap_or_default();
+                let (institution, tool, found_at) = (event.institution, tool.clone(), Time(event.time));
+                tool_findings::open(
+                    tx,
+                    &NewToolFinding { institution, object, file, content, tool, detail, found_at },
+                )?;
+            }
+            Ok(())
+        })?;
+    }
     Ok(())
 }
 

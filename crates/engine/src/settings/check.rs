@@ -169,6 +169,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
         let near = near.map(|near| format!("; the nearest is {near}")).unwrap_or_default();
         return unfit("ingest.default_placement".to_owned(), format!("there is no placement {default:?}{near}"));
     }
+    crate::tools::check(settings).map_err(|(key, reason)| self::unfit(key, reason))?;
     let topics = pool_names();
     for (topic, workers) in &settings.workers {
         let key = format!("workers.{}", quoted(topic));

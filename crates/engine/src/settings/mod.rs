@@ -33,7 +33,7 @@ pub use stores::{FolderSettings, Location, StoreSettings};
 pub use tree::{
     ArkStatus, CallbackSettings, CollectionSettings, Fixity, Identification, IdentifierSettings, Ingest,
     InstitutionSettings, Log, LogFormat, MailSettings, MailTls, MinterKind, Receiving, RegistrySettings, Restoration,
-    Retention, Roles, Settings, Staging, Workers, topics,
+    Retention, Roles, Settings, Staging, ToolSettings, Workers, topics,
 };
 pub use units::{duration as parse_duration, size as parse_size};
 pub use watch::Watch;

@@ -162,6 +162,26 @@ sections! {
         shutdown_timeout: Duration = Is("\"30s\""), Kind::Duration,
             "how long a running task may continue after the program was asked to stop";
     }
+    TOOLS ToolSettings "tools" Named
+        "Programs of other people that activities run for files. clamdscan, clamscan, jhove, mediainfo and verapdf are known without being named here." {
+        ready: String = Is("\"\""), Kind::Text,
+            "the known tool whose configuration this one begins with; empty: the one of the same name";
+        configuration: Option<String> = Absent, Kind::Path,
+            "a TOML file with the whole configuration, for a tool that is not known";
+        program: String = Is("\"\""), Kind::Text,
+            "the program: an absolute path, or a name; empty: that of the configuration";
+        arguments: Vec<String> = Is("[]"), Kind::List,
+            "arguments before those of the configuration, also where the program is asked for its version";
+        environment: Vec<String> = Is("[]"), Kind::List,
+            "variables of its environment, each as NAME=VALUE, besides those of the configuration";
+        event: String = Is("\"auto\""), Kind::Choice(&["auto", "virus check", "metadata extraction", "validation"]),
+            "what the tool does, as events name it; auto: as is known of the tool it begins with, else validation";
+        time_limit: Duration = Is("\"0s\""), Kind::Duration,
+            "how long one run may take; 0s: as the configuration says";
+        memory_limit: u64 = Is("\"0\""), Kind::Size, "how much memory one run may use; 0: as the configuration says";
+        max_copied: u64 = Is("\"10 GiB\""), Kind::Size,
+            "the largest file that is copied for the tool; a larger one is given to it where it lies in a store that is a folder";
+    }
     INGEST Ingest "ingest" Plain "Ingest of deposits." {
         default_placement: String = Is("\"Standard\""), Kind::Text,
             "the placement of objects for which neither deposit nor collection names one";
@@ -179,6 +199,8 @@ sections! {
             "those of these hosts that may have such addresses where not all may";
         fetch_txt: bool = Is("false"), Kind::Flag,
             "whether the files that the fetch.txt of a bag names are downloaded from those hosts; without it such a bag is incomplete";
+        tools: Vec<String> = Is("[]"), Kind::List,
+            "tools that are run for each new file of a deposit before its version is written, such as clamdscan; where a virus check finds something the deposit fails";
     }
     IDENTIFIERS IdentifierSettings "identifiers" Plain "ARK identifiers of objects." {
         minter: MinterKind = Is("\"none\""), Kind::Choice(&["none", "noid", "ezid"]),
@@ -302,6 +324,7 @@ pub(super) const SECTIONS: &[Section] = &[
     INSTITUTIONS,
     WORKERS,
     ACTIVITIES,
+    TOOLS,
     INGEST,
     IDENTIFIERS,
     IDENTIFICATION,
@@ -380,6 +403,8 @@ pub struct Settings {
     pub workers: BTreeMap<String, Workers>,
     /// How activities are worked on.
     pub activities: ActivitySettings,
+    /// See [`ToolSettings`]; by name.
+    pub tools: BTreeMap<String, ToolSettings>,
     /// See [`Ingest`].
     pub ingest: Ingest,
     /// See [`IdentifierSettings`].

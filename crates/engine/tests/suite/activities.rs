@@ -4,6 +4,7 @@
 mod harvesting;
 mod lists;
 mod scripted;
+mod tools;
 
 use std::sync::Arc;
 

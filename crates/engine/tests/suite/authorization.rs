@@ -23,9 +23,10 @@ use strongroom_registry::activities::{self, Input, NewActivity};
 use strongroom_registry::items::{self, ItemFilter};
 use strongroom_registry::journal::Actor;
 use strongroom_registry::tenants::{self, CollectionRules};
+use strongroom_registry::tool_findings::NewToolFinding;
 use strongroom_registry::{
-    ActivityId, ActorKind, BatchId, CollectionId, FindingId, InstitutionId, ItemId, RegistryError, Scope, UploadId,
-    holds, journal, objects,
+    ActivityId, ActorKind, BatchId, CollectionId, FindingId, InstitutionId, ItemId, RegistryError, Scope, Time,
+    ToolFindingId, UploadId, holds, journal, objects, tool_findings,
 };
 
 use crate::fixture::{INSTITUTION, TestHome, home};
@@ -45,6 +46,8 @@ struct World {
     activity: ActivityId,
     ended_activity: ActivityId,
     failed_activity: ActivityId,
+    /// What a tool has found in the file of `letters`.
+    tool_finding: ToolFindingId,
     item: ItemId,
     batch: BatchId,
     /// One that has ended, with a report.
@@ -154,6 +157,15 @@ const CASES: &[Case] = cases! {
         something(app::activities::work(call, world.activity, &stopped()))
     };
     "activities::cancel" "activities.cancel" |call, world| something(app::activities::cancel(call, world.activity));
+    "activities::findings" "activities.findings" |call, _| {
+        app::activities::findings(call, &app::activities::FindingFilter::default(), None).map(|page| some(&page.items))
+    };
+    "activities::finding_named" "activities.findings" |call, world| {
+        something(app::activities::finding_named(call, &world.tool_finding.to_string()))
+    };
+    "activities::dismiss" "activities.dismiss" |call, world| {
+        something(app::activities::dismiss(call, world.tool_finding, "a test file"))
+    };
     "activities::rerun" "activities.rerun" |call, world| {
         something(app::activities::rerun(call, world.ended_activity, true))
     };
@@ -504,10 +516,23 @@ impl World {
                 activities::fail(tx, failed_activity, "no way")
             })
             .expect("makes activities");
+        let found = &files[0];
+        let new = NewToolFinding {
+            institution: own,
+            object: object.id,
+            file: found.id,
+            content: found.content,
+            tool: "scanner".to_owned(),
+            detail: "a virus".to_owned(),
+            found_at: Time(0),
+        };
+        let tool_finding = tool_findings::id_of(new.file, new.content, &new.tool);
+        home.registry.write(move |tx| tool_findings::open(tx, &new)).expect("opens a finding");
         Self {
             activity,
             ended_activity,
             failed_activity,
+            tool_finding,
             own,
             other,
             item: made.items[0],

@@ -280,6 +280,16 @@ words! {
         Unrepairable = "unrepairable",
     }
 
+    /// What became of something that a tool has found in a file.
+    ToolFindingState ("a state of what a tool has found") {
+        /// A person is to look at it.
+        Open = "open",
+        /// The same tool has passed the file later.
+        Passed = "passed",
+        /// A person has decided that it is nothing.
+        Dismissed = "dismissed",
+    }
+
     /// What became of something that a restoration has put into the restoration store.
     RestoredState ("a restored thing's state") {
         /// It is being put, or was when its restoration stopped.

@@ -71,6 +71,8 @@ ids! {
     ReportId,
     /// A finding of damage.
     FindingId,
+    /// Something that a tool has found in a file.
+    ToolFindingId,
     /// Something that lies in a receiving store.
     UploadId,
     /// An actor.

@@ -17,12 +17,12 @@ pub(crate) mod workflow;
 pub use enums::{
     ActivityInput, ActivityState, ActorKind, BatchState, CopyState, Decision, FindingKind, FindingState, Health,
     HoldKind, ItemStatus, JournalOutcome, MailKind, ObjectState, ProfileOrigin, ProvenanceKind, PublicAccess,
-    ReportKind, RestoredState, UploadState, VersionState, WaitReason,
+    ReportKind, RestoredState, ToolFindingState, UploadState, VersionState, WaitReason,
 };
 pub use format::Format;
 pub use ids::{
     ActivityId, ActorId, BatchId, CollectionId, ContentId, DocumentId, EntityId, EventId, FileId, FindingId,
-    GenerationId, InstitutionId, ItemId, JournalId, ObjectId, PipelineId, ReportId, UploadId, VersionId,
+    GenerationId, InstitutionId, ItemId, JournalId, ObjectId, PipelineId, ReportId, ToolFindingId, UploadId, VersionId,
 };
 pub use order::Order;
 pub use permanent::{PERMANENT_CODES, is_permanent_code};

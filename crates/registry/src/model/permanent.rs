@@ -40,6 +40,7 @@ pub const PERMANENT_CODES: &[&str] = &[
     "package.control_file_not_utf8",
     "package.digest_mismatch",
     "package.empty",
+    "package.infected",
     "package.other_type",
     "package.size_mismatch",
     "path.",

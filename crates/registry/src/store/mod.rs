@@ -56,6 +56,7 @@ mod stops;
 mod stored;
 pub mod stores;
 pub mod tenants;
+pub mod tool_findings;
 pub mod versions;
 mod waking;
 pub mod watermarks;

@@ -5,7 +5,7 @@ use strongroom_database::{Statement, Transaction};
 use uuid::Uuid;
 
 use super::outbox::MessageId;
-use crate::{ActivityId, BatchId, FileId, FindingId, ItemId, ObjectId, RegistryError, Scope, UploadId};
+use crate::{ActivityId, BatchId, FileId, FindingId, ItemId, ObjectId, RegistryError, Scope, ToolFindingId, UploadId};
 
 /// Hexadecimal digits of an identifier.
 const DIGITS: usize = 32;
@@ -43,6 +43,7 @@ named! {
     ObjectId "object" Statement("named.objects"),
     FileId "file" Statement("named.files"),
     FindingId "finding" Statement("named.findings"),
+    ToolFindingId "finding of a tool" Statement("named.tool_findings"),
     UploadId "upload" Statement("named.uploads"),
     MessageId "message" Statement("named.messages"),
     ActivityId "activity" Statement("named.activities"),

@@ -3,6 +3,7 @@
 mod copy;
 mod deposit;
 pub(crate) mod harvest;
+pub(crate) mod tool;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +19,10 @@ impl Agents {
     /// Those of the engine.
     pub(crate) fn standard() -> Self {
         let none = Self(BTreeMap::new());
-        none.with(Arc::new(copy::Copy)).with(Arc::new(deposit::Deposit)).with(Arc::new(harvest::Harvest))
+        none.with(Arc::new(copy::Copy))
+            .with(Arc::new(deposit::Deposit))
+            .with(Arc::new(harvest::Harvest))
+            .with(Arc::new(tool::Tool))
     }
 
     /// The same with another one; one of the same name is replaced.

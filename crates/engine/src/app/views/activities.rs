@@ -5,9 +5,11 @@ use serde_json::Value;
 use strongroom_database::Time;
 use strongroom_records::{ListStatus, Record, RecordState};
 use strongroom_registry::activities::{Activity, Input};
-use strongroom_registry::{ActivityId, ActivityState};
+use strongroom_registry::tool_findings::ToolFinding;
+use strongroom_registry::{ActivityId, ActivityState, FileId, ToolFindingId, ToolFindingState};
 
 use crate::activities::{Agent, AgentInput, agents::harvest};
+use crate::content_name::in_package;
 
 /// An activity.
 #[derive(Debug, Clone, Serialize)]
@@ -147,6 +149,51 @@ pub struct RetriedView {
     pub records: u64,
 }
 
+/// Something that a tool has found in a file that is kept.
+#[derive(Debug, Clone, Serialize)]
+pub struct ToolFindingView {
+    /// Its identifier.
+    pub finding: ToolFindingId,
+    /// The domain name of the institution.
+    pub institution: String,
+    /// The object, `<institution>/<name>`.
+    pub object: String,
+    /// The path of the file in the package.
+    pub path: String,
+    /// The file.
+    pub file: FileId,
+    /// The tool.
+    pub tool: String,
+    /// What it has found, in its words.
+    pub detail: String,
+    /// `open`, `passed` where the tool has passed the same bytes later, or `dismissed` by a person.
+    pub state: ToolFindingState,
+    /// When it was found.
+    pub found_at: String,
+    /// When it was settled.
+    pub settled_at: Option<String>,
+    /// Why it was dismissed.
+    pub note: Option<String>,
+}
+
+impl From<ToolFinding> for ToolFindingView {
+    fn from(found: ToolFinding) -> Self {
+        Self {
+            finding: found.id,
+            institution: found.institution_identifier,
+            object: found.object_identifier,
+            path: in_package(&found.path).to_owned(),
+            file: found.file,
+            tool: found.tool,
+            detail: found.detail,
+            state: found.state,
+            found_at: found.found_at.to_string(),
+            settled_at: found.settled_at.map(|time| time.to_string()),
+            note: found.note,
+        }
+    }
+}
+
 /// An agent with its options.
 #[derive(Debug, Clone, Serialize)]
 pub struct AgentView {
@@ -154,7 +201,7 @@ pub struct AgentView {
     pub agent: &'static str,
     /// What it does.
     pub about: &'static str,
-    /// Where its records come from: `source` or `activity`.
+    /// Where its records come from: `source`, `activity`, or `source or activity`.
     pub input: &'static str,
     /// Its options.
     pub options: Vec<AgentOptionView>,
@@ -177,7 +224,11 @@ impl From<&dyn Agent> for AgentView {
         Self {
             agent: agent.name(),
             about: agent.about(),
-            input: if agent.input() == AgentInput::Source { "source" } else { "activity" },
+            input: match agent.input() {
+                AgentInput::Source => "source",
+                AgentInput::Activity(_) => "activity",
+                AgentInput::SourceOrActivity(_) => "source or activity",
+            },
             options: options
                 .map(|option| AgentOptionView { option: option.name, default: option.default, meaning: option.meaning })
                 .collect(),

@@ -5,7 +5,7 @@ use super::{
     ActivityView, AgentView, BackgroundTaskView, BatchView, CheckView, CollectionView, CoverageView, DifferenceView,
     EventView, FailureGroupView, FileView, FindingView, FoundView, HistoryLineView, InstitutionView, InterimFileView,
     ItemCountsView, ItemView, JournalView, MessageView, ObjectView, ProfileView, RecordView, ReportRowView, ReportView,
-    RulesView, SettingView, StoreCheckView, StoreView, TaskView, TopicView, UploadView, VersionView,
+    RulesView, SettingView, StoreCheckView, StoreView, TaskView, ToolFindingView, TopicView, UploadView, VersionView,
 };
 
 /// What lists show row by row.
@@ -38,6 +38,7 @@ views! {
         seconds_left, institution, options, input, follows, run, changed_since, actor, made_at, started_at, ended_at, error
     }
     RecordView { record, state, attempts, changed_at, result, error }
+    ToolFindingView { finding, institution, object, path, file, tool, detail, state, found_at, settled_at, note }
     AgentView { agent, about, input, options }
     ObjectView {
         object, identifier, ark, local_ids, title, description, creator, date, metadata, access, state, health, completeness, parts, missing_parts,

@@ -28,7 +28,7 @@ mod versions;
 mod workers;
 
 pub use crate::held::HoldView;
-pub use activities::{ActivityView, AgentOptionView, AgentView, RecordView, RetriedView};
+pub use activities::{ActivityView, AgentOptionView, AgentView, RecordView, RetriedView, ToolFindingView};
 pub use background::{BackgroundRunView, BackgroundTaskView};
 pub use batches::BatchView;
 pub use deposits::{DepositView, SubmittedView};
@@ -65,11 +65,12 @@ pub use crate::fixity::{FixitySummary, RepairOutcome};
 pub use crate::identification::{Behind, ReidentifySummary};
 pub use crate::reconcile::Compared;
 pub use crate::reports::{ReportRowView, ReportView};
-pub use crate::review::{Review, ReviewBatch, ReviewEntry, ReviewItem};
+pub use crate::review::{InfectedFile, Review, ReviewBatch, ReviewEntry, ReviewItem};
 pub use crate::status::Status;
 pub use strongroom_queue::{TaskId, TaskState};
 pub use strongroom_registry::items::ItemProblem;
 pub use strongroom_registry::{
     Action, ActivityId, ActivityState, BatchId, BatchState, CopyState, FileId, FindingId, FindingState, ItemId,
-    ItemStatus, MailKind, ObjectId, ObjectState, PublicAccess, ReportKind, Stage, Time, UploadId,
+    ItemStatus, MailKind, ObjectId, ObjectState, PublicAccess, ReportKind, Stage, Time, ToolFindingId,
+    ToolFindingState, UploadId,
 };

@@ -1,5 +1,6 @@
 //! characterize: what each file is, for those that `fetch` could not identify as they passed by. They are read from staging,
-//! wherever an identification asks, once their bytes have been compared with the recorded digest.
+//! wherever an identification asks, once their bytes have been compared with the recorded digest. Then the tools of `ingest.tools` are
+//! run for each.
 
 use std::io::ErrorKind;
 
@@ -12,6 +13,7 @@ use crate::identification::{Identifying, SourceTrouble, StoredSource};
 use crate::ingest::paging::for_each_page;
 use crate::ingest::staged;
 use crate::ingest::staging::identifying;
+use crate::ingest::tools::DepositTools;
 use crate::workflow::{Outcome, StageContext, StageError};
 
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
@@ -19,6 +21,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let mut unknown = 0_u64;
     // Made ready only where something is left to do.
     let mut known: Option<Identifying> = None;
+    let tools = DepositTools::of(context)?;
     for_each_page(context, |mut rows| {
         rows.retain(|row| row.decision != Some(Decision::Unchanged));
         let mut found = Vec::new();
@@ -39,6 +42,9 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
             } else {
                 unknown += 1;
             }
+            if let Some(tools) = &tools {
+                tools.run(row, &format)?;
+            }
         }
         if found.is_empty() {
             return Ok(());
@@ -47,7 +53,10 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
             interim::set_formats(tx, claim, &mut found.iter().map(|(path, format)| (path.as_str(), format)))
         })
     })?;
-    let note = format!("{} identified, {unknown} of no known format", counted(identified, "file", "files"));
+    let mut note = format!("{} identified, {unknown} of no known format", counted(identified, "file", "files"));
+    if let Some(tools) = &tools {
+        note += &format!("; {}", tools.in_words());
+    }
     Ok(Outcome::Done { note })
 }
 

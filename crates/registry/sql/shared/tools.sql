@@ -1,0 +1,36 @@
+-- Files that tools are run for, and what the tools have found in them.
+
+-- list: tool_findings.columns
+t.id, t.institution_id, i.identifier AS institution_identifier, t.object_id, o.identifier AS object_identifier, t.file_id,
+    f.path, t.content_id, t.tool, t.detail, t.state, t.found_at, t.settled_at, t.note
+
+-- list: tool_findings.tables
+tool_findings t JOIN institutions i ON i.id = t.institution_id JOIN objects o ON o.id = t.object_id
+JOIN files f ON f.id = t.file_id
+
+-- What each path of an object holds from a version on, but for the records of the program itself.
+-- name: tools.files
+SELECT e.version, e.file_id
+FROM objects o
+JOIN entries e ON e.object_id = o.id AND e.generation = o.generation AND e.version <= o.head
+JOIN files f ON f.id = e.file_id
+WHERE o.id = ?1 AND e.content_id IS NOT NULL AND (f.path < 'metadata/' OR f.path >= 'metadata0')
+    AND (e.version, e.file_id) > (?2, ?3)
+ORDER BY e.version, e.file_id LIMIT ?4
+
+-- name: tool_findings.open
+INSERT INTO tool_findings (id, institution_id, object_id, file_id, content_id, tool, detail, state, found_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'open', ?8)
+ON CONFLICT (id) DO UPDATE SET state = 'open', detail = excluded.detail, found_at = excluded.found_at, settled_at = NULL,
+    note = NULL
+    -- One that a person has dismissed is opened by another answer only.
+    WHERE tool_findings.state = 'passed' OR (tool_findings.state = 'dismissed' AND tool_findings.detail <> excluded.detail)
+
+-- name: tool_findings.settle
+UPDATE tool_findings SET state = ?2, settled_at = ?3, note = ?4 WHERE id = ?1 AND state = 'open'
+
+-- name: tool_findings.state
+SELECT state FROM tool_findings WHERE id = ?1
+
+-- name: tool_findings.count
+SELECT count(*) AS findings FROM tool_findings WHERE state = 'open'
