@@ -61,7 +61,7 @@ fn uploads_that_are_refused_are_counted_among_what_needs_a_person() {
     let status = place.run(["status", "--json"]).succeeds().object();
     assert_eq!(status["review"]["uploads"], 1, "{status}");
     let said = place.run(["status"]).succeeds().stdout;
-    assert!(said.contains("1 upload refused or failed (receiving list)"), "{said}");
+    assert!(said.contains("1 upload refused or failed (strongroom receiving list)"), "{said}");
 }
 
 #[test]
