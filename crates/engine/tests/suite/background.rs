@@ -360,17 +360,27 @@ fn until_each_has_run(registry: &Registry, since: Time) {
     }
 }
 
+struct StopsWhenDropped<'s>(&'s Shutdown);
+
+impl Drop for StopsWhenDropped<'_> {
+    fn drop(&mut self) {
+        self.0.request();
+    }
+}
+
 /// Runs the tasks once, then does something while nobody looks by itself, and waits until each has run again.
 fn each_runs_again(home: &Arc<Home>, look_every: Duration, act: impl FnOnce()) {
     let stop = Shutdown::new();
     std::thread::scope(|scope| {
         let driver = std::thread::Builder::new().name("driver".into());
         let driver = driver.spawn_scoped(scope, || background::run_tasks(&EACH_HOUR, home, &stop, look_every));
+        // Also where this fails: the driver would run on.
+        let stops = StopsWhenDropped(&stop);
         until_each_has_run(&home.registry, Time(0));
         let before = home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?)).expect("reads");
         act();
         until_each_has_run(&home.registry, before);
-        stop.request();
+        drop(stops);
         driver.expect("starts").join().expect("stops").expect("ends well");
     });
 }
