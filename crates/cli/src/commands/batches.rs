@@ -5,7 +5,7 @@ use serde::Serialize;
 use strongroom_engine::app::items::Ask;
 use strongroom_engine::app::reports::{self, ReportForm};
 use strongroom_engine::app::views::{
-    BatchState, BatchView, MessageState, MessageView, ReportRowView, ReportView, ToldView,
+    BatchState, BatchView, ItemStatus, MessageState, MessageView, ReportRowView, ReportView, StopView, ToldView,
 };
 use strongroom_engine::app::{self, OpContext, batches};
 
@@ -188,7 +188,14 @@ fn show_batch(batch: &BatchView, context: &Context) -> Outcome {
         context.output.json(batch)?;
         return Ok(Exit::Done);
     }
-    context.output.show(&BatchView { holds: Vec::new(), ..batch.clone() })?;
+    context.output.show(&BatchView { holds: Vec::new(), stopping: None, ..batch.clone() })?;
+    if let Some(StopView { status, since, by, reason }) = &batch.stopping {
+        let reason = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        let what = if *status == ItemStatus::Failed { "made to fail" } else { "cancelled" };
+        let text = format!("its open items are being {what}, as {by} asked at {}{reason}", minute(since));
+        context.output.say("stopping")?;
+        context.output.say(format!("  {}", printable(&text)))?;
+    }
     show_holds(&batch.holds, context)?;
     Ok(Exit::Done)
 }

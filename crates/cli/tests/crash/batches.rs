@@ -41,6 +41,8 @@ fn survive(act: &str, more: &[&str], expected: &str) {
     assert_eq!(killed.status.signal(), Some(SIGKILL), "{act}: {}", String::from_utf8_lossy(&killed.stderr));
     let count = |status: &str| shown(&home, &["batches", "show", batch])[status].as_u64().expect("a number");
     assert_eq!(count("open"), ITEMS as u64, "{act}: no item was told yet");
+    let stopping = shown(&home, &["batches", "show", batch])["stopping"]["status"].clone();
+    assert_eq!(stopping, if act == "delete" { Value::Null } else { expected.into() }, "{act}");
     succeed(program(&home).args(["-q", "background", "run", "holds"]));
     assert_eq!((count("open"), count(expected)), (0, ITEMS as u64), "{act}");
     let journal = succeed(program(&home).args(["journal", "list", "--json"])).stdout;

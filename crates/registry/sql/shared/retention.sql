@@ -32,7 +32,8 @@ WHERE w.id > ?2 AND w.updated_at < ?1 AND w.status IN ('succeeded', 'cancelled',
     AND NOT EXISTS (SELECT 1 FROM reports r WHERE r.batch_id = w.batch_id AND r.completed_at IS NULL)
     -- The items of a batch go together: its state and its reports follow from all of them.
     AND NOT EXISTS (SELECT 1 FROM batches b WHERE b.id = w.batch_id
-        AND (b.state IN ('pending', 'processing', 'held') OR b.updated_at >= ?1))
+        AND (b.state IN ('pending', 'processing', 'held') OR b.updated_at >= ?1 OR (b.state = 'deleted'
+            AND EXISTS (SELECT 1 FROM work_items x WHERE x.batch_id = b.id AND x.status IN ('pending', 'started', 'held')))))
     AND NOT EXISTS (SELECT 1 FROM work_items x WHERE x.batch_id = w.batch_id AND x.needs_review)
     -- The receipt of a batch of restorations tells of all of its items.
     AND NOT EXISTS (SELECT 1 FROM work_items r WHERE r.batch_id = w.batch_id AND r.action = 'restore_batch'

@@ -1,7 +1,7 @@
 //! Batches.
 
 use serde::Serialize;
-use strongroom_registry::batches::{self, Batch};
+use strongroom_registry::batches::{self, Batch, Stop};
 use strongroom_registry::{BatchId, BatchState, ItemStatus, RegistryError, Transaction, holds};
 
 use super::HoldView;
@@ -41,12 +41,33 @@ pub struct BatchView {
     pub rows: Option<u64>,
     /// The holds on it and on its collection, the oldest first.
     pub holds: Vec<HoldView>,
+    /// What its open items are being made, until each was told.
+    pub stopping: Option<StopView>,
     /// The topics that are paused and in which its items wait; `all` where all topics are.
     pub paused: Vec<String>,
     /// When it was made.
     pub created_at: String,
     /// When it last changed.
     pub updated_at: String,
+}
+
+/// That the open items of a batch are being cancelled, or made to fail.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StopView {
+    /// What they are to be.
+    pub status: ItemStatus,
+    /// Since when.
+    pub since: String,
+    /// Who asked.
+    pub by: String,
+    /// Why.
+    pub reason: Option<String>,
+}
+
+impl From<Stop> for StopView {
+    fn from(stop: Stop) -> Self {
+        Self { status: stop.status, since: stop.asked_at.to_string(), by: stop.asked_by, reason: stop.reason }
+    }
 }
 
 impl BatchView {
@@ -76,6 +97,7 @@ impl BatchView {
             note: batch.note,
             rows: batch.row_count,
             holds: holds.into_iter().map(HoldView::from).collect(),
+            stopping: batches::stop_of(tx, batch.id)?.map(StopView::from),
             paused,
             created_at: batch.created_at.to_string(),
             updated_at: batch.updated_at.to_string(),

@@ -30,7 +30,7 @@ mod workers;
 pub use crate::held::HoldView;
 pub use activities::{ActivityView, AgentOptionView, AgentView, RecordView, RetriedView, ToolFindingView};
 pub use background::{BackgroundRunView, BackgroundTaskView};
-pub use batches::BatchView;
+pub use batches::{BatchView, StopView};
 pub use deposits::{DepositView, SubmittedView};
 pub use events::EventView;
 pub use fields::View;
