@@ -100,7 +100,7 @@ fn the_program_starts_tools_by_itself_and_says_what_they_found() {
     let found = listed.object();
     assert_eq!((found["path"].as_str(), found["detail"].as_str()), (Some("b.txt"), Some("a virus of the test")));
     let status = place.run(["status"]).succeeds().stdout;
-    assert!(status.contains("1 file with a virus (activity findings)"), "{status}");
+    assert!(status.contains("1 file with a virus (strongroom activity findings)"), "{status}");
     assert!(status.contains("b.txt: scanner says a virus of the test"), "{status}");
     assert_eq!(place.run(["status", "--json"]).succeeds().object()["review"]["tool_findings"], 1);
     let finding = found["finding"].as_str().unwrap();

@@ -115,7 +115,7 @@ fn begin(tx: &mut dyn Transaction, batch: &Batch, act: BatchAct<'_>) -> Result<B
         Request::Delete => (begin_deletion(tx, batch, by)?, pages(None)),
         Request::Requeue(_) => {
             if let Some(stop) = stops::stop_of(tx, batch.id)? {
-                return Err(refused(batch, format!("requeue it: {stop}; wait until that is done")));
+                return Err(refused(batch, format!("requeue it: it is {stop}; wait until that is done")));
             }
             (takes_new_rules && take_new_rules(tx, batch.id)?, pages(None))
         }
@@ -255,7 +255,7 @@ fn begin_stop(tx: &mut dyn Transaction, batch: &Batch, act: BatchAct<'_>) -> Res
         Some(stop) if stop.status == wanted(request) => {
             Ok(BatchRequest { has_changed: true, next: pages(Some(stop.asked_at)), ..BatchRequest::default() })
         }
-        Some(stop) => Err(refused(batch, format!("let it fail: {stop}"))),
+        Some(stop) => Err(refused(batch, format!("let it fail: it is {stop}"))),
         None => Err(RegistryError::Corrupt { wanted: "what was asked of the batch", found: "nothing".to_owned() }),
     }
 }

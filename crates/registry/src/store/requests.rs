@@ -106,7 +106,7 @@ pub(super) fn request_of_locked<'i>(
                     return Err(refuse("requeue it: its batch was deleted"));
                 }
                 if let Some(stop) = batches::stop_of(tx, batch.id)? {
-                    return Err(refuse(&format!("requeue it: {stop}; wait until that is done")));
+                    return Err(refuse(&format!("requeue it: its batch is {stop}; wait until that is done")));
                 }
             }
             if let Some(code) = is_permanent(tx, item)? {

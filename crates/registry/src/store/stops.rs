@@ -27,7 +27,7 @@ pub struct Stop {
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = if self.status == ItemStatus::Failed { "made to fail" } else { "cancelled" };
-        write!(f, "its batch is being {what}, as {} asked at {}", self.asked_by, self.asked_at)
+        write!(f, "being {what}, as {} asked at {}", self.asked_by, self.asked_at)
     }
 }
 

@@ -344,7 +344,7 @@ pub(crate) fn pages_of_a_request_that_another_process_has_carried_out_change_not
     assert_eq!((step.items, step.next), (0, None));
     assert!(ids.iter().all(|id| world.find(*id).status == ItemStatus::Pending));
     let refused = ask(&world, batch, Request::Requeue(None)).expect_err("it is being made to fail");
-    assert!(refused.to_string().contains("its batch is being made to fail"), "{refused}");
+    assert!(refused.to_string().contains("it is being made to fail"), "{refused}");
 }
 
 pub(crate) fn a_cancellation_of_a_batch_takes_the_place_of_a_failure_and_stays(subject: &dyn Subject) {
@@ -362,7 +362,7 @@ pub(crate) fn a_cancellation_of_a_batch_takes_the_place_of_a_failure_and_stays(s
     world.subject.advance(Duration::from_secs(1));
     begin(Request::Cancel);
     let refused = world.ask_step(batch, Request::Fail, Step::Begin).expect_err("it is being cancelled");
-    assert!(refused.to_string().contains("its batch is being cancelled"), "{refused}");
+    assert!(refused.to_string().contains("let it fail: it is being cancelled, as a person asked"), "{refused}");
     assert_eq!(stop(), Some(ItemStatus::Cancelled));
     let late = world.ask_step(batch, Request::Fail, failing.next.expect("pages")).expect("does nothing");
     assert_eq!((late.items, late.next), (0, None), "another person has it cancelled");
