@@ -59,6 +59,12 @@ pub fn starting_file() -> String {
                 }
                 text.push_str("# [collections.\"example.edu/maps\"]\n");
             }
+            (Shape::Named, "tools") => {
+                for setting in section.settings {
+                    describe(&mut text, setting);
+                }
+                text.push_str("# [tools.clamdscan]\n# time_limit = \"10m\"\n");
+            }
             (Shape::Named, _) => {
                 let _ = writeln!(text, "[{}.default]", section.key);
                 for setting in section.settings {
@@ -216,7 +222,10 @@ mod tests {
         assert_eq!(stated.pool("ingest.fetch").workers, 4);
         stated.workers.remove("ingest.fetch");
         stated.institutions.clear();
+        assert_eq!(stated.tools["clamdscan"].time_limit, Duration::from_mins(10));
+        stated.tools.clear();
         assert_eq!(stated, commented);
+        assert!(commented.tools.is_empty(), "no tool is named that nobody named");
     }
 
     fn environment(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {

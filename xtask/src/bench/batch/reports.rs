@@ -15,7 +15,7 @@ use crate::place;
 const IS_READ: &str = "SELECT count(*) FROM (SELECT 1 AS one FROM work_items
     WHERE action = 'expand_batch' AND status IN ('pending', 'started') LIMIT 1) AS open";
 /// Whether a report is still being written.
-const IS_WRITTEN: &str = "SELECT count(*) FROM reports WHERE completed_at IS NULL";
+const IS_WRITTEN: &str = "SELECT count(*) FROM reports WHERE NOT is_filled";
 
 pub(super) fn run(program: &Path, options: &Options) -> Result<()> {
     let rows = size(options, OBJECTS);
