@@ -143,7 +143,7 @@ pub(crate) fn run(command: Activity, context: &Context) -> Outcome {
         Activity::Pause(which) => show(&activities::pause(&call, named(&which)?)?, context)?,
         Activity::Resume(which) => show(&activities::resume(&call, named(&which)?)?, context)?,
         Activity::Findings { institution, settled, options } => {
-            return findings(&call, FindingFilter { institution, settled_too: settled }, options, context);
+            return findings(&call, &FindingFilter { institution, settled_too: settled }, options, context);
         }
         Activity::Dismiss { finding, note } => {
             let id = activities::finding_named(&call, &finding)?;
@@ -305,7 +305,7 @@ fn records(call: &OpContext, id: ActivityId, state: Option<&str>, options: ListO
     Ok(Exit::Done)
 }
 
-fn findings(call: &OpContext, filter: FindingFilter, options: ListOptions, context: &Context) -> Outcome {
+fn findings(call: &OpContext, filter: &FindingFilter, options: ListOptions, context: &Context) -> Outcome {
     let listing = options.oldest_first();
     let columns = ["finding", "object", "path", "tool", "detail", "state"];
     let in_full = [
@@ -325,7 +325,7 @@ fn findings(call: &OpContext, filter: FindingFilter, options: ListOptions, conte
     let mut is_open = false;
     app::arranged(
         listing,
-        |after| activities::findings(call, &filter, after),
+        |after| activities::findings(call, filter, after),
         |view| {
             is_open |= view.state == ToolFindingState::Open;
             table.row(&view)

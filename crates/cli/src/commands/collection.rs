@@ -232,7 +232,7 @@ fn kinds_of_mails(words: &[String]) -> Result<Vec<MailKind>, Failure> {
 /// What is asked before a collection is removed that has work.
 const REMOVAL: Question = Question {
     about: "the collection has work that has not ended",
-    question: "remove it all the same?",
+    asked: "remove it all the same?",
     refused: "nothing was removed",
 };
 

@@ -16,7 +16,7 @@ pub(super) struct Question {
     /// What the lines below it are about.
     pub(super) about: &'static str,
     /// The question, which yes or no answers.
-    pub(super) question: &'static str,
+    pub(super) asked: &'static str,
     /// What is said where it is not wanted.
     pub(super) refused: &'static str,
 }
@@ -24,7 +24,7 @@ pub(super) struct Question {
 /// What is asked before a deletion.
 pub(super) const DELETION: Question = Question {
     about: "the depositor does not hear everything when this is deleted",
-    question: "delete it all the same?",
+    asked: "delete it all the same?",
     refused: "nothing was deleted",
 };
 
@@ -46,7 +46,7 @@ pub(super) fn confirm(
     for line in against {
         eprintln!("{}", printable(&format!("  {line}")));
     }
-    eprint!("{} [y/N] ", question.question);
+    eprint!("{} [y/N] ", question.asked);
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer).map_err(|error| {
         Failure::usage(format!("could not read the answer: {error}")).next("repeat the command with --yes")

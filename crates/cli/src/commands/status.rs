@@ -168,7 +168,7 @@ fn show_review(review: &Review, context: &Context) -> Result<(), Failure> {
             "retried" => review.first_retried.iter().map(item).collect(),
             "tool_findings" => {
                 let infected = review.first_tool_findings.iter();
-                let said = |file: &InfectedFile| beginning_of(&file.detail, NOTE).to_string();
+                let said = |file: &InfectedFile| beginning_of(&file.detail, NOTE);
                 infected
                     .map(|file| format!("{}: {}: {} says {}", file.object, file.path, file.tool, said(file)))
                     .collect()

@@ -123,7 +123,7 @@ mod tests {
         fs::write(left.join("file"), "a copy").expect("writes");
         fs::write(left.with_extension(LOCK_ENDING), "").expect("writes");
         let next = Scratch::make(directory.path()).expect("makes");
-        let mut expected = vec![lives.path().to_owned(), next.path().to_owned()];
+        let mut expected = [lives.path().to_owned(), next.path().to_owned()];
         expected.sort();
         let mut found: Vec<PathBuf> = folders(directory.path());
         found.sort();

@@ -231,12 +231,12 @@ fn copied(with: &Providing<'_>, file: &StoredFile, store: &dyn Store, key: &Key)
     let (folder, path, mut to) = with.scratch.file(&file.path).map_err(CopyError::Scratch)?;
     let (mut hasher, mut block, mut size) = (MultiHasher::new(&[Algorithm::Sha512]), vec![0; BLOCK], 0);
     loop {
-        let read = body.read(&mut block).map_err(|source| match with.go_on.check() {
-            Err(reason) => CopyError::Interrupted(reason),
-            Ok(()) => {
-                let store = store.name().to_owned();
-                CopyError::Store(StorageError::Io { store, act: "read", key: key.clone(), source })
+        let read = body.read(&mut block).map_err(|source| {
+            if let Err(reason) = with.go_on.check() {
+                return CopyError::Interrupted(reason);
             }
+            let store = store.name().to_owned();
+            CopyError::Store(StorageError::Io { store, act: "read", key: key.clone(), source })
         })?;
         let Some(bytes) = block.get(..read).filter(|bytes| !bytes.is_empty()) else { break };
         size += read as u64;

@@ -104,20 +104,20 @@ pub fn request(
 }
 
 /// The first page, of a cancellation or failure that was asked for at a time.
-fn pages(of: Option<Time>) -> Option<Step> {
-    Some(Step::Page { after: None, of })
+fn pages(of: Option<Time>) -> Step {
+    Step::Page { after: None, of }
 }
 
 /// Writes down what is asked of a batch that is locked.
 fn begin(tx: &mut dyn Transaction, batch: &Batch, act: BatchAct<'_>) -> Result<BatchRequest, RegistryError> {
     let BatchAct { request, by, takes_new_rules, .. } = act;
     let (has_changed, next) = match request {
-        Request::Delete => (begin_deletion(tx, batch, by)?, pages(None)),
+        Request::Delete => (begin_deletion(tx, batch, by)?, Some(pages(None))),
         Request::Requeue(_) => {
             if let Some(stop) = stops::stop_of(tx, batch.id)? {
                 return Err(refused(batch, format!("requeue it: it is {stop}; wait until that is done")));
             }
-            (takes_new_rules && take_new_rules(tx, batch.id)?, pages(None))
+            (takes_new_rules && take_new_rules(tx, batch.id)?, Some(pages(None)))
         }
         _ => (hold_or_release(tx, batch, request, by)?, None),
     };
@@ -253,7 +253,7 @@ fn begin_stop(tx: &mut dyn Transaction, batch: &Batch, act: BatchAct<'_>) -> Res
     }
     match stops::begin(tx, batch.id, wanted(request), by)? {
         Some(stop) if stop.status == wanted(request) => {
-            Ok(BatchRequest { has_changed: true, next: pages(Some(stop.asked_at)), ..BatchRequest::default() })
+            Ok(BatchRequest { has_changed: true, next: Some(pages(Some(stop.asked_at))), ..BatchRequest::default() })
         }
         Some(stop) => Err(refused(batch, format!("let it fail: it is {stop}"))),
         None => Err(RegistryError::Corrupt { wanted: "what was asked of the batch", found: "nothing".to_owned() }),
@@ -269,7 +269,7 @@ fn end_stop(tx: &mut dyn Transaction, id: BatchId, request: Request, of: Time) -
     let mut done = BatchRequest::default();
     if stops::keep(tx, id, of)? {
         if tx.query_one(statement, &[id.into()])?.is_some() {
-            done.next = pages(Some(of));
+            done.next = Some(pages(Some(of)));
         } else {
             stops::end(tx, id, Some(wanted(request)))?;
         }

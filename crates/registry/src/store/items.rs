@@ -281,8 +281,8 @@ pub fn list(
         found.extend(page(tx, scope, &of_status, after, limit)?);
     }
     match filter.order {
-        Order::OldestFirst => found.sort_by(|one, other| one.id.cmp(&other.id)),
-        Order::NewestFirst => found.sort_by(|one, other| other.id.cmp(&one.id)),
+        Order::OldestFirst => found.sort_by_key(|one| one.id),
+        Order::NewestFirst => found.sort_by_key(|one| std::cmp::Reverse(one.id)),
     }
     found.truncate(limit);
     Ok(found)

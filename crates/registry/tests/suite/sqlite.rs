@@ -446,6 +446,7 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("backfill.amount_lacking", "an amount that a person waits for"),
     ("backfill.count_lacking", "a count that a person asks for"),
     ("batches.done_lists", "the first of a batch, which an index found"),
+    ("batches.has_stop", "as few as batches are being cancelled"),
     ("batches.list", "a page in the order of the key"),
     ("collections.list", "as few as people make"),
     ("findings.list", "a page in the order of the key"),
@@ -463,6 +464,9 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("profiles.of_digest", "as few as people add"),
     ("queue_set_every_paused", "as few as there are topics"),
     ("report_rows.insert", "a page of a batch"),
+    ("report_rows.now", "a page of a batch"),
+    ("reports.abandoned", "an index of the reports that are not told"),
+    ("reports.changed_in_page", "a page of a batch"),
     ("reports.page_end", "a page of a batch"),
     ("restorations.amount", "the sum over what its parts find by indexes of batches and of collections"),
     ("schedules.list", "as few as there are schedules"),
@@ -479,6 +483,7 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("space.most", "as few as items are staged at once"),
     ("space.sums", "as few as items are staged at once"),
     ("stores.list", "as few as the settings name"),
+    ("tool_findings.count", "an index of the findings that are open"),
 ];
 
 /// Whether a statement may read a whole table or index.

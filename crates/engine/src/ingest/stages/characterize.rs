@@ -55,7 +55,8 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     })?;
     let mut note = format!("{} identified, {unknown} of no known format", counted(identified, "file", "files"));
     if let Some(tools) = &tools {
-        note += &format!("; {}", tools.in_words());
+        note.push_str("; ");
+        note.push_str(&tools.in_words());
     }
     Ok(Outcome::Done { note })
 }

@@ -66,8 +66,8 @@ pub(super) fn home_with_tools(engine: Engine, tools: &[(String, String)]) -> Opt
 
 /// A home with tools that have these configurations; `more` are further settings of each.
 pub(super) fn home_with_tools_and(engine: Engine, tools: &[(String, String)], more: &str) -> Option<TestHome> {
-    let settings: String =
-        tools.iter().map(|(name, _)| format!("[tools.{name}]\nconfiguration = \"{name}.toml\"\n{more}")).collect();
+    let of_tool = |(name, _): &(String, String)| format!("[tools.{name}]\nconfiguration = \"{name}.toml\"\n{more}");
+    let settings = tools.iter().map(of_tool).collect::<Vec<_>>().concat();
     let made = home_for(engine, &settings)?;
     for (name, text) in tools {
         fs::write(made.path().join(format!("{name}.toml")), text).expect("writes");
