@@ -21,7 +21,7 @@ DELETE FROM task WHERE key = ?1 AND state = 3
 -- A task in the line stands as many turns further back as it is less urgent.
 -- name: queue_set_priority
 UPDATE task SET rank = CASE WHEN state = 0 THEN rank - (priority - ?3) * ?4 ELSE rank END, priority = ?3
-WHERE key = ?2 AND topic = ?1 AND state < 2
+WHERE key = ?2 AND topic = ?1 AND state < 3
 
 -- name: queue_show
 SELECT id, topic, key, item_id, state, priority, fair_key, rank, ready_at, attempt, spent, max_attempts, holder,

@@ -174,8 +174,8 @@ pub fn request_cancel(transaction: &mut dyn Transaction, key: &str) -> Result<u6
     Ok(transaction.execute(REQUEST_CANCEL, &[key.into()])?)
 }
 
-/// Gives a task that waits another priority, in the line too; the attempts that it has spent and the time for which it waits stay. False where
-/// no task of this topic and key waits.
+/// Gives a live task another priority, in the line too; the attempts that it has spent and the time for which it waits stay. One that is leased
+/// has it when it waits again. False where there is no live task of this topic and key.
 pub fn set_priority(
     transaction: &mut dyn Transaction,
     (topic, key): (&str, &str),

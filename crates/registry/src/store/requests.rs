@@ -192,8 +192,8 @@ pub fn move_to(
     let line = NewLine { note: Some(&note), actor: Some(who), ..NewLine::new(item.stage, item.status) };
     add_history(tx, id, line)?;
     let urgency = task_priority(priority.into(), item.size);
-    let waits = item.status == ItemStatus::Pending && tasks::set_priority(tx, (&item.topic, &id.to_string()), urgency)?;
-    Ok(if waits { vec![item.topic] } else { Vec::new() })
+    let is_set = tasks::set_priority(tx, (&item.topic, &id.to_string()), urgency)?;
+    Ok(if is_set && item.status == ItemStatus::Pending { vec![item.topic] } else { Vec::new() })
 }
 
 /// Where a requeued item begins: the stage asked for, or the one that its workflow names instead. A sweep that is pending or

@@ -99,9 +99,6 @@ impl Run<'_> {
         assert_eq!(moved.is_ok(), known.is_open(), "{moved:?}");
         if moved.is_ok() {
             known.priority = priority.into();
-            if known.status == ItemStatus::Pending {
-                (known.spent, known.sleeps) = (0, false);
-            }
         }
     }
 

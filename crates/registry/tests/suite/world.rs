@@ -241,7 +241,7 @@ impl<'a> World<'a> {
             all.topics.extend(done.topics);
             next = done.next;
         }
-        if matches!(request, Request::Hold | Request::Release) {
+        if all.has_changed && matches!(request, Request::Hold | Request::Release) {
             for status in holds::SETTLED_STATUSES {
                 let found = self.read(|tx| holds::unsettled(tx, Some(id), status, None, 1_000)).items;
                 let settle = move |tx: &mut dyn Transaction| holds::settle(tx, &Table, &found, "a person");
