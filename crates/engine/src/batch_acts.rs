@@ -104,24 +104,24 @@ fn left_to_do(batch: BatchId) -> String {
 pub(crate) fn complete(home: &Home, is_stopped: &dyn Fn() -> bool) -> Result<u64, EngineError> {
     let deletions = |after: Option<BatchId>, limit| home.registry.read(|tx| batches::being_deleted(tx, after, limit));
     let stops = |after: Option<BatchId>, limit| home.registry.read(|tx| batches::stops(tx, after, limit));
-    let mut begun: Vec<(BatchId, Step, Act)> = Vec::new();
-    for found in rows(BATCHES_AT_ONCE, |(batch, _): &(BatchId, String)| *batch, deletions) {
+    let deletions = rows(BATCHES_AT_ONCE, |(batch, _): &(BatchId, String)| *batch, deletions).map(|found| {
         let (batch, who) = found?;
         let act = Act { request: Request::Delete, who, reason: None, takes_new_rules: false };
-        begun.push((batch, Step::Begin, act));
-    }
-    for found in rows(BATCHES_AT_ONCE, |stop: &Stop| stop.batch, stops) {
+        Ok::<_, EngineError>((batch, Step::Begin, act))
+    });
+    let stops = rows(BATCHES_AT_ONCE, |stop: &Stop| stop.batch, stops).map(|found| {
         let Stop { batch, status, asked_by: who, reason, asked_at } = found?;
         let request = if status == ItemStatus::Failed { Request::Fail } else { Request::Cancel };
         // What another process has done by then is not written down anew.
         let step = Step::Page { after: None, of: Some(asked_at) };
-        begun.push((batch, step, Act { request, who, reason, takes_new_rules: false }));
-    }
+        Ok((batch, step, Act { request, who, reason, takes_new_rules: false }))
+    });
     let (mut changed, mut failure) = (0, None);
-    for (batch, step, act) in begun {
+    for begun in deletions.chain(stops) {
         if is_stopped() {
             break;
         }
+        let (batch, step, act) = begun?;
         match carry_out_from(step, home, (Scope::System, batch), (&act, None), is_stopped) {
             Ok(done) => changed += done.items,
             // It is gone, with everything of it.

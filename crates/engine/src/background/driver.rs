@@ -25,10 +25,10 @@ use crate::{EngineError, Home};
 const LEASE: Duration = Duration::from_secs(90);
 /// How soon a run that failed is repeated.
 const AFTER_FAILURE: Duration = Duration::from_mins(1);
-/// The longest sleep: another process may have made a task due, or have taken a run and ended. In this process nobody waits for it: a
-/// transaction that makes a task due calls. Others are not called, in either database. SQLite calls nobody, and says of every commit
-/// alike that something has changed; notifications of PostgreSQL are for work and may be lost. So both are asked: four small reads, which
-/// cost nothing every two seconds, and a message to people waits no longer than that.
+/// The longest sleep: another process may have made a task due, or have taken a run and ended. A transaction of this process that makes a task
+/// due ends the sleep; one of another process does not, in either database. SQLite notifies no other process, and its revision changes with
+/// every commit; notifications of PostgreSQL are for work and may be lost. So the schedules are read every two seconds, by four small
+/// reads, and a message to people waits no longer than that.
 pub const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// The shortest, so that neither a clock that stands still nor transactions that make a task due again and again cost processor time.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(100);

@@ -48,7 +48,7 @@ impl<'a, 'c> DepositTools<'a, 'c> {
         Ok(Some(Self { context, tools, version, workshop }))
     }
 
-    /// That every file was looked at, in words.
+    /// By which tools every file was inspected, in words.
     pub(super) fn in_words(&self) -> String {
         let names: Vec<&str> = self.tools.iter().map(ConfiguredTool::name).collect();
         format!("inspected by {}", names.join(", "))

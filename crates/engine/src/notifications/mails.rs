@@ -126,7 +126,7 @@ pub(crate) struct Readdressed {
 }
 
 /// A mail that was not delivered, or not to all of its recipients, for other addresses. Those who have it do not get it again. None where
-/// the message is no mail, or nobody is to have it.
+/// the message is no mail, or it is left without any recipient.
 pub(crate) fn readdressed(message: &Message, addresses: &[String]) -> Option<Readdressed> {
     let payload: Payload = serde_json::from_str(&message.payload).ok()?;
     let known: Progress =

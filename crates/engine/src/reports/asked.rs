@@ -16,7 +16,7 @@ use crate::{EngineError, Home, crash_point};
 
 /// Rows that one transaction writes.
 const ROWS_AT_ONCE: usize = 1_000;
-/// After so long nobody goes on with a provisional report that is not whole, in microseconds.
+/// A provisional report that is not whole after this time is abandoned, in microseconds.
 const ABANDONED_AFTER: i64 = 24 * 3_600_000_000;
 
 /// Refuses an update that would say nothing new. It reads page after page, and stops at the first that has something.
@@ -43,11 +43,7 @@ pub(crate) fn check_news(home: &Home, batch: BatchId) -> Result<(), EngineError>
 
 /// Writes the provisional report of a long batch but for its end, which the caller records. None where the batch is not open any more.
 pub(crate) fn write_provisional(home: &Home, batch: &Batch, who: &str) -> Result<Option<ReportId>, EngineError> {
-    let failed = |source: io::Error| EngineError::Io {
-        act: "keep what is true of the batch for its report",
-        path: batch.id.to_string(),
-        source,
-    };
+    let failed = |source: io::Error| not_kept(batch.id, source);
     let Some((snapshot, file)) = snapshot(home, batch.id)? else { return Ok(None) };
     let (of, who) = (batch.clone(), who.to_owned());
     let begun = home.registry.write(move |tx| provisional::begin(tx, &of, &who, &snapshot))?;
@@ -68,13 +64,14 @@ pub(crate) fn write_provisional(home: &Home, batch: &Batch, who: &str) -> Result
     }
 }
 
+/// The file with what is true of a batch could not be written or read.
+fn not_kept(batch: BatchId, source: io::Error) -> EngineError {
+    EngineError::Io { act: "keep what is true of the batch for its report", path: batch.to_string(), source }
+}
+
 /// What is true of a batch at one moment, with the rows of a report in a file that has no name. None where it is not open.
 fn snapshot(home: &Home, batch: BatchId) -> Result<Option<(Snapshot, File)>, EngineError> {
-    let failed = |source: io::Error| EngineError::Io {
-        act: "keep what is true of the batch for its report",
-        path: batch.to_string(),
-        source,
-    };
+    let failed = |source: io::Error| not_kept(batch, source);
     home.registry.read(|tx| {
         // The transaction may be run again.
         let mut out = BufWriter::new(tempfile::tempfile().map_err(failed)?);
@@ -91,7 +88,7 @@ fn snapshot(home: &Home, batch: BatchId) -> Result<Option<(Snapshot, File)>, Eng
     })
 }
 
-/// Removes provisional reports whose place others took, and those that nobody goes on writing, page by page.
+/// Removes provisional reports that a later one replaced, and those that are abandoned, page by page.
 pub(crate) fn drop_abandoned(home: &Home, stop: &Shutdown) -> Result<(), RegistryError> {
     let now: Time = home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?))?;
     let before = now.plus(-ABANDONED_AFTER);

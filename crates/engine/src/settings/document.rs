@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(stated.tools["clamdscan"].time_limit, Duration::from_mins(10));
         stated.tools.clear();
         assert_eq!(stated, commented);
-        assert!(commented.tools.is_empty(), "no tool is named that nobody named");
+        assert!(commented.tools.is_empty(), "the file of a new home names no tool");
     }
 
     fn environment(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {

@@ -287,9 +287,9 @@ fn a_task_that_hangs_holds_up_no_other_and_no_end_of_the_process() {
     RELEASED.store(true, Ordering::SeqCst);
 }
 
-/// Nobody looks again by itself before the test is given up.
+/// No look follows by itself before the test is given up.
 const NEVER: Duration = Duration::from_hours(24);
-/// Nothing here takes this long; what does was not heard.
+/// Nothing here takes this long, unless what ends the sleep was lost.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 macro_rules! tasks {
@@ -324,7 +324,7 @@ impl Database for MakesDue {
         job: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), DatabaseError>,
     ) -> Result<(), DatabaseError> {
         self.inner.read_job(job)?;
-        let by = self.by.lock().expect("nobody panicked").clone();
+        let by = self.by.lock().expect("no thread panicked").clone();
         if let Some(by) = by.filter(|_| std::thread::current().name() == Some("driver"))
             && let Some(task) = EACH_HOUR.get(self.made.fetch_add(1, Ordering::SeqCst))
         {
@@ -355,7 +355,7 @@ fn until_each_has_run(registry: &Registry, since: Time) {
         runs.count() == EACH_HOUR.len()
     };
     while !has_run() {
-        assert!(began.elapsed() < PATIENCE, "a task was made due, and nobody heard it");
+        assert!(began.elapsed() < PATIENCE, "a task was made due, and did not run");
         std::thread::yield_now();
     }
 }
@@ -392,10 +392,10 @@ fn a_task_that_is_made_due_behind_any_read_of_a_look_is_run(engine: Engine) {
     let registry = Registry::within(database.clone());
     let home = Arc::new(Home::with_registry(made.path(), made.settings.clone(), registry).expect("opens the home"));
     each_runs_again(&home, NEVER, || {
-        *database.by.lock().expect("nobody panicked") = Some(home.registry.clone());
+        *database.by.lock().expect("no thread panicked") = Some(home.registry.clone());
         make_due(&home.registry, EACH_HOUR[0].name);
     });
-    *database.by.lock().expect("nobody panicked") = None;
+    *database.by.lock().expect("no thread panicked") = None;
 }
 
 fn a_task_that_another_process_makes_due_is_run_by_the_next_look(engine: Engine) {

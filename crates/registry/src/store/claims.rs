@@ -9,6 +9,7 @@ use super::endings::{
     REST_AFTER_CRASHES, attempts_in_words, carry_out, on_item_inactive, outcome_of, request_to_carry_out,
 };
 use super::items::{self, Item, Move};
+use super::stops;
 use crate::model::claim::{Assignment, Claim, FenceCheck, HeartbeatOutcome, ItemOutcome, Leasing, MaxAttempts};
 use crate::{ItemId, ItemStatus, RegistryError, Scope, VersionState, Workflows, leases, versions, workflow};
 
@@ -28,8 +29,7 @@ pub fn lease(
     let worker = Worker { workflows, holder: &request.holder.to_string() };
     let mut leasing = Leasing::default();
     // An item that is ended here wakes younger ones, whose tasks must not be among those that another such transaction has leased.
-    let has_stop = tx.query_one(Statement("batches.has_stop"), &[])?.map(|row| row.bool("has_stop")).transpose()?;
-    let limit = if has_stop == Some(true) { request.limit.min(1) } else { request.limit };
+    let limit = if request.limit > 1 && stops::has_stop(tx)? { 1 } else { request.limit };
     for task in tasks::lease(tx, &LeaseRequest { limit, ..request.clone() })? {
         let Some(item) = item_of(tx, workflows, &task)? else {
             leasing.assignments.push(Assignment { task, claimed: None });

@@ -345,8 +345,8 @@ pub(super) fn free_others(
     Ok(topics)
 }
 
-/// The second half, for items of which none is of another batch than the first: what they prepared is discarded, their batch is derived anew, and their ends are told. The topics that have
-/// new work.
+/// The second half, for items that are all of one batch, or a single one: what they prepared is discarded, their batch is derived anew, and
+/// their ends are told. The topics that have new work.
 pub(super) fn conclude(tx: &mut dyn Transaction, rested: &[Rested<'_>]) -> Result<Vec<String>, RegistryError> {
     let mut topics = Vec::new();
     for Rested { item, status, is_swept } in rested {

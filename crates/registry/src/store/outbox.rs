@@ -239,6 +239,17 @@ pub fn attempted(
     tx.query(Statement("outbox.attempted"), &values)?.iter().map(message_row).collect()
 }
 
+/// A page of messages about a batch, on one side of a number.
+fn page_of_batch(
+    tx: &mut dyn Transaction,
+    statement: Statement,
+    (batch, number): (BatchId, u64),
+    limit: usize,
+) -> Result<Vec<Message>, RegistryError> {
+    let values = [batch.into(), number.into(), limit.into()];
+    tx.query(statement, &values)?.iter().map(message_row).collect()
+}
+
 /// The messages about a batch, the newest first, before the number `before`: of the callbacks about its items only those that were not
 /// delivered.
 pub fn of_batch(
@@ -247,8 +258,7 @@ pub fn of_batch(
     before: u64,
     limit: usize,
 ) -> Result<Vec<Message>, RegistryError> {
-    let values = [batch.into(), before.into(), limit.into()];
-    tx.query(Statement("outbox.of_batch"), &values)?.iter().map(message_row).collect()
+    page_of_batch(tx, Statement("outbox.of_batch"), (batch, before), limit)
 }
 
 /// How many messages of a kind there are about a batch.
@@ -290,8 +300,7 @@ pub fn undeliverable_of_batch(
     after: u64,
     limit: usize,
 ) -> Result<Vec<Message>, RegistryError> {
-    let values = [batch.into(), after.into(), limit.into()];
-    tx.query(Statement("outbox.undeliverable_of_batch"), &values)?.iter().map(message_row).collect()
+    page_of_batch(tx, Statement("outbox.undeliverable_of_batch"), (batch, after), limit)
 }
 
 /// The mails about a batch that were not delivered, or were refused for some of their recipients, in order, after the number `after`; none
@@ -302,8 +311,7 @@ pub fn undelivered_mails_of_batch(
     after: u64,
     limit: usize,
 ) -> Result<Vec<Message>, RegistryError> {
-    let values = [batch.into(), after.into(), limit.into()];
-    tx.query(Statement("outbox.undelivered_mails_of_batch"), &values)?.iter().map(message_row).collect()
+    page_of_batch(tx, Statement("outbox.undelivered_mails_of_batch"), (batch, after), limit)
 }
 
 /// The first messages of a kind whose last attempt failed, and that are attempted again.

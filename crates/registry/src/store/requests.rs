@@ -45,6 +45,7 @@ pub fn request<'a>(
     request: Request,
     by: impl Into<Asker<'a>>,
 ) -> Result<Vec<String>, RegistryError> {
+    // Nothing of another institution is locked.
     find(tx, scope, id)?;
     lock_with_task(tx, id)?;
     let item = find(tx, scope, id)?;

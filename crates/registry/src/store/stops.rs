@@ -60,6 +60,12 @@ pub fn stop_of(tx: &mut dyn Transaction, batch: BatchId) -> Result<Option<Stop>,
     tx.query_one(Statement("batches.stop_of"), &[batch.into()])?.as_ref().map(stop_row).transpose()
 }
 
+/// Whether there is any. A read.
+pub(super) fn has_stop(tx: &mut dyn Transaction) -> Result<bool, RegistryError> {
+    let row = tx.query_one(Statement("batches.has_stop"), &[])?;
+    Ok(row.map(|row| row.bool("has_stop")).transpose()?.unwrap_or(false))
+}
+
 /// At most `limit` of those that were begun and not ended, behind `after`. A read.
 pub fn stops(tx: &mut dyn Transaction, after: Option<BatchId>, limit: usize) -> Result<Vec<Stop>, RegistryError> {
     let values = [after.unwrap_or(BatchId(Uuid::nil())).into(), limit.into()];

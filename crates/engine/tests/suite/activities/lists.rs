@@ -119,17 +119,22 @@ fn case_12_what_a_dead_worker_had_is_processed_and_nothing_else_again(engine: En
     assert!(ended.is_err());
 }
 
-fn case_12_a_list_that_was_lost_is_rebuilt_without_what_was_processed(engine: Engine) {
-    let script = Script::new(4, true, |_, _| done());
-    let Some((home, harvest)) = world(engine, &script) else { return };
-    let id = begin_behind(&home, "scripted", harvest, false);
-    let (context, count) = (call(&home), Arc::new(AtomicUsize::new(0)));
+/// Has a person pause an activity while its agent processes a record, by the number of those before it.
+fn pause_at(home: &TestHome, script: &Script, id: ActivityId, before: usize) {
+    let (context, count) = (call(home), Arc::new(AtomicUsize::new(0)));
     script.change(move |_, _| {
-        if count.fetch_add(1, Ordering::SeqCst) == 7 {
+        if count.fetch_add(1, Ordering::SeqCst) == before {
             activities::pause(&context, id).expect("pauses");
         }
         done()
     });
+}
+
+fn case_12_a_list_that_was_lost_is_rebuilt_without_what_was_processed(engine: Engine) {
+    let script = Script::new(4, true, |_, _| done());
+    let Some((home, harvest)) = world(engine, &script) else { return };
+    let id = begin_behind(&home, "scripted", harvest, false);
+    pause_at(&home, &script, id, 7);
     work(&home);
     let before = script.take_seen();
     let list = home.registry.read(|tx| rows::find(tx, Scope::System, id)).expect("the activity").list;
@@ -185,13 +190,7 @@ fn a_pause_takes_effect_between_records_and_a_resume_goes_on(engine: Engine) {
     let script = Script::new(50, true, |_, _| done());
     let Some((home, harvest)) = world(engine, &script) else { return };
     let id = begin_behind(&home, "scripted", harvest, false);
-    let (context, count) = (call(&home), Arc::new(AtomicUsize::new(0)));
-    script.change(move |_, _| {
-        if count.fetch_add(1, Ordering::SeqCst) == 4 {
-            activities::pause(&context, id).expect("pauses");
-        }
-        done()
-    });
+    pause_at(&home, &script, id, 4);
     work(&home);
     let view = show(&home, id);
     check_counts(&view);
@@ -228,13 +227,7 @@ fn what_a_dead_worker_had_of_a_cancelled_activity_is_cancelled(engine: Engine) {
     let script = Script::new(50, true, |_, _| done());
     let Some((home, harvest)) = world(engine, &script) else { return };
     let id = begin_behind(&home, "scripted", harvest, false);
-    let (context, count) = (call(&home), Arc::new(AtomicUsize::new(0)));
-    script.change(move |_, _| {
-        if count.fetch_add(1, Ordering::SeqCst) == 4 {
-            activities::pause(&context, id).expect("pauses");
-        }
-        done()
-    });
+    pause_at(&home, &script, id, 4);
     work(&home);
     let claim = move |tx: &mut dyn strongroom_registry::Transaction| {
         let list = rows::find(tx, Scope::System, id)?.list;
@@ -309,13 +302,7 @@ fn a_snapshot_is_what_was_processed_and_a_follower_takes_the_rest(engine: Engine
     let script = Script::new(50, true, |_, _| done());
     let Some((home, harvest)) = world(engine, &script) else { return };
     let first = begin_behind(&home, "scripted", harvest, false);
-    let (context, count) = (call(&home), Arc::new(AtomicUsize::new(0)));
-    script.change(move |_, _| {
-        if count.fetch_add(1, Ordering::SeqCst) == 5 {
-            activities::pause(&context, first).expect("pauses");
-        }
-        done()
-    });
+    pause_at(&home, &script, first, 5);
     work(&home);
     let snapshot = begin_behind(&home, "copy", first, false);
     let follower = begin_behind(&home, "copy", first, true);

@@ -1,25 +1,12 @@
-//! A repair whose process is killed at any point: the next round ends as if nobody had interrupted it. The process that is
-//! killed is this test binary once more, running [`killed`] on the home that the test made.
-
-use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
-use std::process::{Command, Stdio};
-
-use strongroom_engine::settings::Settings;
+//! A repair whose process is killed at any point: the next round ends as an undisturbed one does.
 
 use super::*;
-
-const HOME: &str = "STRONGROOM_CRASH_HOME";
-const SIGKILL: i32 = 9;
+use crate::killing::{home_of_this_process, kill_at};
 
 #[test]
 #[ignore = "is run by the other tests of this module, in a process of its own"]
 fn killed() {
-    let Ok(folder) = std::env::var(HOME) else { return };
-    let folder = Path::new(&folder);
-    let settings = fs::read_to_string(folder.join("strongroom.toml")).expect("reads");
-    let home = Home::open(folder, Settings::from_toml(&settings).expect("settings")).expect("opens");
-    strongroom_engine::arm_crash_points();
+    let Some(home) = home_of_this_process() else { return };
     run(&home, &all());
 }
 
@@ -28,15 +15,7 @@ fn survive(point: &str) {
     let object = letters(&home);
     let key = copy(&home, &object, "deposit/data/a.txt", "primary").key;
     let bad = damage(&home, "primary", &key);
-    let status = Command::new(std::env::current_exe().expect("this binary"))
-        .args(["--exact", "fixity::crash::killed", "--ignored"])
-        .env(HOME, home.path())
-        .env("FAILPOINTS", format!("{point}=1*return"))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .expect("runs");
-    assert_eq!(status.signal(), Some(SIGKILL), "{point}: {status:?}");
+    kill_at(home.path(), "fixity::crash::killed", point, &[]);
 
     // The hold of the one that was killed runs out.
     home.clock.advance(Duration::from_mins(2));

@@ -1,17 +1,13 @@
 //! A deposit whose process is killed between the choice of the name and the publication: the next process ends it with the same ARK.
-//! The process that is killed is this test binary once more, running [`killed`] on the home that the test made.
+//!
 
-use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use strongroom_engine::Home;
 use strongroom_engine::background;
-use strongroom_engine::settings::Settings;
 use strongroom_registry::items::ItemFilter;
 
 use super::*;
+use crate::killing::home_of_this_process;
 
 on_both_databases! {
     i06_a_deposit_ends_with_one_ark_when_its_process_is_killed_at_any_point
@@ -19,17 +15,10 @@ on_both_databases! {
     an_update_whose_process_is_killed_is_sent_again
 }
 
-const HOME: &str = "STRONGROOM_CRASH_HOME";
-const SIGKILL: i32 = 9;
-
 #[test]
 #[ignore = "is run by the other tests of this module, in a process of its own"]
 fn killed() {
-    let Ok(folder) = std::env::var(HOME) else { return };
-    let folder = Path::new(&folder);
-    let settings = std::fs::read_to_string(folder.join("strongroom.toml")).expect("reads");
-    let home = Arc::new(Home::open(folder, Settings::from_toml(&settings).expect("settings")).expect("opens"));
-    strongroom_engine::arm_crash_points();
+    let Some(home) = home_of_this_process().map(Arc::new) else { return };
     let open =
         home.registry.read(|tx| items::list(tx, Scope::System, &ItemFilter::default(), None, 10)).expect("lists");
     let open: Vec<ItemId> = open.into_iter().filter(|item| !item.status.is_ended()).map(|item| item.id).collect();
@@ -38,15 +27,7 @@ fn killed() {
 }
 
 fn kill_at(home: &TestHome, point: &str) {
-    let status = Command::new(std::env::current_exe().expect("this binary"))
-        .args(["--exact", "identifiers::crash::killed", "--ignored"])
-        .env(HOME, home.path())
-        .env("FAILPOINTS", format!("{point}=1*return"))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .expect("runs");
-    assert_eq!(status.signal(), Some(SIGKILL), "{point}: {status:?}");
+    crate::killing::kill_at(home.path(), "identifiers::crash::killed", point, &[]);
     // The lease of the one that was killed runs out.
     home.clock.advance(Duration::from_mins(2));
 }

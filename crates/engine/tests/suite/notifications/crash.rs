@@ -1,41 +1,22 @@
 //! A process that is killed after the receiver has the message and before the outbox knows: the next one sends it again under the same
-//! identifier. The process that is killed is this test binary once more, running [`killed`] on the home that the test made.
-
-use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
-use std::process::{Command, Stdio};
+//! identifier.
 
 use serde_json::json;
-use strongroom_engine::settings::Settings;
 use strongroom_web_double::WebDouble;
 
 use super::mail_server::MailServer;
 use super::*;
-
-const HOME: &str = "STRONGROOM_CRASH_HOME";
-const SIGKILL: i32 = 9;
+use crate::killing::home_of_this_process;
 
 #[test]
 #[ignore = "is run by the other tests of this module, in a process of its own"]
 fn killed() {
-    let Ok(folder) = std::env::var(HOME) else { return };
-    let folder = Path::new(&folder);
-    let settings = std::fs::read_to_string(folder.join("strongroom.toml")).expect("reads");
-    let home = Home::open(folder, Settings::from_toml(&settings).expect("settings")).expect("opens");
-    strongroom_engine::arm_crash_points();
+    let Some(home) = home_of_this_process() else { return };
     run(&home);
 }
 
 fn kill_at(home: &TestHome, point: &str) {
-    let status = Command::new(std::env::current_exe().expect("this binary"))
-        .args(["--exact", "notifications::crash::killed", "--ignored"])
-        .env(HOME, home.path())
-        .env("FAILPOINTS", format!("{point}=1*return"))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .expect("runs");
-    assert_eq!(status.signal(), Some(SIGKILL), "{point}: {status:?}");
+    crate::killing::kill_at(home.path(), "notifications::crash::killed", point, &[]);
 }
 
 #[test]

@@ -1,19 +1,13 @@
-//! Runs of tools whose process is killed: the next one goes on as if nobody had interrupted it. The process that is killed is this test binary
-//! once more, running [`killed`] on the home of the test.
+//! Runs of tools whose process is killed: the next one ends with the same outcomes as an undisturbed run.
 
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use strongroom_engine::build_runtime;
-use strongroom_engine::settings::Settings;
 
 use super::*;
 use crate::activities::TOPIC;
-
-const HOME: &str = "STRONGROOM_CRASH_HOME";
-const SIGKILL: i32 = 9;
+use crate::killing::{home_of_this_process, kill_at};
 
 on_both_databases! {
     a_worker_that_is_killed_loses_no_outcome_and_records_none_twice
@@ -22,12 +16,8 @@ on_both_databases! {
 #[test]
 #[ignore = "is run by the other test of this module, in a process of its own"]
 fn killed() {
-    let Ok(folder) = std::env::var(HOME) else { return };
-    let folder = Path::new(&folder);
-    let settings = std::fs::read_to_string(folder.join("strongroom.toml")).expect("reads");
-    let home = Home::open(folder, Settings::from_toml(&settings).expect("settings")).expect("opens");
+    let Some(home) = home_of_this_process() else { return };
     set_launcher(&home);
-    strongroom_engine::arm_crash_points();
     let runtime = build_runtime(&std::sync::Arc::new(home), Some(&[TOPIC.to_owned()])).expect("a runtime").build();
     runtime.run_until(&Shutdown::new(), &|| false);
 }
@@ -45,15 +35,7 @@ fn a_worker_that_is_killed_loses_no_outcome_and_records_none_twice(engine: Engin
         let Some(home) = programs::home_with_tools_and(engine, &tools, "event = \"virus check\"\n") else { return };
         let object = home.ingest("letters", &[("a.txt", b"clean"), ("b.txt", b"a virus"), ("c.txt", b"clean as well")]);
         let id = begin(&home, "tool", &[("tool", "scanner"), ("institution", INSTITUTION)]);
-        let status = Command::new(std::env::current_exe().expect("this binary"))
-            .args(["--exact", "activities::tools::crash::killed", "--ignored"])
-            .env(HOME, home.path())
-            .env("FAILPOINTS", format!("{point}=1*return"))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .expect("runs");
-        assert_eq!(status.signal(), Some(SIGKILL), "{point}: {status:?}");
+        kill_at(home.path(), "activities::tools::crash::killed", point, &[]);
         // The leases of the one that was killed run out.
         home.clock.advance(Duration::from_mins(3));
         work(&home);
@@ -65,7 +47,7 @@ fn a_worker_that_is_killed_loses_no_outcome_and_records_none_twice(engine: Engin
         assert!(events.values().all(|of_file| of_file.len() == 1), "{point}: {events:?}");
         assert_eq!(events["data/b.txt"][0].outcome, "failure", "{point}");
         assert_eq!(findings(&home, true).len(), 1, "{point}");
-        // At most the record that was being processed is looked at again.
+        // At most the record that was being processed is processed again.
         let looks = std::fs::read_to_string(seen.path()).expect("reads").lines().count();
         assert!((events.len()..=events.len() + 2).contains(&looks), "{point}: {looks} looks");
         let fresh = fixture::home();

@@ -1,30 +1,21 @@
-//! A long report whose process is killed while it is written, and before its messages are in the outbox: the next process ends it as if
-//! nobody had interrupted it. The process that is killed is this test binary once more, running [`killed`] on the home of the test.
+//! A long report whose process is killed while it is written, and before its messages are in the outbox: the next process ends it
+//! as an undisturbed one does.
 
-use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use strongroom_engine::settings::Settings;
-use strongroom_engine::{Home, build_runtime};
+use strongroom_engine::build_runtime;
 
 use super::*;
+use crate::killing::{self, home_of_this_process};
 
-const HOME: &str = "STRONGROOM_CRASH_HOME";
 /// The topics that the process works on; an empty text has it deliver messages.
 const TOPICS: &str = "STRONGROOM_CRASH_TOPICS";
-const SIGKILL: i32 = 9;
 
 #[test]
 #[ignore = "is run by the other test of this module, in a process of its own"]
 fn killed() {
-    let Ok(folder) = std::env::var(HOME) else { return };
-    let folder = Path::new(&folder);
-    let settings = std::fs::read_to_string(folder.join("strongroom.toml")).expect("reads");
-    let home = Arc::new(Home::open(folder, Settings::from_toml(&settings).expect("settings")).expect("opens"));
-    strongroom_engine::arm_crash_points();
+    let Some(home) = home_of_this_process().map(Arc::new) else { return };
     let topics = std::env::var(TOPICS).unwrap_or_else(|_| reports::TOPIC.to_owned());
     if topics.is_empty() {
         deliver(&home, &Shutdown::new()).expect("runs");
@@ -35,16 +26,7 @@ fn killed() {
 }
 
 fn kill_at(world: &World, point: &str, topics: &str) {
-    let status = Command::new(std::env::current_exe().expect("this binary"))
-        .args(["--exact", "packages::reports::crash::killed", "--ignored"])
-        .env(HOME, world.home.path())
-        .env(TOPICS, topics)
-        .env("FAILPOINTS", format!("{point}=1*return"))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .expect("runs");
-    assert_eq!(status.signal(), Some(SIGKILL), "{point}: {status:?}");
+    killing::kill_at(world.home.path(), "packages::reports::crash::killed", point, &[(TOPICS, topics)]);
 }
 
 #[test]
