@@ -13,6 +13,7 @@ mod identification;
 mod identifiers;
 mod ingest;
 mod installation;
+#[cfg(feature = "failpoints")]
 mod killing;
 mod meanwhile;
 mod notifications;
