@@ -97,7 +97,8 @@ macro_rules! schema_in {
                 42 "activities" "0043_activities"
                 43 "provenance" "0044_provenance"
                 44 "stops of batches" "0045_batch_stops"
-                45 "findings of tools" "0046_tool_findings"),
+                45 "findings of tools" "0046_tool_findings"
+                46 "lists of batches" "0047_lists_of_batches"),
         )
     };
 }

@@ -51,7 +51,7 @@
 //! limits say; [`Limits`] says which of them the kernel keeps. It has no shell, no variables but those of its configuration, no open
 //! descriptors but the three of every program, and no way to more privileges (`no_new_privs`). Without [`Tool::network`] it can open
 //! Unix sockets only, as `clamdscan` needs. When it ends, or is killed, or the program that runs it is killed, every process that it
-//! started is killed as well, also those that began a session of their own; then its working folder is removed.
+//! started is killed as well: all of them stay in one process group, and requests for another one do nothing. Then its working folder is removed.
 //!
 //! # What is not prevented
 //!

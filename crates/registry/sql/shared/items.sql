@@ -134,12 +134,10 @@ SELECT rules_version FROM batches WHERE id = ?1
 -- Items that make those of the rows of a list, and have not made the last one.
 -- name: batches.open_lists
 SELECT id FROM work_items WHERE batch_id = ?1 AND list_state = 'open' ORDER BY id
--- The items of a batch that make those of the rows of its lists and have done so, by status. They were made with the batch: they are among
--- the first of it.
+-- The items of a batch that make those of the rows of its lists and have done so, by status.
 -- name: batches.done_lists
-SELECT first.status, count(*) AS items FROM (SELECT w.status, w.list_state FROM work_items w WHERE w.batch_id = ?1
-    ORDER BY w.id LIMIT ?2) AS first
-WHERE first.list_state IS NOT NULL AND first.status IN ('succeeded', 'deleted') GROUP BY first.status ORDER BY first.status
+SELECT status, count(*) AS items FROM work_items
+WHERE batch_id = ?1 AND list_state IS NOT NULL AND status IN ('succeeded', 'deleted') GROUP BY status ORDER BY status
 -- name: batches.has_undeleted
 SELECT 1 AS found FROM work_items WHERE batch_id = ?1
     AND status IN ('pending', 'started', 'held', 'failed', 'cancelled', 'succeeded') LIMIT 1

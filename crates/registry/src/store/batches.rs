@@ -122,9 +122,9 @@ pub fn list(
     after: Option<BatchId>,
     limit: usize,
 ) -> Result<Vec<Batch>, RegistryError> {
-    let (statement, start) = match filter.order {
-        Order::OldestFirst => (Statement("batches.list"), Uuid::nil()),
-        Order::NewestFirst => (Statement("batches.newest"), Uuid::max()),
+    let start = match filter.order {
+        Order::OldestFirst => Uuid::nil(),
+        Order::NewestFirst => Uuid::max(),
     };
     let values = [
         after.unwrap_or(BatchId(start)).into(),
@@ -134,11 +134,23 @@ pub fn list(
         limit.into(),
         filter.collection.into(),
     ];
-    tx.query(statement, &values)?.iter().map(batch_row).collect()
+    tx.query(statement_of(scope, filter), &values)?.iter().map(batch_row).collect()
 }
 
-/// Items in which lists of a batch are looked for: they are made with the batch, before those of their rows.
-const FIRST: usize = 100;
+/// The statement that reads the fewest rows for a filter: by the index of what it asks for most narrowly.
+fn statement_of(scope: Scope, filter: &BatchFilter) -> Statement {
+    let (oldest, newest) = if filter.collection.is_some() {
+        (Statement("batches.oldest_of_collection"), Statement("batches.newest_of_collection"))
+    } else if matches!(scope, Scope::Institution(_)) {
+        (Statement("batches.oldest_of_institution"), Statement("batches.newest_of_institution"))
+    } else {
+        (Statement("batches.oldest"), Statement("batches.newest"))
+    };
+    match filter.order {
+        Order::OldestFirst => oldest,
+        Order::NewestFirst => newest,
+    }
+}
 
 /// How many items of a batch have each status. An item that makes those of the rows of a list counts while it has not done so, as reports
 /// list it: what is counted of a batch that has ended is its rows.
@@ -148,7 +160,7 @@ pub fn counts(tx: &mut dyn Transaction, batch: &Batch) -> Result<Vec<(ItemStatus
     if batch.row_count == Some(all) {
         return Ok(counts);
     }
-    for row in tx.query(Statement("batches.done_lists"), &[batch.id.into(), FIRST.into()])? {
+    for row in tx.query(Statement("batches.done_lists"), &[batch.id.into()])? {
         let (of, lists) = (row.text("status")?.parse()?, row.count("items")?);
         for (_, count) in counts.iter_mut().filter(|(status, _)| *status == of) {
             *count = count.saturating_sub(lists);

@@ -445,9 +445,8 @@ fn migrations_rise_from_one_without_gaps() {
 const MAY_SCAN: &[(&str, &str)] = &[
     ("backfill.amount_lacking", "an amount that a person waits for"),
     ("backfill.count_lacking", "a count that a person asks for"),
-    ("batches.done_lists", "the first of a batch, which an index found"),
     ("batches.has_stop", "as few as batches are being cancelled"),
-    ("batches.list", "a page in the order of the key"),
+    ("batches.oldest", "a page in the order of the key"),
     ("collections.list", "as few as people make"),
     ("findings.list", "a page in the order of the key"),
     ("fixity.report", "a report that a person asks for"),

@@ -59,6 +59,7 @@ fn become_tool(order: &Order, control: &UnixStream) -> Result<(), Failure> {
         .map_err(|error| Failure::new("cannot enter the working folder", &error))?;
     set_limits(&order.limits)?;
     step("cannot give up new privileges", rustix::thread::set_no_new_privs(true))?;
+    keep_in_group().map_err(|error| Failure::new("cannot keep it in one group", &io::Error::other(error)))?;
     if !order.network {
         refuse_network().map_err(|error| Failure::new("cannot refuse network to it", &io::Error::other(error)))?;
     }
@@ -122,27 +123,40 @@ fn all_threads() -> u64 {
     threads.unwrap_or(10_000)
 }
 
+/// The numbers of the x32 interface of x86-64, by which the same calls can be made.
+#[cfg(target_arch = "x86_64")]
+const X32: i64 = 0x4000_0000;
+
+/// Has requests for a group or a session of its own do nothing, so that every process of the tool stays in the group of the first one.
+/// One signal then ends them all at once: the kernel lets no process of a group start another one past it, whereas one that starts
+/// another one and ends, without pause, is gone by the time that it was found.
+fn keep_in_group() -> Result<(), seccompiler::Error> {
+    const DONE: libc::c_int = 0;
+    answer(DONE, [(libc::SYS_setsid, Vec::new()), (libc::SYS_setpgid, Vec::new())])
+}
+
 /// Answers requests for sockets with `EACCES`, except for Unix sockets, and rings of requests, by which sockets could be opened
 /// unseen, with `ENOSYS`. Needs no privilege and no name space.
 fn refuse_network() -> Result<(), seccompiler::Error> {
-    let arch = std::env::consts::ARCH.try_into()?;
     let is_other = |value: libc::c_int| {
         SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, u64::from(value.unsigned_abs()))
     };
-    let socket = vec![SeccompRule::new(vec![is_other(libc::AF_UNIX)?])?];
-    let mut sockets = BTreeMap::from([(libc::SYS_socket, socket.clone())]);
-    let mut rings = BTreeMap::from([(libc::SYS_io_uring_setup, Vec::new())]);
+    let of_others = SeccompRule::new(vec![is_other(libc::AF_UNIX)?])?;
+    answer(libc::EACCES, [(libc::SYS_socket, vec![of_others])])?;
+    answer(libc::ENOSYS, [(libc::SYS_io_uring_setup, Vec::new())])
+}
+
+/// Has calls that a rule of theirs is about, or all where there is none, return an error, or nothing where its code is 0, and not be made.
+fn answer<const N: usize>(
+    code: libc::c_int,
+    calls: [(libc::c_long, Vec<SeccompRule>); N],
+) -> Result<(), seccompiler::Error> {
+    let mut rules = BTreeMap::from(calls);
     #[cfg(target_arch = "x86_64")]
-    {
-        // The same calls in the numbers of the x32 interface.
-        const X32: i64 = 0x4000_0000;
-        sockets.insert(X32 | libc::SYS_socket, socket);
-        rings.insert(X32 | libc::SYS_io_uring_setup, Vec::new());
+    for (call, of_call) in rules.clone() {
+        rules.insert(X32 | call, of_call);
     }
-    for (rules, code) in [(sockets, libc::EACCES), (rings, libc::ENOSYS)] {
-        let refused = SeccompAction::Errno(code.unsigned_abs());
-        let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, arch)?;
-        seccompiler::apply_filter(&BpfProgram::try_from(filter)?)?;
-    }
-    Ok(())
+    let answered = SeccompAction::Errno(code.unsigned_abs());
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, answered, std::env::consts::ARCH.try_into()?)?;
+    seccompiler::apply_filter(&BpfProgram::try_from(filter)?)
 }

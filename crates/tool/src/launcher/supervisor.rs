@@ -193,41 +193,24 @@ impl Watched<'_> {
     }
 }
 
-/// Kills the tool, its group, and what became a child of this process when its parent ended, until there is none. Says how the tool
-/// ended, and how many others were alive.
+/// Kills the tool and its group, from which none of its processes can leave, and waits until each has ended. Says how the tool ended,
+/// and how many others were alive.
 fn kill_all(tool: &mut Child) -> io::Result<(ExitStatus, u32)> {
     let main = Pid::from_child(tool);
-    // The id cannot be that of another process, because nobody has asked yet how the tool ended.
-    for killed in
-        [rustix::process::kill_process_group(main, Signal::KILL), rustix::process::kill_process(main, Signal::KILL)]
-    {
-        match killed {
-            Ok(()) | Err(Errno::SRCH) => {}
-            Err(error) => return Err(error.into()),
-        }
+    // The id cannot be that of another group, because nobody has asked yet how the tool ended.
+    match rustix::process::kill_process_group(main, Signal::KILL) {
+        Ok(()) | Err(Errno::SRCH) => {}
+        Err(error) => return Err(error.into()),
     }
     let status = tool.wait()?;
     let mut killed = 0;
-    let this = std::process::id().cast_signed();
-    let mut options = WaitOptions::NOHANG;
     loop {
-        match rustix::process::wait(options) {
+        // What the others started became a child of this process when they ended.
+        match rustix::process::wait(WaitOptions::empty()) {
             Err(Errno::CHILD) => return Ok((status, killed)),
-            Err(Errno::INTR) => {}
+            Err(Errno::INTR) | Ok(None) => {}
             Err(error) => return Err(error.into()),
-            Ok(Some((_, ended))) => {
-                killed += u32::from(ended.terminating_signal() == Some(libc::SIGKILL));
-                options = WaitOptions::NOHANG;
-            }
-            Ok(None) => {
-                // Children only: their ids stay theirs until they are waited for. Those below them become children then.
-                for child in processes::below().iter().filter(|process| process.parent == this) {
-                    if let Some(id) = Pid::from_raw(child.id) {
-                        let _ = rustix::process::kill_process(id, Signal::KILL);
-                    }
-                }
-                options = WaitOptions::empty();
-            }
+            Ok(Some((_, ended))) => killed += u32::from(ended.terminating_signal() == Some(libc::SIGKILL)),
         }
     }
 }

@@ -7,7 +7,7 @@ use strongroom_tool::{End, Outcome, Subject, ToolError};
 
 use crate::place::{Place, ids, launcher, lives, wait_until};
 
-/// A process that has left the group and the session, and whose parent has ended.
+/// A process that asks for a group and a session of its own, and whose parent has ended.
 const DAEMON: &str = "import os, sys, time\nif os.fork() == 0:\n  os.setsid()\n  if os.fork() == 0:\n    \
     os.setpgid(0, 0)\n    with open(sys.argv[2], 'a') as ids: print(os.getpid(), file=ids)\n    time.sleep(1000)\n  os._exit(0)\n\
     os.wait()\nwhile not os.path.exists(sys.argv[2]) or not os.path.getsize(sys.argv[2]): time.sleep(0.01)\n";
@@ -35,13 +35,37 @@ fn a_daemon_of_a_tool_is_killed() {
     assert_eq!((ids.len(), ids.iter().filter(|id| lives(**id)).count()), (1, 0));
 }
 
+/// Processes each of which starts another one and ends: who looks for them finds those that have ended. Each asks for a group and a session of
+/// its own. What is written to the list is the group of the first.
+const CHAIN: &str = "import os, sys, time\nwith open(sys.argv[2], 'w') as ids: print(os.getpid(), file=ids)\nif os.fork() == 0:\n  \
+    while True:\n    os.setsid()\n    os.setpgid(0, 0)\n    if os.fork() != 0: os._exit(0)\n";
+
 #[test]
 fn a_chain_of_processes_that_never_stays_is_killed() {
     let place = Place::new();
-    let script = "import os, time\nif os.fork() == 0:\n  os.setsid()\n  while True:\n    if os.fork() != 0: os._exit(0)\n    os.setsid()\n\
-        time.sleep(0.1)";
-    let run = place.run(place.python(script, ""));
-    assert_eq!(run.limit, None, "{run:?}");
+    let list = place.path("ids");
+    let mut tool = place.python(&format!("{CHAIN}time.sleep(0.1)\n"), "");
+    tool.arguments.push(list.display().to_string());
+    let run = place.run(tool);
+    assert_eq!((run.outcome, run.limit, run.left_behind), (Outcome::Pass, None, 1), "{run:?}");
+    assert!(!has_group(ids(&list)[0]));
+}
+
+#[test]
+fn a_chain_of_processes_whose_supervisor_is_killed_ends() {
+    let place = Place::new();
+    let list = place.path("ids");
+    let mut tool = place.python(&format!("{CHAIN}os.kill(os.getppid(), 9)\ntime.sleep(1000)\n"), "");
+    tool.arguments.push(list.display().to_string());
+    let error = place.run_for(tool, &Subject::of(place.path("file"))).unwrap_err();
+    assert!(matches!(error, ToolError::Launcher { .. }), "{error:?}");
+    wait_until("the processes end", || !has_group(ids(&list)[0]));
+}
+
+/// Whether a process is in this group.
+fn has_group(id: u32) -> bool {
+    let group = rustix::process::Pid::from_raw(id.cast_signed()).unwrap();
+    rustix::process::test_kill_process_group(group).is_ok()
 }
 
 #[test]
