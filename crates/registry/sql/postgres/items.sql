@@ -1,3 +1,8 @@
+-- By which index items are found: PostgreSQL knows how many rows are alike, and needs no word of it.
+-- list: items.by_open_name
+
+-- list: items.by_batch
+
 -- The locks are held until the commit: the items of an institution become visible in the order of their numbers.
 -- name: items.insert
 WITH new AS (

@@ -45,8 +45,8 @@ SELECT own.item_id, own.staging_id, own.is_discarded, own.bytes,
     EXISTS (SELECT 1 FROM staging_waits waits WHERE waits.item_id <> ?1) AS others_wait,
     i.staging_quota,
     CASE WHEN i.staging_quota IS NOT NULL THEN
-        (SELECT CAST(coalesce(sum(r.bytes), 0) AS BIGINT) FROM reservations r JOIN work_items o ON o.id = r.item_id
-            WHERE o.institution_id = i.id AND r.item_id <> ?1)
+        (SELECT CAST(coalesce(sum(r.bytes), 0) AS BIGINT) FROM reservations r CROSS JOIN work_items o
+            WHERE o.id = r.item_id AND o.institution_id = i.id AND r.item_id <> ?1)
     ELSE 0 END AS reserved_by_institution
 FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN reservations own ON own.item_id = w.id
 WHERE w.id = ?1
@@ -74,8 +74,8 @@ FROM (SELECT (SELECT w.status FROM work_items w WHERE w.id = r.item_id) AS statu
 GROUP BY has.status
 -- Items that failed before a time and still have space.
 -- name: space.failed_before
-SELECT r.item_id FROM reservations r JOIN work_items w ON w.id = r.item_id
-WHERE w.status = 'failed' AND w.updated_at <= ?1 AND NOT r.is_discarded AND r.item_id > ?2 ORDER BY r.item_id LIMIT ?3
+SELECT r.item_id FROM reservations r CROSS JOIN work_items w
+WHERE w.id = r.item_id AND w.status = 'failed' AND w.updated_at <= ?1 AND NOT r.is_discarded AND r.item_id > ?2 ORDER BY r.item_id LIMIT ?3
 -- name: space.of_item
 SELECT staging_id, is_discarded FROM reservations WHERE item_id = ?1
 -- name: space.release
@@ -105,8 +105,8 @@ SELECT 1 AS found FROM staging_waits WHERE since < ?1 LIMIT 1
 WITH had AS (
     SELECT o.institution_id, CAST(sum(r.bytes) AS BIGINT) AS bytes,
         CAST(sum(CASE WHEN o.status IN ('pending', 'started') THEN 0 ELSE r.bytes END) AS BIGINT) AS kept
-    FROM reservations r JOIN work_items o ON o.id = r.item_id
-    WHERE r.item_id <> ?1 GROUP BY o.institution_id
+    FROM reservations r CROSS JOIN work_items o
+    WHERE o.id = r.item_id AND r.item_id <> ?1 GROUP BY o.institution_id
 )
 SELECT waits.item_id FROM staging_waits waits JOIN work_items w ON w.id = waits.item_id
     JOIN institutions i ON i.id = w.institution_id JOIN work_items own ON own.id = ?1

@@ -7,7 +7,7 @@ RETURNING object_identifier
 -- name: object_ids.is_binding
 SELECT EXISTS (SELECT 1 FROM objects o WHERE o.institution_id = ?1 AND o.identifier = ?2 AND o.state <> 'new'
         AND (o.ark = ?4 OR EXISTS (SELECT 1 FROM local_ids l WHERE l.object_id = o.id AND l.local_id = ?4)))
-    OR EXISTS (SELECT 1 FROM work_items w WHERE w.institution_id = ?1 AND w.object_identifier = ?2
+    OR EXISTS (SELECT 1 FROM work_items w {items.by_open_name} WHERE w.institution_id = ?1 AND w.object_identifier = ?2
         AND w.status IN ('pending', 'started', 'held') AND w.action = 'ingest' AND w.id <> ?3) AS is_binding
 -- name: object_ids.set
 UPDATE object_ids SET object_identifier = ?4 WHERE institution_id = ?1 AND kind = ?2 AND value = ?3
@@ -16,7 +16,7 @@ SELECT object_identifier FROM object_ids WHERE institution_id = ?1 AND kind = ?2
 -- Whether an institution has an object of this identifier, or a work item that is going to make one.
 -- name: object_ids.is_name_taken
 SELECT EXISTS (SELECT 1 FROM objects o WHERE o.institution_id = ?1 AND o.identifier = ?2 AND o.state <> 'new')
-    OR EXISTS (SELECT 1 FROM work_items w WHERE w.institution_id = ?1 AND w.object_identifier = ?2
+    OR EXISTS (SELECT 1 FROM work_items w {items.by_open_name} WHERE w.institution_id = ?1 AND w.object_identifier = ?2
         AND w.status IN ('pending', 'started', 'held') AND w.id <> ?3) AS is_taken
 -- name: object_ids.has_foreign_ark
 SELECT 1 AS found FROM object_ids WHERE kind = 'ark' AND value = ?2 AND institution_id <> ?1

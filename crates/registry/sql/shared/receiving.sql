@@ -62,7 +62,7 @@ ON CONFLICT (store, key, etag) DO UPDATE SET item_id = ?4, made_at = ?5
 -- name: receiving.drop_receipt
 DELETE FROM receipts WHERE store = ?1 AND key = ?2 AND etag = ?3
 -- name: receiving.waiting_of_source
-SELECT id FROM work_items
+SELECT id FROM work_items {items.by_open_name}
 WHERE institution_id = ?1 AND object_identifier = ?2 AND status IN ('pending', 'started', 'held')
     AND status <> 'started' AND action = 'ingest' AND source = ?3 AND id <> ?4
 ORDER BY id

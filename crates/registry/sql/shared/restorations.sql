@@ -28,7 +28,7 @@ SELECT count(*) AS objects, CAST(coalesce(sum(part.bytes), 0) AS BIGINT) AS byte
     UNION ALL
     SELECT o.bytes FROM restoration_entries e JOIN objects o ON o.id = e.object_id WHERE e.batch_id = ?1
     UNION ALL
-    SELECT o.bytes FROM work_items b JOIN objects o ON o.collection_id = b.collection_id
+    SELECT o.bytes FROM work_items b {items.by_batch} JOIN objects o ON o.collection_id = b.collection_id
     WHERE b.batch_id = ?1 AND b.action = 'restore_batch' AND b.stage = 'expand' AND b.status IN ('pending', 'started')
         AND o.id > ?2 AND o.state = 'active') AS part
 -- name: restorations.put_result

@@ -43,7 +43,7 @@ ORDER BY r.item_id, r.store, r.key LIMIT ?5
 -- name: restored.abandoned
 SELECT r.item_id, r.store, r.key, r.institution_id, r.state, r.etag, r.size, r.changed_at, r.expires_at, w.status,
     r.sha256
-FROM restored r JOIN work_items w ON w.id = r.item_id
-WHERE r.state = 'putting' AND w.status IN ('failed', 'cancelled', 'succeeded', 'deleted')
+FROM restored r CROSS JOIN work_items w
+WHERE w.id = r.item_id AND r.state = 'putting' AND w.status IN ('failed', 'cancelled', 'succeeded', 'deleted')
     AND (r.item_id, r.store, r.key) > (?1, ?2, ?3)
 ORDER BY r.item_id, r.store, r.key LIMIT ?4

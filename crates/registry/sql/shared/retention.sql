@@ -36,7 +36,7 @@ WHERE w.id > ?2 AND w.updated_at < ?1 AND w.status IN ('succeeded', 'cancelled',
             AND EXISTS (SELECT 1 FROM work_items x WHERE x.batch_id = b.id AND x.status IN ('pending', 'started', 'held')))))
     AND NOT EXISTS (SELECT 1 FROM work_items x WHERE x.batch_id = w.batch_id AND x.needs_review)
     -- The receipt of a batch of restorations tells of all of its items.
-    AND NOT EXISTS (SELECT 1 FROM work_items r WHERE r.batch_id = w.batch_id AND r.action = 'restore_batch'
+    AND NOT EXISTS (SELECT 1 FROM work_items r {items.by_batch} WHERE r.batch_id = w.batch_id AND r.action = 'restore_batch'
         AND r.status IN ('pending', 'started', 'held', 'failed'))
 ORDER BY w.id LIMIT ?4
 -- name: retention.drop_item_history

@@ -1,3 +1,8 @@
+-- By which index items are found, where SQLite, which does not know how many rows are alike, takes another one. Open items of a name in an institution.
+-- list: items.by_open_name
+INDEXED BY work_items_open
+-- list: items.by_batch
+INDEXED BY work_items_by_batch
 -- name: items.insert
 INSERT INTO work_items (id, batch_id, institution_id, collection_id, action, object_id, object_identifier, file_id, name,
     source, size, options, stage, status, priority, note, created_at, updated_at, topic, wait_key, actor_id, list_state,
@@ -115,7 +120,7 @@ INSERT INTO item_history (item_id, number, time, stage, status, note, actor, fen
 -- Of each object that may become a new one, whether its institution has one of this identifier, or an open item that makes one.
 -- name: object_ids.are_names_taken
 SELECT EXISTS (SELECT 1 FROM objects o WHERE o.institution_id = ?1 AND o.identifier = ?2 AND o.state <> 'new')
-    OR EXISTS (SELECT 1 FROM work_items w WHERE w.institution_id = ?1 AND w.object_identifier = ?2
+    OR EXISTS (SELECT 1 FROM work_items w {items.by_open_name} WHERE w.institution_id = ?1 AND w.object_identifier = ?2
         AND w.status IN ('pending', 'started', 'held') AND w.id <> ?3) AS is_taken
 -- name: object_ids.find_each
 SELECT object_identifier FROM object_ids WHERE institution_id = ?1 AND kind = ?2 AND value = ?3

@@ -47,7 +47,8 @@ fn a_chain_of_processes_that_never_stays_is_killed() {
     let mut tool = place.python(&format!("{CHAIN}time.sleep(0.1)\n"), "");
     tool.arguments.push(list.display().to_string());
     let run = place.run(tool);
-    assert_eq!((run.outcome, run.limit, run.left_behind), (Outcome::Pass, None, 1), "{run:?}");
+    assert_eq!((run.outcome, run.limit), (Outcome::Pass, None), "{run:?}");
+    assert!(run.left_behind > 0);
     assert!(!has_group(ids(&list)[0]));
 }
 
