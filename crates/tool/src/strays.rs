@@ -20,8 +20,7 @@ pub(crate) fn kill_all(folder: &OsStr) {
     let mut empty = 0;
     for _ in 0..MOST_ROUNDS {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let mut ids: Vec<i32> =
-            entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+        let mut ids: Vec<i32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
         // The newest first: what starts another process and ends has the least time left.
         ids.sort_unstable_by(|one, other| other.cmp(one));
         let killed = ids.into_iter().filter_map(Pid::from_raw).filter(|id| kill(*id, &variable)).count();

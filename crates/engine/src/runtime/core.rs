@@ -17,6 +17,7 @@ use super::held::{HeldTask, HeldTasks};
 use super::notifier::{Notifier, Over};
 use super::pool::{Pool, Work};
 use super::running::RunningTasks;
+use super::turns::Turns;
 use super::{Summary, TaskEnd};
 use crate::event::Event;
 
@@ -77,6 +78,8 @@ pub(super) struct Core {
     pub(super) holder_text: Arc<str>,
     /// In order of preference.
     pub(super) pools: Vec<Pool>,
+    /// Those of institutions, in all pools together.
+    pub(super) turns: Arc<Turns>,
     pub(super) by_topic: HashMap<String, usize>,
     /// Only tasks of these keys.
     pub(super) keys: Option<Arc<HashSet<String>>>,
@@ -331,6 +334,13 @@ impl Core {
         let looked = is_taken || (leasing && leased.is_some());
         let (leased, asked_at) = leased.unwrap_or_default();
         self.take_in(&wanted, leased, asked_at);
+        // Only now: an item that goes on to its next stage has not been gone in between.
+        if let Some(whose) = work.institution().filter(|_| ran.is_some()) {
+            self.turns.end(whose);
+        }
+        if self.turns.take_held_back() {
+            self.pools.iter().for_each(Pool::wake);
+        }
         // Where the free slot was offered to the queue in the transaction itself, there is nothing more to look for, unless a task
         // was put off, which is due some time.
         let is_over = end.is_success() && !self.has_condition;

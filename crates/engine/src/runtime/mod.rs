@@ -20,6 +20,7 @@ mod running;
 mod settings;
 mod shutdown;
 mod sweeper;
+mod turns;
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -46,6 +47,7 @@ use self::dispatch::Dispatcher;
 use self::held::HeldTasks;
 use self::notifier::{Notifier, Over};
 use self::pool::Pool;
+use self::turns::Turns;
 use crate::event::Event;
 
 /// Does the tasks of one topic. It may be called for several tasks at once, from as many threads.
@@ -257,10 +259,11 @@ impl Runtime {
 
     fn core(&self, has_condition: bool) -> Core {
         let plan = &self.plan;
+        let turns = Arc::new(Turns::new(std::thread::available_parallelism().map_or(1, usize::from)));
         let mut pools: Vec<Pool> = Vec::new();
         for handler in plan.handlers.iter().rev() {
             pools.retain(|pool| pool.topic != handler.topic());
-            pools.push(Pool::new(handler.clone(), plan.pools.of(handler.topic())));
+            pools.push(Pool::new(handler.clone(), plan.pools.of(handler.topic()), turns.clone()));
         }
         let topics: Vec<String> = pools.iter().map(|pool| pool.topic.clone()).collect();
         let limits = pools.iter().map(|pool| (pool.topic.clone(), pool.settings.max_attempts));
@@ -281,6 +284,7 @@ impl Runtime {
             tally: Tally::default(),
             running: plan.running.clone(),
             pools,
+            turns,
         }
     }
 }

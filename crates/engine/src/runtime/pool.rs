@@ -4,7 +4,7 @@
 //! takes longer.
 //!
 //! Those that wait here are begun in turns, too, as in the queue: first the tasks of whom the fewest are worked on, and not of whom the last
-//! was that was begun.
+//! was that was begun; and of work items those whose institution's turn it is in the whole process ([`Turns`]).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,11 @@ use std::time::{Duration, Instant};
 use strongroom_registry::work::Assignment;
 
 use super::held::HeldTask;
+use super::turns::Turns;
 use super::{Handler, PoolSettings};
+
+/// How soon a thread looks again where what waits is held back. It is woken when a task ends; what others give way for ends by time as well.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// A task to be done.
 #[derive(Debug)]
@@ -22,6 +26,13 @@ pub(super) struct Work {
     pub(super) held: Arc<HeldTask>,
     /// Since when it is held.
     pub(super) since: Instant,
+}
+
+impl Work {
+    /// Whose the work item is; none where it is no stage of an item, which takes no turns in the process.
+    pub(super) fn institution(&self) -> Option<&str> {
+        self.assignment.claimed.as_ref().map(|_| self.assignment.task.fair_key.as_str())
+    }
 }
 
 struct State {
@@ -48,13 +59,16 @@ struct State {
 
 impl State {
     /// Takes out the task whose turn it is: of whom the fewest are worked on, then not of whom the last was, then the one that has
-    /// waited longest.
-    fn take_next(&mut self) -> Option<Work> {
+    /// waited longest; none that is held back.
+    fn take_next(&mut self, turns: &Turns) -> Option<Work> {
         let turn = |work: &Work| {
             let whose = &work.assignment.task.fair_key;
             (self.running_of.get(whose).copied().unwrap_or_default(), *whose == self.last_begun)
         };
-        let (place, _) = self.waiting.iter().enumerate().min_by_key(|(_, work)| turn(work))?;
+        let mut places: Vec<usize> = (0..self.waiting.len()).collect();
+        places.sort_by_key(|place| self.waiting.get(*place).map(turn));
+        let may_begin = |work: &Work| work.institution().is_none_or(|whose| turns.begin(whose));
+        let place = places.into_iter().find(|place| self.waiting.get(*place).is_some_and(may_begin))?;
         let work = self.waiting.remove(place)?;
         self.running += 1;
         let whose = work.assignment.task.fair_key.clone();
@@ -84,12 +98,13 @@ pub(super) struct Pool {
     /// As they were at the start.
     pub(super) settings: Arc<PoolSettings>,
     pub(super) handler: Arc<dyn Handler>,
+    turns: Arc<Turns>,
     state: Mutex<State>,
     changed: Condvar,
 }
 
 impl Pool {
-    pub(super) fn new(handler: Arc<dyn Handler>, settings: PoolSettings) -> Self {
+    pub(super) fn new(handler: Arc<dyn Handler>, settings: PoolSettings, turns: Arc<Turns>) -> Self {
         Self {
             topic: handler.topic().to_owned(),
             state: Mutex::new(State {
@@ -107,6 +122,7 @@ impl Pool {
             }),
             settings: Arc::new(settings),
             handler,
+            turns,
             changed: Condvar::new(),
         }
     }
@@ -160,6 +176,7 @@ impl Pool {
             && state.idle == 0
             && let Some(first) = state.waiting.pop_front_if(|first| first.since.elapsed() > patience)
         {
+            self.go(&first);
             overdue.push(first);
         }
         overdue
@@ -189,6 +206,9 @@ impl Pool {
             return work;
         }
         for one in work {
+            if let Some(whose) = one.institution() {
+                self.turns.come(whose);
+            }
             state.waiting.push_back(one);
             self.changed.notify_one();
         }
@@ -202,7 +222,30 @@ impl Pool {
                 break;
             }
         }
-        if state.threads == 0 { state.waiting.drain(..).collect() } else { Vec::new() }
+        if state.threads == 0 { self.take_all(&mut state) } else { Vec::new() }
+    }
+
+    /// Takes out everything that waits.
+    fn take_all(&self, state: &mut State) -> Vec<Work> {
+        let all: Vec<Work> = state.waiting.drain(..).collect();
+        for work in &all {
+            self.go(work);
+        }
+        all
+    }
+
+    /// Says that what waited for a thread here does not any more.
+    fn go(&self, work: &Work) {
+        if let Some(whose) = work.institution() {
+            self.turns.go(whose);
+        }
+    }
+
+    /// Has the threads look again whose turn it is.
+    pub(super) fn wake(&self) {
+        // A thread that has looked and does not wait yet has the lock.
+        drop(self.state());
+        self.changed.notify_all();
     }
 
     /// The next task for a thread, when there is one; none when the pool is closed or has too many threads, and then the
@@ -217,7 +260,7 @@ impl Pool {
                 state.threads -= 1;
                 return None;
             }
-            if let Some(work) = state.take_next() {
+            if let Some(work) = state.take_next(&self.turns) {
                 state.idle = state.idle.saturating_sub(1);
                 return Some(work);
             }
@@ -226,7 +269,11 @@ impl Pool {
                 state.threads = state.threads.saturating_sub(1);
                 return None;
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = if state.waiting.is_empty() {
+                self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+            } else {
+                self.changed.wait_timeout(state, LOOK_AGAIN).unwrap_or_else(PoisonError::into_inner).0
+            };
         }
     }
 
@@ -249,7 +296,7 @@ impl Pool {
         let mut state = self.state();
         state.closed = true;
         self.changed.notify_all();
-        state.waiting.drain(..).collect()
+        self.take_all(&mut state)
     }
 
     /// Tasks being worked on.
