@@ -105,7 +105,7 @@ impl Run {
 
     fn carry_out(&mut self, plan: &ChainPlan, expected: Option<&Sets>) -> Result<Sets> {
         self.perform(plan)?;
-        self.settle(expected.map(Sets::failed))?;
+        self.settle(expected.map(Sets::failed).as_deref())?;
         self.workers.stop_all()?;
         let Shown { last, looks, longest, .. } = self.shown()?;
         let line = format!("{} kills, {looks} looks, at most {longest:.0?} apart", self.kills);
@@ -209,7 +209,7 @@ impl Run {
 
     /// Puts everything right, has what people have stopped go on, and works until nothing is left. What has failed is processed again, once,
     /// and more often where more has failed than `expected`.
-    fn settle(&mut self, expected: Option<Vec<u64>>) -> Result<()> {
+    fn settle(&mut self, expected: Option<&[u64]>) -> Result<()> {
         self.world.log("settling");
         self.workers.kill_all(&mut self.world)?;
         self.source.mend(&self.world.folder, self.size)?;
@@ -229,7 +229,7 @@ impl Run {
                 self.ask("restart", failed)?;
             } else if last.len() == ACTIVITIES && last.iter().all(Found::has_finished) {
                 let failed: Vec<u64> = last.iter().map(|found| found.counts.failed).collect();
-                let is_as_expected = expected.as_ref().is_none_or(|expected| *expected == failed);
+                let is_as_expected = expected.is_none_or(|expected| expected == failed);
                 if retries == RETRIES || retries > 0 && is_as_expected {
                     self.world.log("settled");
                     return Ok(());
