@@ -9,12 +9,13 @@ use crate::place;
 use crate::services::Services;
 
 /// Each option with the variable by which the test takes it.
-const OPTIONS: [(&str, &str); 5] = [
+const OPTIONS: [(&str, &str); 6] = [
     ("--runs", "STRONGROOM_CHAOS_RUNS"),
     ("--seed", "STRONGROOM_CHAOS_SEED"),
     ("--database", "STRONGROOM_CHAOS_DATABASE"),
     ("--stores", "STRONGROOM_CHAOS_STORES"),
     ("--seconds", "STRONGROOM_CHAOS_SECONDS"),
+    ("--chain", "STRONGROOM_CHAOS_CHAIN"),
 ];
 /// Runs where nothing else is asked for.
 const RUNS: &str = "10";

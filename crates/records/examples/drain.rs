@@ -94,10 +94,14 @@ fn main() -> Result<(), Failure> {
         if counts.processed != request.records {
             return Err(format!("not all were processed: {counts:?}").into());
         }
+        if let Some(server) = &server {
+            let used = memory_of_server(server).unwrap_or(0) as f64 / 1_024.0;
+            println!("| {name}: memory of the server {used:.0} MiB | | | | | | |");
+        }
     }
     match request.redis {
         None => Ok(()),
-        Some(program) => redis::measure(&program, folder.path(), request.records, request.limit),
+        Some(program) => redis::measure(&program, folder.path(), request.records),
     }
 }
 
@@ -207,6 +211,25 @@ fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.split_whitespace().next()?.parse().ok()
+}
+
+/// What the processes of a server have in memory now, in KiB; what they share counts once.
+fn memory_of_server(server: &Server) -> Option<u64> {
+    let main = std::fs::read_to_string(server.folder().join("data/postmaster.pid")).ok()?.lines().next()?.to_owned();
+    let mut sum = 0;
+    for process in std::fs::read_dir("/proc").ok()?.flatten() {
+        let read = |name: &str| std::fs::read_to_string(process.path().join(name)).unwrap_or_default();
+        let field = |text: &str, name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+            line.split_whitespace().next().map(str::to_owned)
+        };
+        let is_main = process.file_name().to_str() == Some(&main);
+        if is_main || field(&read("status"), "PPid:").as_deref() == Some(&main) {
+            let shared = field(&read("smaps_rollup"), "Pss:");
+            sum += shared.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+        }
+    }
+    Some(sum)
 }
 
 /// What one durable commit costs on this disk at least.

@@ -6,7 +6,9 @@
 
 mod arks;
 mod bags;
+mod chain;
 mod chance;
+mod commands;
 mod hook;
 mod late;
 mod ocfl;
@@ -21,11 +23,13 @@ mod promises_of_packages;
 mod settle;
 mod stores;
 mod web;
+mod workers;
 mod world;
 
 use anyhow::{Result, bail};
 
 use crate::bags::{VARIANTS, slots};
+use crate::chain::{ChainPlan, Size};
 use crate::options::{Database, Options, Stores};
 use crate::perform::Cast;
 use crate::plan::Plan;
@@ -33,7 +37,7 @@ use crate::world::{World, place};
 
 /// Makes one run; false where it could not be made.
 fn run(plan: &Plan) -> Result<bool> {
-    let Some(mut world) = World::new(plan)? else { return Ok(false) };
+    let Some(mut world) = World::new(&plan.equipment())? else { return Ok(false) };
     world.log(format!("seed {}, {}, stores: {}, {} s", plan.seed, plan.database, plan.stores, plan.seconds));
     world.log(format!(
         "copies are damaged in {}, {} attempts, ARKs: {}",
@@ -50,13 +54,13 @@ fn run(plan: &Plan) -> Result<bool> {
         cast.findings.push(format!("{error:#}"));
         cast.world.log(format!("FINDING: {error:#}"));
     }
-    let _ = cast.kill_workers();
+    let _ = cast.workers.kill_all(&mut cast.world);
     if cast.findings.is_empty() {
         cast.world.remove()?;
         return Ok(true);
     }
     let kept = cast.world.keep();
-    let (folder, log) = place(plan);
+    let (folder, log) = place(&plan.equipment().name);
     bail!(
         "seed {} found:\n  {}\n\nthe acts are in {}\nthe data directory is {} (kept whole: {})\nagain: cargo xtask chaos \
          --runs 1 --seed {} --database {} --stores {} --seconds {}",
@@ -74,17 +78,30 @@ fn run(plan: &Plan) -> Result<bool> {
 
 /// Makes runs one after the other, also behind one that found something; tells all that was found.
 fn run_all(plans: impl IntoIterator<Item = Plan>) {
+    make_all(plans, run, |plan| plan.seed, |plan| format!("on {}, stores: {}", plan.database, plan.stores));
+}
+
+/// The same with chains of activities.
+fn run_chains(seeds: std::ops::Range<u64>, database: Database, size: Size, seconds: u64) {
+    let plans = seeds.map(|seed| ChainPlan::new(seed, database, size, seconds));
+    make_all(plans, chain::run, |plan| plan.seed, ToString::to_string);
+}
+
+fn make_all<P>(
+    plans: impl IntoIterator<Item = P>,
+    run: fn(&P) -> Result<bool>,
+    seed: fn(&P) -> u64,
+    describe: fn(&P) -> String,
+) {
     let (mut made, mut found) = (0, Vec::new());
     for plan in plans {
         let began = std::time::Instant::now();
         match run(&plan) {
             Ok(false) => return,
-            Ok(true) => {
-                println!("seed {} on {}, stores: {}: {:.1?}", plan.seed, plan.database, plan.stores, began.elapsed());
-            }
+            Ok(true) => println!("seed {}, {}: {:.1?}", seed(&plan), describe(&plan), began.elapsed()),
             Err(error) => {
                 eprintln!("{error:#}");
-                found.push(plan.seed);
+                found.push(seed(&plan));
             }
         }
         made += 1;
@@ -115,15 +132,31 @@ fn every_promise_holds_after_short_runs_of_chaos_on_postgresql() {
 }
 
 #[test]
+fn chains_of_activities_end_as_undisturbed_whatever_is_killed() {
+    run_chains(11..12, Database::Sqlite, Size::of(2_000), 8);
+}
+
+#[test]
+fn chains_of_activities_end_as_undisturbed_whatever_is_killed_on_postgresql() {
+    run_chains(12..13, Database::Postgres, Size::of(2_000), 8);
+}
+
+#[test]
 fn every_promise_holds_after_the_runs_of_chaos_that_were_asked_for() {
     let Some(options) = Options::from_environment().unwrap() else { return };
     let seeds = options.seed..options.seed + options.runs;
+    if let Some(records) = options.chain {
+        return run_chains(seeds, options.database, Size::of(records), options.seconds);
+    }
     run_all(seeds.map(|seed| Plan::new(seed, options.database, options.stores_of(seed), options.seconds)));
 }
 
 #[test]
 fn a_seed_always_plans_the_same_acts() {
     let acts = |seed| Plan::new(seed, Database::Sqlite, Stores::Both, 20).acts;
+    assert_eq!(acts(7), acts(7));
+    assert_ne!(acts(7), acts(8));
+    let acts = |seed| ChainPlan::new(seed, Database::Sqlite, Size::of(2_000), 20).acts;
     assert_eq!(acts(7), acts(7));
     assert_ne!(acts(7), acts(8));
 }

@@ -79,18 +79,23 @@ pub(crate) struct Options {
     pub(crate) stores: Option<Stores>,
     /// How long acts go on in each run.
     pub(crate) seconds: u64,
+    /// Chains of activities over so many records, instead of deposits.
+    pub(crate) chain: Option<u64>,
 }
 
 impl Options {
     /// None where the environment asks for no runs.
     pub(crate) fn from_environment() -> Result<Option<Self>> {
         let Some(runs) = variable("STRONGROOM_CHAOS_RUNS")? else { return Ok(None) };
+        let chain = variable("STRONGROOM_CHAOS_CHAIN")?;
+        let seconds = if chain.is_some() { 60 } else { 15 };
         Ok(Some(Self {
             runs,
             seed: variable("STRONGROOM_CHAOS_SEED")?.unwrap_or(1),
             database: variable("STRONGROOM_CHAOS_DATABASE")?.unwrap_or(Database::Sqlite),
             stores: variable("STRONGROOM_CHAOS_STORES")?,
-            seconds: variable("STRONGROOM_CHAOS_SECONDS")?.unwrap_or(15),
+            seconds: variable("STRONGROOM_CHAOS_SECONDS")?.unwrap_or(seconds),
+            chain,
         }))
     }
 

@@ -1,28 +1,22 @@
-//! Carries out the acts of a plan, each at its time. Commands of people run beside each other, as people do; that one is
-//! refused or fails while something is wrong is no fault, and stands in the log.
+//! Carries out the acts of a plan, each at its time.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::fs;
-use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
-use rustix::process::{Pid, Signal, kill_process};
+use anyhow::{Context as _, Result};
+use rustix::process::Signal;
 
 use crate::bags::Bag;
+use crate::commands::{Answered, Commands};
 use crate::late::Underway;
 use crate::packages::{Layout, Package, Sent};
 use crate::plan::{Act, Held, Plan, WORKERS, Wish};
-use crate::world::{COLLECTION, INSTITUTION, Running, World};
+use crate::workers::Workers;
+use crate::world::{COLLECTION, INSTITUTION, World};
 
-/// Commands of people at once.
-const COMMANDS: usize = 3;
-/// A command that takes longer is killed: it may wait for a store that is away, or for a worker that sleeps.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// How long a worker that ended by itself stays away.
-const RESTARTED_AFTER: Duration = Duration::from_millis(300);
 /// What each worker process runs: one also what is due by the clock.
-const RUNS: [&str; WORKERS] = ["serve", "work"];
+const RUNS: [&[&str]; WORKERS] = [&["serve"], &["work"]];
 
 /// A deposit that was asked for.
 #[derive(Debug)]
@@ -55,20 +49,6 @@ pub(crate) struct Upload {
     pub(crate) bag: (usize, usize),
 }
 
-/// A command of a person that runs.
-struct Asked {
-    what: String,
-    began: Instant,
-    running: Running,
-    deposit: Option<usize>,
-}
-
-/// A command that waits until fewer run.
-struct Waiting {
-    arguments: Vec<String>,
-    deposit: Option<usize>,
-}
-
 /// Everything that takes part in a run.
 pub(crate) struct Cast {
     pub(crate) world: World,
@@ -85,12 +65,8 @@ pub(crate) struct Cast {
     pub(crate) late: Option<Underway>,
     damaged: &'static str,
     pub(crate) seed: u64,
-    workers: [Option<Child>; WORKERS],
-    /// When each worker was found to have ended by itself.
-    lost: [Option<Instant>; WORKERS],
-    waiting: VecDeque<Waiting>,
-    asked: VecDeque<Asked>,
-    answers: usize,
+    pub(crate) workers: Workers,
+    commands: Commands,
     folders: usize,
 }
 
@@ -107,11 +83,8 @@ impl Cast {
             late: None,
             damaged: plan.damaged,
             seed: plan.seed,
-            workers: [const { None }; WORKERS],
-            lost: [None; WORKERS],
-            waiting: VecDeque::new(),
-            asked: VecDeque::new(),
-            answers: 0,
+            workers: Workers::new(&RUNS),
+            commands: Commands::default(),
             folders: 0,
         }
     }
@@ -131,7 +104,7 @@ impl Cast {
             }
             self.act(&timed.act).with_context(|| format!("{:?}", timed.act))?;
         }
-        while !(self.asked.is_empty() && self.waiting.is_empty() && self.late.is_none()) {
+        while !self.commands.is_idle() || self.late.is_some() {
             self.serve_commands()?;
             self.restart_lost()?;
             self.step_late()?;
@@ -140,25 +113,8 @@ impl Cast {
         Ok(())
     }
 
-    /// Starts workers again that have ended by themselves, as a supervisor would: at a fail point, or because a store was
-    /// away when they started.
     fn restart_lost(&mut self) -> Result<()> {
-        for worker in 0..WORKERS {
-            let Some(child) = &mut self.workers[worker] else { continue };
-            let Some(status) = child.try_wait()? else { continue };
-            match self.lost[worker] {
-                None => {
-                    self.lost[worker] = Some(Instant::now());
-                    self.world.log(format!("worker {worker} ended by itself: {status}"));
-                }
-                Some(at) if at.elapsed() > RESTARTED_AFTER => {
-                    self.workers[worker] = None;
-                    self.start(worker, "", None)?;
-                }
-                Some(_) => {}
-            }
-        }
-        Ok(())
+        self.workers.restart_lost(&mut self.world, "")
     }
 
     fn act(&mut self, act: &Act) -> Result<()> {
@@ -167,11 +123,11 @@ impl Cast {
             _ => self.world.log(format!("{act:?}")),
         }
         match act {
-            Act::Start { worker, slow, largest } => self.start(*worker, slow, *largest)?,
-            Act::Kill { worker } => self.kill(*worker)?,
-            Act::Terminate { worker } => self.terminate(*worker)?,
-            Act::Sleep { worker } => self.signal(*worker, Signal::STOP)?,
-            Act::Wake { worker } => self.signal(*worker, Signal::CONT)?,
+            Act::Start { worker, slow, largest } => self.workers.start(&self.world, *worker, slow, *largest)?,
+            Act::Kill { worker } => self.workers.kill(&mut self.world, *worker)?,
+            Act::Terminate { worker } => self.workers.terminate(&mut self.world, *worker)?,
+            Act::Sleep { worker } => self.workers.signal(*worker, Signal::STOP)?,
+            Act::Wake { worker } => self.workers.signal(*worker, Signal::CONT)?,
             Act::Deposit { number, slot, variant } => self.deposit(*number, *slot, *variant)?,
             Act::Submit { number, package } => self.submit(*number, package)?,
             Act::Release => {
@@ -226,53 +182,6 @@ impl Cast {
         Ok(())
     }
 
-    fn start(&mut self, worker: usize, slow: &str, largest: Option<u64>) -> Result<()> {
-        if self.workers[worker].is_some() {
-            bail!("worker {worker} runs already");
-        }
-        let log = self.world.log_file(&format!("worker-{worker}.log"))?;
-        let arguments = [RUNS[worker]];
-        let mut command = match largest {
-            Some(blocks) => self.world.command_that_fills(blocks, &arguments),
-            None => self.world.command(arguments),
-        };
-        command.env("FAILPOINTS", slow).stdout(Stdio::null()).stderr(log);
-        self.workers[worker] = Some(command.spawn().context("cannot start a worker")?);
-        self.lost[worker] = None;
-        Ok(())
-    }
-
-    fn kill(&mut self, worker: usize) -> Result<()> {
-        if let Some(mut child) = self.workers[worker].take() {
-            // It may have killed itself at a fail point.
-            child.kill()?;
-            let status = child.wait()?;
-            self.world.log(format!("worker {worker} ended: {status}"));
-        }
-        Ok(())
-    }
-
-    /// SIGTERM, and SIGKILL where that is not heard: a worker hears it only some moments after its start.
-    fn terminate(&mut self, worker: usize) -> Result<()> {
-        self.signal(worker, Signal::TERM)?;
-        let Some(child) = &mut self.workers[worker] else { return Ok(()) };
-        let began = Instant::now();
-        while child.try_wait()?.is_none() && began.elapsed() < Duration::from_secs(5) {
-            std::thread::park_timeout(Duration::from_millis(5));
-        }
-        self.kill(worker)
-    }
-
-    fn signal(&mut self, worker: usize, signal: Signal) -> Result<()> {
-        let Some(child) = &mut self.workers[worker] else { return Ok(()) };
-        // `try_wait` reaps an ended worker here, so that its process id cannot belong to another process.
-        if child.try_wait()?.is_none() {
-            let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw).context("a process without a number")?;
-            kill_process(id, signal)?;
-        }
-        Ok(())
-    }
-
     fn deposit(&mut self, number: u64, slot: usize, variant: usize) -> Result<()> {
         let tar = self.bags[slot][variant].tar.to_string_lossy().into_owned();
         self.submitted(number, Deposited::Bag(slot, variant), &["deposit", &tar, "--collection", COLLECTION, "--json"])
@@ -291,10 +200,7 @@ impl Cast {
 
     fn submitted(&mut self, number: u64, what: Deposited, arguments: &[&str]) -> Result<()> {
         self.deposits.push(Deposit { number, what, item: None, batch: None, submitted: None });
-        self.ask(arguments);
-        if let Some(waiting) = self.waiting.back_mut() {
-            waiting.deposit = Some(self.deposits.len() - 1);
-        }
+        self.commands.ask(arguments, Some(self.deposits.len() - 1));
         self.serve_commands()
     }
 
@@ -346,92 +252,25 @@ impl Cast {
 
     /// Has a command run beside what else goes on, as soon as no more than some run.
     pub(crate) fn ask(&mut self, arguments: &[&str]) {
-        let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
-        self.waiting.push_back(Waiting { arguments, deposit: None });
+        self.commands.ask(arguments, None);
     }
 
     /// Takes in the answers there are, and starts commands that wait.
     fn serve_commands(&mut self) -> Result<()> {
-        for _ in 0..self.asked.len() {
-            let Some(mut asked) = self.asked.pop_front() else { break };
-            if asked.began.elapsed() > PATIENCE {
-                self.world.log(format!("{} takes too long and is killed", asked.what));
-                asked.running.kill()?;
-            } else if !asked.running.has_ended()? {
-                self.asked.push_back(asked);
-                continue;
-            }
-            self.take_in(asked)?;
-        }
-        while self.asked.len() < COMMANDS
-            && let Some(Waiting { arguments, deposit }) = self.waiting.pop_front()
-        {
-            self.answers += 1;
-            let answer = self.world.path(&format!("command-{:04}", self.answers));
-            let running = Running::start(&mut self.world.command(&arguments), &answer)?;
-            let what = format!("command {:04}: {}", self.answers, arguments.join(" "));
-            self.asked.push_back(Asked { what, began: Instant::now(), running, deposit });
+        for answered in self.commands.serve(&mut self.world)? {
+            self.take_in(&answered);
         }
         Ok(())
     }
 
-    fn take_in(&mut self, asked: Asked) -> Result<()> {
-        let answer = asked.running.answer()?;
-        if answer.stderr.contains("panicked") {
-            bail!("{} panicked: {}", asked.what, answer.stderr);
-        }
-        let said = answer.stderr.lines().next().unwrap_or_default();
-        self.world.log(format!("{} ended with {:?} {said}", asked.what, answer.code));
-        if let Some(deposit) = asked.deposit
-            && let Some(line) = answer.json().unwrap_or_default().first()
+    fn take_in(&mut self, answered: &Answered) {
+        if let Some(deposit) = answered.deposit
+            && let Some(line) = answered.answer.json().unwrap_or_default().first()
             && let Some(item) = line["item"].as_str()
         {
             self.deposits[deposit].item = Some(item.to_owned());
             self.deposits[deposit].batch = line["batch"].as_str().map(str::to_owned);
-            self.deposits[deposit].submitted = Some((asked.began, Instant::now()));
-        }
-        Ok(())
-    }
-
-    /// Ends every worker as it is.
-    pub(crate) fn kill_workers(&mut self) -> Result<()> {
-        (0..WORKERS).try_for_each(|worker| self.kill(worker))
-    }
-
-    /// Starts workers that nothing disturbs.
-    pub(crate) fn start_workers(&mut self) -> Result<()> {
-        (0..WORKERS).try_for_each(|worker| self.start(worker, "", None))
-    }
-
-    /// Asks the workers to stop; each must end with 0.
-    pub(crate) fn stop_workers(&mut self) -> Result<()> {
-        for worker in 0..WORKERS {
-            self.signal(worker, Signal::TERM)?;
-            let Some(mut child) = self.workers[worker].take() else { continue };
-            let status = child.wait()?;
-            if status.code() != Some(0) {
-                bail!("worker {worker}, asked to stop, ended with {status}");
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether a worker has ended by itself.
-    pub(crate) fn has_lost_worker(&mut self) -> Result<bool> {
-        for child in self.workers.iter_mut().flatten() {
-            if child.try_wait()?.is_some() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-}
-
-impl Drop for Cast {
-    fn drop(&mut self) {
-        for child in self.workers.iter_mut().flatten() {
-            let _ = child.kill();
-            let _ = child.wait();
+            self.deposits[deposit].submitted = Some((answered.began, Instant::now()));
         }
     }
 }

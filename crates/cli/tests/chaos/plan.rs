@@ -11,6 +11,7 @@ use crate::hook::HookFault;
 use crate::late::Late;
 use crate::options::{Database, Stores};
 use crate::packages::{self, Package};
+use crate::world::Equipment;
 
 /// How many worker processes there are.
 pub(crate) const WORKERS: usize = 2;
@@ -221,9 +222,9 @@ pub(crate) enum Act {
 
 /// An act with its time, in milliseconds after the beginning.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Timed {
+pub(crate) struct Timed<A = Act> {
     pub(crate) at: u64,
-    pub(crate) act: Act,
+    pub(crate) act: A,
 }
 
 /// A run as it is planned.
@@ -263,6 +264,18 @@ impl Plan {
         // Acts of one moment stay in the order in which they were planned.
         acts.sort_by_key(|timed| timed.at);
         Self { seed, database, stores, seconds, damaged, max_attempts, has_arks, acts }
+    }
+
+    /// What the run is made with.
+    pub(crate) fn equipment(&self) -> Equipment {
+        Equipment {
+            name: format!("{}-{}-{}", self.seed, self.database, self.stores),
+            database: self.database,
+            stores: self.stores,
+            max_attempts: self.max_attempts,
+            has_arks: self.has_arks,
+            settings: Vec::new(),
+        }
     }
 }
 

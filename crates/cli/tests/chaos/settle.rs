@@ -24,7 +24,7 @@ impl Cast {
     /// Puts everything right and works to the end.
     pub(crate) fn settle(&mut self) -> Result<()> {
         self.world.log("settling: every worker is killed, every store healed");
-        self.kill_workers()?;
+        self.workers.kill_all(&mut self.world)?;
         for store in PRESERVATION {
             self.world.heal(store)?;
         }
@@ -33,7 +33,7 @@ impl Cast {
         if let Some(ezid) = &self.world.ezid {
             ezid.clear_faults();
         }
-        self.start_workers()?;
+        self.workers.start_all(&self.world)?;
         // Damage that stands in the way of deposits is repaired first.
         self.world.run(["fixity", "run", "--all", "--json"])?;
         self.drain()?;
@@ -41,7 +41,7 @@ impl Cast {
         self.drain()?;
         self.delete_what_failed_rightly()?;
         self.drain()?;
-        self.stop_workers()?;
+        self.workers.stop_all()?;
         // A put that ends behind the last sweep of its version leaves bytes that the next one removes: comparing brings it
         // forward. What else differs, the promises tell.
         let compared = self.world.run(["store", "reconcile"])?;
@@ -60,7 +60,7 @@ impl Cast {
         let (mut moved, mut hurried) = (Instant::now(), Instant::now());
         let mut requeued: BTreeMap<String, u64> = BTreeMap::new();
         loop {
-            if self.has_lost_worker()? {
+            if self.workers.has_lost()? {
                 bail!("a worker ended before its work; see worker-*.log");
             }
             let items = self.world.run(["items", "list", "--json"])?.succeeded()?.json()?;

@@ -16,7 +16,7 @@ use strongroom_s3_double::{ACCESS_KEY, BUCKET, Double, SECRET_KEY};
 
 use crate::hook::{Hook, SECRET};
 use crate::options::{Database, Stores};
-use crate::plan::{LEASE, Plan};
+use crate::plan::LEASE;
 use crate::web::Web;
 
 /// Longer than any command of a person takes while nothing is wrong.
@@ -50,6 +50,20 @@ impl Answer {
     }
 }
 
+/// What a run's place is made of.
+#[derive(Debug, Clone)]
+pub(crate) struct Equipment {
+    /// No other run that is made at the same time has this name.
+    pub(crate) name: String,
+    pub(crate) database: Database,
+    pub(crate) stores: Stores,
+    pub(crate) max_attempts: u64,
+    /// Whether objects get ARKs, registered with EZID.
+    pub(crate) has_arks: bool,
+    /// Settings beside those of every run, as variables.
+    pub(crate) settings: Vec<(&'static str, String)>,
+}
+
 /// A run's place.
 pub(crate) struct World {
     pub(crate) folder: PathBuf,
@@ -62,28 +76,28 @@ pub(crate) struct World {
     /// Where objects get ARKs.
     pub(crate) ezid: Option<EzidDouble>,
     max_attempts: u64,
+    settings: Vec<(&'static str, String)>,
     began: Instant,
     log: File,
 }
 
 /// The folder of a run and its log file, below the build's folder.
-pub(crate) fn place(plan: &Plan) -> (PathBuf, PathBuf) {
+pub(crate) fn place(name: &str) -> (PathBuf, PathBuf) {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap_or(Path::new("target")).join("chaos");
-    let name = format!("{}-{}-{}", plan.seed, plan.database, plan.stores);
-    (target.join(&name), target.join(format!("{name}.log")))
+    (target.join(name), target.join(format!("{name}.log")))
 }
 
 impl World {
     /// Makes a new data directory with its stores. None, and a line that says so, where there is no PostgreSQL.
-    pub(crate) fn new(plan: &Plan) -> Result<Option<Self>> {
-        let database = match plan.database {
+    pub(crate) fn new(equipment: &Equipment) -> Result<Option<Self>> {
+        let database = match equipment.database {
             Database::Sqlite => None,
             Database::Postgres => match Scratch::new() {
                 Some(scratch) => Some(scratch),
                 None => return Ok(None),
             },
         };
-        let (folder, log) = place(plan);
+        let (folder, log) = place(&equipment.name);
         if folder.exists() {
             unlock(&folder)?;
             fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
@@ -96,22 +110,23 @@ impl World {
             doubles: BTreeMap::new(),
             web: Web::start(),
             hook: Hook::start(),
-            ezid: plan.has_arks.then(EzidDouble::start).transpose()?,
-            max_attempts: plan.max_attempts,
+            ezid: equipment.has_arks.then(EzidDouble::start).transpose()?,
+            max_attempts: equipment.max_attempts,
+            settings: equipment.settings.clone(),
             began: Instant::now(),
             log,
         };
-        world.make(plan)?;
+        world.make(equipment.stores)?;
         Ok(Some(world))
     }
 
-    fn make(&mut self, plan: &Plan) -> Result<()> {
+    fn make(&mut self, stores: Stores) -> Result<()> {
         let mut init = vec!["init".to_owned(), "home".to_owned()];
         if let Some(scratch) = &self.database {
             init.extend(["--registry".to_owned(), scratch.url()]);
         }
         self.run(&init)?.succeeded()?;
-        let in_s3: &[&str] = match plan.stores {
+        let in_s3: &[&str] = match stores {
             Stores::Folders => &[],
             Stores::S3 => &STORES,
             Stores::Both => &["secondary"],
@@ -200,6 +215,7 @@ impl World {
             .env("STRONGROOM_CALLBACKS__SECRET", SECRET)
             .env("STRONGROOM_CALLBACKS__TIMEOUT", "2s")
             .envs(self.of_arks())
+            .envs(self.settings.iter().map(|(name, value)| (name, value)))
             .current_dir(&self.folder)
             .stdin(Stdio::null());
     }

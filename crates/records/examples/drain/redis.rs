@@ -1,4 +1,4 @@
-//! The same through lists of Redis, one by one: `RPUSH` into todo, `RPOPLPUSH` into what a worker is processing, `LREM` there and
+//! The same through lists of Redis, one by one: `LPUSH` into todo, `RPOPLPUSH` into what a worker is processing, `LREM` there and
 //! `LPUSH` into processed. It keeps no states, attempts, errors or times, and nothing that was not written to its disk.
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -22,7 +22,7 @@ impl Drop for Server {
 
 /// Measures the server of this program, with files in `folder`: without a log of what it does, as it comes, and with one that is synced
 /// every second.
-pub(crate) fn measure(program: &str, folder: &Path, records: u64, limit: Duration) -> Result<(), Failure> {
+pub(crate) fn measure(program: &str, folder: &Path, records: u64) -> Result<(), Failure> {
     for log in ["no", "yes"] {
         let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
         let mut command = Command::new(program);
@@ -31,8 +31,8 @@ pub(crate) fn measure(program: &str, folder: &Path, records: u64, limit: Duratio
         let _server = Server(command.spawn()?);
         let name = if log == "yes" { "Redis with its log" } else { "Redis in memory" };
         for workers in WORKERS {
-            populate(port, records, limit, name)?;
-            drain(port, workers, limit, name)?;
+            populate(port, records, name)?;
+            drain(port, (workers, records), name)?;
             let mut connection = Connection::open(port)?;
             let used = connection.info("used_memory_human")?;
             println!("| {name}: memory of the server {used} | | | | | | |");
@@ -42,23 +42,20 @@ pub(crate) fn measure(program: &str, folder: &Path, records: u64, limit: Duratio
     Ok(())
 }
 
-fn populate(port: u16, records: u64, limit: Duration, name: &str) -> Result<(), Failure> {
+fn populate(port: u16, records: u64, name: &str) -> Result<(), Failure> {
     let (mut connection, began) = (Connection::open(port)?, Instant::now());
-    let mut put = 0;
-    while put < records && began.elapsed() < limit {
-        connection.ask(&["LPUSH", "todo", &id(put)])?;
-        put += 1;
+    for number in 0..records {
+        connection.ask(&["LPUSH", "todo", &id(number)])?;
     }
-    report(&format!("{name}, populate | 1 | record | 1"), put, began.elapsed());
+    report(&format!("{name}, populate | 1 | record | 1"), records, began.elapsed());
     Ok(())
 }
 
-fn drain(port: u16, workers: usize, limit: Duration, name: &str) -> Result<(), Failure> {
+fn drain(port: u16, (workers, records): (usize, u64), name: &str) -> Result<(), Failure> {
     let began = Instant::now();
     let work = move |number: usize| -> Result<u64, Failure> {
         let (mut connection, own, mut done) = (Connection::open(port)?, format!("processing:{number}"), 0);
-        while began.elapsed() < limit {
-            let Some(id) = connection.ask(&["RPOPLPUSH", "todo", &own])? else { break };
+        while let Some(id) = connection.ask(&["RPOPLPUSH", "todo", &own])? {
             connection.ask(&["LREM", &own, "1", &id])?;
             connection.ask(&["LPUSH", "processed", &id])?;
             done += 1;
@@ -69,6 +66,9 @@ fn drain(port: u16, workers: usize, limit: Duration, name: &str) -> Result<(), F
     let mut done = 0;
     for thread in threads {
         done += thread.join().map_err(|_| "a thread panicked")??;
+    }
+    if done != records {
+        return Err(format!("{done} of {records} were processed").into());
     }
     report(&format!("{name} | 1 | record | {workers}"), done, began.elapsed());
     Ok(())

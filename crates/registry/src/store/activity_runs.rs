@@ -218,8 +218,8 @@ pub(super) fn set_list(tx: &mut dyn Transaction, activity: &Activity) -> Result<
     Ok(())
 }
 
-/// Has those that followed an activity to its end, and have ended, follow it again, and those that followed them. They go on
-/// behind what they have taken.
+/// Has those that followed an activity to its end follow it again, and those that followed them. They go on behind what they have
+/// taken: those that have ended are queued, those that are at work look again, and those that a person has to resume or restart do so then.
 pub fn reopen_followers(tx: &mut dyn Transaction, activity: &Activity) -> Result<(), RegistryError> {
     let mut open = vec![(activity.id, activity.list)];
     while let Some((id, list)) = open.pop() {
@@ -230,20 +230,25 @@ pub fn reopen_followers(tx: &mut dyn Transaction, activity: &Activity) -> Result
             after = last.id;
             for follower in page.iter().filter(|one| is_following(one, list)) {
                 let follower = lock(tx, Scope::System, follower.id)?;
-                if is_following(&follower, list) && lists::reopen(tx, follower.list)? {
-                    queue(tx, &follower)?;
-                    open.push((follower.id, follower.list));
+                if !is_following(&follower, list) || !lists::reopen(tx, follower.list)? {
+                    continue;
                 }
+                if matches!(follower.state, ActivityState::Finished | ActivityState::FinishedWithErrors) {
+                    queue(tx, &follower)?;
+                } else if follower.state.is_at_work() {
+                    enqueue(tx, follower.id, follower.institution)?;
+                }
+                open.push((follower.id, follower.list));
             }
         }
     }
     Ok(())
 }
 
-/// Whether an activity has followed this list to its end.
+/// Whether an activity follows this list, and may go on with it.
 fn is_following(activity: &Activity, list: ListId) -> bool {
-    let has_finished = matches!(activity.state, ActivityState::Finished | ActivityState::FinishedWithErrors);
-    has_finished && matches!(activity.input, Input::Follow(..)) && activity.input_list == Some(list)
+    let is_cancelled = activity.state == ActivityState::Cancelled;
+    !is_cancelled && matches!(activity.input, Input::Follow(..)) && activity.input_list == Some(list)
 }
 
 /// Has a worker go on with a locked activity.

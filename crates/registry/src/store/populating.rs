@@ -80,6 +80,8 @@ fn copy_previous(
         set_list(tx, &Activity { previous_list: None, ..activity.clone() })?;
         // The rest is removed page by page.
         lists::remove(tx, previous, 1)?;
+        // What it follows may get more: it is taken from the beginning then, and ids that are there already are left out.
+        lists::add(tx, population, &Addition::default())?;
     }
     end_page(tx, population, &copied, true)
 }

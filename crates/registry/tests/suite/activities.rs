@@ -374,6 +374,70 @@ pub(crate) fn followers_go_on_where_what_they_follow_goes_on(subject: &dyn Subje
     assert_eq!(state(&world, harvest), ActivityState::Finished, "there is nothing to retry");
 }
 
+/// One that follows may have taken all there was, and still be at work, be paused or have failed, when failed records of what it follows are
+/// retried. It takes those as well.
+pub(crate) fn followers_that_have_not_ended_take_what_is_retried_as_well(subject: &dyn Subject) {
+    let world = World::new(subject);
+    for stopped in [None, Some(ActivityState::Paused), Some(ActivityState::Failed)] {
+        let harvest = make(&world, "harvest", Input::Source);
+        let map = make(&world, "map", Input::Follow(harvest, Takes::Records));
+        let index = make(&world, "index", Input::Follow(map, Takes::Records));
+        find(&world, harvest, 0..10, true);
+        drain(&world, harvest, odd_fail);
+        assert_eq!(finish(&world, harvest), Some(ActivityState::FinishedWithErrors));
+        assert!(populate(&world, map).is_complete);
+        process(&world, map, 2, done);
+        match stopped {
+            None => {}
+            Some(ActivityState::Paused) => world.write(move |tx| activities::pause(tx, Scope::System, map)),
+            Some(_) => world.write(move |tx| activities::fail(tx, map, "the disk is full")),
+        }
+        assert_eq!(world.write(move |tx| activities::retry_failed(tx, Scope::System, harvest)), 5);
+        match stopped {
+            None => assert_eq!(state(&world, map), ActivityState::Running),
+            Some(to) => assert_eq!(state(&world, map), to, "that is for a person to change"),
+        }
+        drain(&world, harvest, done);
+        assert_eq!(finish(&world, harvest), Some(ActivityState::Finished));
+        match stopped {
+            None => {}
+            Some(ActivityState::Paused) => world.write(move |tx| activities::resume(tx, Scope::System, map)),
+            Some(_) => world.write(move |tx| activities::restart(tx, Scope::System, map)),
+        }
+        drain(&world, map, done);
+        assert_eq!(finish(&world, map), None, "its list is not complete");
+        for follower in [map, index] {
+            assert!(populate(&world, follower).is_complete);
+            drain(&world, follower, done);
+            assert_eq!(finish(&world, follower), Some(ActivityState::Finished));
+        }
+        assert_eq!(ids(&world, show(&world, index).list, RecordState::Processed), records(0..10));
+    }
+}
+
+/// Its list has another cursor than one that was populated by what it follows.
+pub(crate) fn a_run_of_the_same_records_takes_what_is_retried_later_as_well(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let harvest = make(&world, "harvest", Input::Source);
+    let map = make(&world, "map", Input::Follow(harvest, Takes::Records));
+    find(&world, harvest, 0..10, true);
+    drain(&world, harvest, odd_fail);
+    finish(&world, harvest);
+    let end = || {
+        assert!(populate(&world, map).is_complete);
+        drain(&world, map, done);
+        assert_eq!(finish(&world, map), Some(ActivityState::Finished));
+    };
+    end();
+    world.write(move |tx| activities::rerun(tx, Scope::System, map, Rerun::SameRecords));
+    end();
+    assert_eq!(world.write(move |tx| activities::retry_failed(tx, Scope::System, harvest)), 5);
+    drain(&world, harvest, done);
+    finish(&world, harvest);
+    end();
+    assert_eq!(ids(&world, show(&world, map).list, RecordState::Processed), records(0..10));
+}
+
 /// It may be restarted; one that is cancelled has ended, once nothing of it is at a worker.
 pub(crate) fn a_follower_waits_for_one_that_failed_and_not_for_one_that_was_cancelled(subject: &dyn Subject) {
     let world = World::new(subject);

@@ -60,6 +60,8 @@ macro_rules! conformance_suite {
                 a_chain_takes_what_was_processed_without_asking_provenance
                 a_follower_ends_with_what_it_follows
                 followers_go_on_where_what_they_follow_goes_on
+                followers_that_have_not_ended_take_what_is_retried_as_well
+                a_run_of_the_same_records_takes_what_is_retried_later_as_well
                 a_follower_waits_for_one_that_failed_and_not_for_one_that_was_cancelled
                 a_lost_list_is_rebuilt_from_provenance_without_repeating_what_is_processed
                 a_lost_list_of_a_source_begins_with_what_was_processed
