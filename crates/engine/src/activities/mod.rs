@@ -22,7 +22,8 @@ use strongroom_registry::activities::{self, Activity};
 use strongroom_registry::{ActivityId, ActivityState, RegistryError, Transaction};
 
 pub use agent::{
-    Agent, AgentInput, AgentOption, Asked, Finding, Found, OpenAgent, Planned, RecordOutcome, RecordWrites, Work,
+    Agent, AgentInput, AgentOption, Asked, Finding, Found, FoundPage, Makes, OpenAgent, PageCursor, Planned,
+    RecordOutcome, RecordWrites, Work,
 };
 pub use agents::Agents;
 pub use error::{AgentError, Stop};

@@ -75,6 +75,7 @@ macro_rules! conformance_suite {
                 recording_again_changes_nothing
                 invalidation_is_soft_and_is_refused_where_there_is_nothing_to_invalidate
                 entities_of_institutions_are_apart
+                what_runs_made_of_records_and_is_valid_is_found
             }
             advancing {
                 an_item_goes_on_under_the_lease_that_its_worker_has

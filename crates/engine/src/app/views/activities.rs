@@ -34,6 +34,8 @@ pub struct ActivityView {
     pub cancelled: Option<u64>,
     /// Records that the source says are deleted, and that a harvest passed by.
     pub deleted: Option<u64>,
+    /// Documents of earlier harvests of the source that are no longer valid, because their records are deleted there.
+    pub invalidated: Option<u64>,
     /// Whether every record is in the list.
     pub is_complete: Option<bool>,
     /// Records that ended per second, since the run began.
@@ -91,7 +93,8 @@ impl ActivityView {
             processed: counts.map(|counts| counts.processed),
             failed: counts.map(|counts| counts.failed),
             cancelled: counts.map(|counts| counts.cancelled),
-            deleted,
+            deleted: deleted.map(|(deleted, _)| deleted),
+            invalidated: deleted.map(|(_, invalidated)| invalidated),
             is_complete,
             records_per_second: rate,
             seconds_left,
