@@ -28,6 +28,7 @@ pub use agent::{
 pub use agents::Agents;
 pub use error::{AgentError, Stop};
 pub use options::parsed;
+pub(crate) use options::shown;
 pub(crate) use strongroom_registry::activities::TOPIC;
 
 use crate::Home;

@@ -16,8 +16,8 @@ use super::authorization::{
 };
 use super::deposits::only_institution;
 use super::views::{ActivityView, AgentView, RecordView, RetriedView, ToolFindingView};
-use super::{Listing, OpContext, PAGE, Page, find_institution};
-use crate::activities::{AgentInput, Asked, TOPIC, cancel_rest};
+use super::{Authorized, Listing, OpContext, PAGE, Page, find_institution};
+use crate::activities::{Agent, AgentInput, Asked, Makes, TOPIC, cancel_rest};
 use crate::journal::Target;
 use crate::runtime::{Shutdown, Summary};
 use crate::{EngineError, build_runtime};
@@ -101,6 +101,18 @@ pub fn run(context: &OpContext, request: &Request) -> Result<ActivityView, Engin
         }
         (AgentInput::Activity(takes) | AgentInput::SourceOrActivity(takes), Some(id)) => {
             let other = authorized.read(|tx| activities::find(tx, authorized.scope(), id))?;
+            let made = made_by(&authorized, &other)?;
+            if !agent.takes(made) {
+                return wrong(
+                    format!(
+                        "the agent {} cannot take the results of activity {id}: the agent {} makes {}",
+                        agent.name(),
+                        other.agent,
+                        made.in_words()
+                    ),
+                    "\"strongroom activity agents\" says what each agent does",
+                );
+            }
             let input = if request.follow { Input::Follow(id, takes) } else { Input::Snapshot(id, takes) };
             (input, other.institution)
         }
@@ -134,6 +146,21 @@ pub fn run(context: &OpContext, request: &Request) -> Result<ActivityView, Engin
         Ok((target(new.institution, id), ((), topics())))
     })?;
     Ok(authorized.read(|tx| view(tx, authorized.scope(), id))?)
+}
+
+/// What the results of an activity are; of one that passes on what it was given, what those are.
+fn made_by(authorized: &Authorized<'_>, activity: &Activity) -> Result<Makes, EngineError> {
+    let mut activity = activity.clone();
+    loop {
+        // One whose agent is not there any more may still have made something.
+        let made = authorized.home().agents().find(&activity.agent).map_or(Makes::Other, Agent::makes);
+        match (made, activity.input.of()) {
+            (Makes::Input, Some((other, _))) => {
+                activity = authorized.read(|tx| activities::find(tx, authorized.scope(), other))?;
+            }
+            (made, _) => return Ok(made),
+        }
+    }
 }
 
 /// Options as a JSON object of texts and lists of texts.

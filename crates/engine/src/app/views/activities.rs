@@ -8,7 +8,7 @@ use strongroom_registry::activities::{Activity, Input};
 use strongroom_registry::tool_findings::ToolFinding;
 use strongroom_registry::{ActivityId, ActivityState, FileId, ToolFindingId, ToolFindingState};
 
-use crate::activities::{Agent, AgentInput, agents::harvest};
+use crate::activities::{Agent, AgentInput, agents::harvest, shown};
 use crate::content_name::in_package;
 
 /// An activity.
@@ -44,7 +44,7 @@ pub struct ActivityView {
     pub seconds_left: Option<u64>,
     /// The domain name of the institution.
     pub institution: Option<String>,
-    /// What the agent is to do.
+    /// What the agent is to do. Of URLs the values of parameters are not shown, since they may be keys.
     pub options: Value,
     /// The activity that its records come from.
     pub input: Option<ActivityId>,
@@ -99,7 +99,7 @@ impl ActivityView {
             records_per_second: rate,
             seconds_left,
             institution,
-            options: activity.options,
+            options: shown(activity.options),
             input,
             follows,
             run: activity.run,

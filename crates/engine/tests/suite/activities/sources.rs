@@ -6,6 +6,7 @@ use std::path::Path;
 use strongroom_engine::app::activities::{self, ActivityState};
 use strongroom_records::RecordState;
 use strongroom_registry::documents::{self, Document};
+use strongroom_registry::{Scope, journal};
 use strongroom_web_double::{Behaviour, Reply, Request, WebDouble};
 
 use super::{begin, call, check_counts, home_for, ids, records, show, work};
@@ -19,6 +20,7 @@ on_both_databases! {
     marc_xml_is_harvested_record_by_record
     a_folder_of_xml_is_harvested_file_by_file_or_element_by_element
     records_of_files_that_failed_are_read_by_another_run
+    a_key_in_the_url_of_a_source_is_used_and_not_shown
 }
 
 const PAGE: usize = 10;
@@ -237,4 +239,28 @@ fn records_of_files_that_failed_are_read_by_another_run(engine: Engine) {
     let view = show(&home, id);
     check_counts(&view);
     assert_eq!((view.state, view.processed, view.run), (ActivityState::Finished, Some(2), 2), "{view:?}");
+}
+
+fn a_key_in_the_url_of_a_source_is_used_and_not_shown(engine: Engine) {
+    let web = api(5);
+    let Some(home) = home_for(engine, &web.authority()) else { return };
+    let url = web.url("/api?q=maps&key=letmein");
+    let options = [("kind", "json"), ("url", &*url), ("records", "/response/docs"), ("id", "/key/name")];
+    let id = begin(&home, "harvest", &options);
+    work(&home);
+    assert_eq!(web.requests_of("/api")[0].query, "q=maps&key=letmein");
+    let view = serde_json::to_string(&show(&home, id)).expect("JSON");
+    assert!(view.contains("/api?q=...&key=...") && !view.contains("letmein"), "{view}");
+    // Nor where it fails, nor in what comes of it.
+    web.on("/api", Behaviour::NotFound);
+    let failing = begin(&home, "harvest", &options);
+    work(&home);
+    let view = show(&home, failing);
+    assert_eq!(view.state, ActivityState::Failed);
+    assert!(view.error.as_deref().is_some_and(|error| error.contains("404") && !error.contains("letmein")), "{view:?}");
+    let kept = document(&home, records(&home, id, RecordState::Processed)[0].result.as_deref());
+    assert_eq!(kept.source, web.url("/api"));
+    let lines = home.registry.read(|tx| journal::list(tx, Scope::System, &journal::LineFilter::default(), None, 100));
+    let lines = format!("{:?}", lines.expect("the journal"));
+    assert!(lines.contains("activity") && !lines.contains("letmein"), "{lines}");
 }
