@@ -81,23 +81,14 @@ fn carry_on(run: &Run<'_>, agent: &dyn OpenAgent, population: &Population) -> Re
             return Ok(Progress::Complete);
         }
         let (id, list, of, workers) = (activity.id, activity.list, population.clone(), run.workers);
-        let (populated, now, cursor) = run
-            .home
-            .registry
-            .write(move |tx| {
-                let populated = match activities::populate(tx, id, &of, PAGE) {
-                    Err(RegistryError::Records(RecordsError::NoList(lost))) if lost != list => {
-                        return Ok(Err(lost));
-                    }
-                    outcome => outcome?,
-                };
-                let now = activities::find(tx, Scope::System, id)?;
-                if populated.added > 0 {
-                    enqueue_helpers(tx, &now, workers)?;
-                }
-                Ok::<_, RegistryError>(Ok((populated, now, lists::status(tx, list)?.cursor)))
-            })?
-            .map_err(|_| input_lost(&activity))?;
+        let (populated, now, cursor) = run.home.registry.write(move |tx| {
+            let populated = activities::populate(tx, id, &of, PAGE)?;
+            let now = activities::find(tx, Scope::System, id)?;
+            if populated.added > 0 {
+                enqueue_helpers(tx, &now, workers)?;
+            }
+            Ok::<_, RegistryError>((populated, now, lists::status(tx, list)?.cursor))
+        })?;
         run.home.registry.wakeups().notify([TOPIC]);
         crash_point("activity.page");
         if populated.is_complete {
@@ -113,14 +104,6 @@ fn carry_on(run: &Run<'_>, agent: &dyn OpenAgent, population: &Population) -> Re
         // A rebuilt list begins its source anew.
         population.cursor = cursor;
     }
-}
-
-fn input_lost(activity: &Activity) -> AgentError {
-    let of = activity.input.of().map(|(id, _)| id.to_string()).unwrap_or_default();
-    AgentError::Fatal(format!(
-        "the records of the activity {of}, which are the input, were removed after their time; \
-         next: run that activity again with \"strongroom activity rerun {of}\", then restart this one"
-    ))
 }
 
 /// Adds what an agent finds.

@@ -2,6 +2,7 @@
 //! cases of the reference where there is one (`case_12`).
 
 mod deleting;
+mod expiring;
 mod harvesting;
 mod lists;
 mod misbehaving;

@@ -63,6 +63,7 @@ macro_rules! conformance_suite {
                 a_follower_waits_for_one_that_failed_and_not_for_one_that_was_cancelled
                 a_lost_list_is_rebuilt_from_provenance_without_repeating_what_is_processed
                 a_lost_list_of_a_source_begins_with_what_was_processed
+                a_follower_goes_on_where_what_it_follows_lost_its_list
                 another_run_has_a_number_and_a_list_of_its_own
                 an_activity_is_not_run_again_while_its_records_are_being_taken
                 an_activity_is_paused_resumed_and_cancelled

@@ -20,7 +20,7 @@ pub struct ActivityView {
     pub agent: String,
     /// Where it is.
     pub state: ActivityState,
-    /// Records of its list; the counts are of one moment. None where the list was removed after its time.
+    /// Records of its list; the counts are of one moment. None where the list was lost.
     pub populated: Option<u64>,
     /// Those to be processed.
     pub todo: Option<u64>,
@@ -38,6 +38,8 @@ pub struct ActivityView {
     pub invalidated: Option<u64>,
     /// Whether every record is in the list.
     pub is_complete: Option<bool>,
+    /// Whether its records were removed after their time; the counts say what came of them.
+    pub records_removed: bool,
     /// Records that ended per second, since the run began.
     pub records_per_second: Option<f64>,
     /// Seconds until all records have ended, at this rate; none while the list is not complete.
@@ -96,6 +98,7 @@ impl ActivityView {
             deleted: deleted.map(|(deleted, _)| deleted),
             invalidated: deleted.map(|(_, invalidated)| invalidated),
             is_complete,
+            records_removed: false,
             records_per_second: rate,
             seconds_left,
             institution,
