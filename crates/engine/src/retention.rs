@@ -1,13 +1,20 @@
-//! What is kept for a time only, where the settings say so: history, messages of the outbox, receipts and ended work items are
-//! removed in transactions of a bounded number of rows. Without a setting nothing is removed.
+//! What is kept for a time only, where the settings say so: history, messages of the outbox, receipts, ended work items, the records of
+//! ended activities, and documents are removed in transactions of a bounded number of rows. Without a setting nothing is removed.
 
 use std::time::Duration;
 
+use strongroom_records::{RecordsError, lists};
+use strongroom_registry::activities::{self, Activity, ActivityFilter};
 use strongroom_registry::versions::ROWS_AT_ONCE;
-use strongroom_registry::{RegistryError, Time, retention as record};
+use strongroom_registry::{ActivityState, Order, RegistryError, Scope, Time, documents, retention as record};
 
 use crate::runtime::Shutdown;
-use crate::{EngineError, Home};
+use crate::{EngineError, Home, paging};
+
+/// Documents that are removed in one transaction: each may have a megabyte.
+const DOCUMENTS_AT_ONCE: usize = 100;
+/// Activities that are read at once.
+const PAGE: usize = 200;
 
 /// What a sweep removed, in rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,6 +27,10 @@ pub struct Swept {
     pub receipts: u64,
     /// Ended work items.
     pub ended_items: u64,
+    /// Ended activities whose records are not kept any more.
+    pub record_lists: u64,
+    /// Documents.
+    pub documents: u64,
 }
 
 /// Removes what has had its time. Asked to stop, it stops between two transactions; the next sweep goes on.
@@ -33,17 +44,69 @@ pub fn sweep(home: &Home, stop: &Shutdown) -> Result<Swept, EngineError> {
         })?;
     }
     if let Some(before) = before(now, settings.outbox) {
-        swept.outbox = until_few(stop, &mut || Ok(home.registry.write(move |tx| record::drop_outbox(tx, before))?))?;
+        swept.outbox = until_few(stop, ROWS_AT_ONCE, &mut || {
+            Ok(home.registry.write(move |tx| record::drop_outbox(tx, before))?)
+        })?;
     }
     if let Some(before) = before(now, settings.receipts) {
-        swept.receipts =
-            until_few(stop, &mut || Ok(home.registry.write(move |tx| record::drop_receipts(tx, before))?))?;
+        swept.receipts = until_few(stop, ROWS_AT_ONCE, &mut || {
+            Ok(home.registry.write(move |tx| record::drop_receipts(tx, before))?)
+        })?;
     }
     if let Some(before) = before(now, settings.ended_items) {
         swept.ended_items =
             until_end(stop, &mut |after| Ok(home.registry.write(move |tx| record::drop_items(tx, before, after))?))?;
     }
+    if let Some(before) = before(now, settings.record_lists) {
+        swept.record_lists = drop_records(home, stop, before)?;
+    }
+    if let Some(before) = before(now, settings.documents) {
+        swept.documents = until_few(stop, DOCUMENTS_AT_ONCE, &mut || {
+            Ok(home.registry.write(move |tx| documents::drop(tx, before, DOCUMENTS_AT_ONCE))?)
+        })?;
+    }
     Ok(swept)
+}
+
+/// Removes the records of activities that ended before a time, but for those that other activities still take. Their counts stay, and
+/// provenance says what came of them. One that failed has its records as long as it may be restarted.
+fn drop_records(home: &Home, stop: &Shutdown, before: Time) -> Result<u64, EngineError> {
+    let mut dropped = 0;
+    for state in [ActivityState::Finished, ActivityState::FinishedWithErrors, ActivityState::Cancelled] {
+        let filter = ActivityFilter { state: Some(state), agent: None, order: Order::OldestFirst };
+        let page = |after, limit| home.registry.read(|tx| activities::list(tx, Scope::System, &filter, after, limit));
+        for activity in paging::rows(PAGE, |activity: &Activity| activity.id, page) {
+            let activity = activity?;
+            if activity.ended_at.is_none_or(|ended| ended >= before) || !has_records(home, &activity)? {
+                continue;
+            }
+            let mut is_gone = false;
+            while !is_gone {
+                if stop.is_requested() {
+                    return Ok(dropped);
+                }
+                let (id, list) = (activity.id, activity.list);
+                is_gone = home.registry.write(move |tx| {
+                    let now = activities::lock(tx, Scope::System, id)?;
+                    if !now.state.is_ended() || now.list != list || activities::is_taken_from(tx, &now)? {
+                        return Ok::<_, RegistryError>(true);
+                    }
+                    Ok(lists::remove_records(tx, now.list, ROWS_AT_ONCE)?)
+                })?;
+            }
+            dropped += u64::from(!has_records(home, &activity)?);
+        }
+    }
+    Ok(dropped)
+}
+
+/// Whether there is a list of an activity, or what a removal has left of its records.
+fn has_records(home: &Home, activity: &Activity) -> Result<bool, RegistryError> {
+    home.registry.read(|tx| match lists::status(tx, activity.list) {
+        Ok(_) => Ok(true),
+        Err(RecordsError::NoList(_)) => Ok(lists::outcome(tx, activity.list)?.is_some_and(|(_, are_gone)| !are_gone)),
+        Err(error) => Err(error.into()),
+    })
 }
 
 /// Repeats an act, which says how many rows it removed and where it goes on, until it has come to the end.
@@ -63,12 +126,16 @@ fn until_end<C>(
 }
 
 /// Repeats an act until it removes fewer rows than it may.
-fn until_few(stop: &Shutdown, act: &mut dyn FnMut() -> Result<u64, EngineError>) -> Result<u64, EngineError> {
+fn until_few(
+    stop: &Shutdown,
+    at_once: usize,
+    act: &mut dyn FnMut() -> Result<u64, EngineError>,
+) -> Result<u64, EngineError> {
     let mut all = 0;
     loop {
         let dropped = act()?;
         all += dropped;
-        if dropped < ROWS_AT_ONCE as u64 || stop.is_requested() {
+        if dropped < at_once as u64 || stop.is_requested() {
             return Ok(all);
         }
     }

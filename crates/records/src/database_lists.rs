@@ -108,6 +108,14 @@ impl RecordLists for DatabaseRecordLists {
         self.write(move |tx| lists::remove(tx, list, limit))
     }
 
+    fn remove_records(&self, list: ListId, limit: usize) -> Result<bool, RecordsError> {
+        self.write(move |tx| lists::remove_records(tx, list, limit))
+    }
+
+    fn outcome(&self, list: ListId) -> Result<Option<(ListStatus, bool)>, RecordsError> {
+        self.database.read(|tx| lists::outcome(tx, list))
+    }
+
     fn being_removed(&self, limit: usize) -> Result<Vec<ListId>, RecordsError> {
         self.database.read(|tx| lists::being_removed(tx, limit))
     }

@@ -63,6 +63,12 @@ pub trait RecordLists: Send + Sync {
     /// See [`crate::lists::remove`].
     fn remove(&self, list: ListId, limit: usize) -> Result<bool, RecordsError>;
 
+    /// See [`crate::lists::remove_records`].
+    fn remove_records(&self, list: ListId, limit: usize) -> Result<bool, RecordsError>;
+
+    /// See [`crate::lists::outcome`].
+    fn outcome(&self, list: ListId) -> Result<Option<(ListStatus, bool)>, RecordsError>;
+
     /// See [`crate::lists::being_removed`].
     fn being_removed(&self, limit: usize) -> Result<Vec<ListId>, RecordsError>;
 }

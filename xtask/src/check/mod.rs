@@ -2,6 +2,7 @@
 
 mod layers;
 mod links;
+mod shown;
 mod sql;
 mod words;
 
@@ -14,10 +15,11 @@ use crate::place;
 /// A named step that adds what it finds wrong to a list.
 type Step = (&'static str, fn(&mut Vec<String>) -> Result<()>);
 
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     ("words", words::check),
     ("layers", layers::check),
     ("links", links::check),
+    ("shown", shown::check),
     ("sql", sql::check),
     ("fmt", format),
     ("lints", lints),

@@ -1,5 +1,7 @@
 //! `activity`: a harvest and its deposits by the real program.
 
+use strongroom_database::testing::Scratch;
+
 use crate::program::Place;
 
 /// A home with an institution, and a folder with a record of each of these titles.
@@ -119,4 +121,43 @@ fn the_command_that_starts_tools_is_for_the_program_alone() {
     assert_eq!((answer.code, answer.stdout.as_str()), (Some(1), ""));
     assert!(answer.stderr.contains("is called by the program itself"), "{answer:?}");
     assert!(!place.run(["help"]).succeeds().stdout.contains("tool-launcher"));
+}
+
+/// Lists that are not finished, documents, provenance and watermarks go with everything else, and work goes on where it was.
+#[test]
+fn activities_move_to_postgresql_with_their_lists_documents_and_provenance() {
+    let Some(database) = Scratch::new() else { return };
+    let place = place(&["Harbour", "Hills", "Rivers"]);
+    place.write("catalogue/broken.xml", "<not closed>");
+    let made = place.run(HARVEST.iter().chain(&["--wait"])).json();
+    assert_eq!(made[0]["state"], "finished_with_errors", "{made:?}");
+    let harvest = made[0]["activity"].as_str().unwrap();
+    let waiting = place.run(["activity", "run", "copy", "--input", harvest, "--follow", "--json"]).succeeds().json();
+    let waiting = waiting[0]["activity"].as_str().unwrap();
+    let told = || {
+        [
+            vec!["activity", "list", "--json"],
+            vec!["activity", "show", harvest, "--json"],
+            vec!["activity", "records", harvest, "--json"],
+            vec!["activity", "show", waiting, "--json"],
+        ]
+        .map(|command| place.run(command).succeeds().stdout)
+    };
+    let before = told();
+    let moved = place.run(["migrate", "--to", &database.url(), "--json"]).succeeds().json();
+    let rows = |table: &str| moved.iter().find(|moved| moved["table"] == table).unwrap()["rows"].as_u64().unwrap();
+    for (table, expected) in
+        [("activities", 2), ("record_lists", 2), ("records", 4), ("documents", 3), ("entities", 3), ("provenance", 3)]
+    {
+        assert_eq!(rows(table), expected, "{table}: {moved:?}");
+    }
+    assert_eq!(told(), before);
+    // What waited goes on, and what was harvested can be deposited.
+    let made = place.run(["activity", "run", "deposit", "--input", harvest, "--wait", "--json"]).succeeds().json();
+    assert_eq!((&made[0]["state"], &made[0]["processed"]), (&"finished".into(), &3.into()), "{made:?}");
+    place.run(["activity", "run", "copy", "--input", waiting, "--follow", "--wait"]).succeeds();
+    let copied = place.run(["activity", "show", waiting, "--json"]).succeeds().json();
+    assert_eq!((&copied[0]["state"], &copied[0]["processed"]), (&"finished".into(), &3.into()), "{copied:?}");
+    let again = place.run(["activity", "rerun", harvest, "--anew", "--json"]).succeeds().json();
+    assert_eq!(again[0]["run"], 2);
 }

@@ -24,6 +24,33 @@ pub enum AgentInput {
     SourceOrActivity(Takes),
 }
 
+/// What the results of an agent are, for those that take them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Makes {
+    /// Documents that describe something, as they were read or made.
+    Documents,
+    /// Documents with what a program said of something.
+    Outcomes,
+    /// Work items.
+    WorkItems,
+    /// What it was given.
+    Input,
+    /// Something else.
+    Other,
+}
+
+impl Makes {
+    /// In words, as in "it makes ...".
+    pub(crate) fn in_words(self) -> &'static str {
+        match self {
+            Self::Documents => "documents",
+            Self::Outcomes => "what a program said of files",
+            Self::WorkItems => "work items",
+            Self::Input | Self::Other => "nothing that it can take",
+        }
+    }
+}
+
 /// An option of an agent, for people.
 #[derive(Debug, Clone, Copy)]
 pub struct AgentOption {
@@ -70,6 +97,16 @@ pub trait Agent: Send + Sync {
 
     /// Where its records come from.
     fn input(&self) -> AgentInput;
+
+    /// What its results are.
+    fn makes(&self) -> Makes {
+        Makes::Other
+    }
+
+    /// Whether it can take such results of another activity. What cannot be told before is told record by record.
+    fn takes(&self, _: Makes) -> bool {
+        true
+    }
 
     /// Whether it can do what is asked for, before an activity is made.
     ///
@@ -149,6 +186,31 @@ pub struct Found {
     pub document: Option<Document>,
 }
 
+/// The cursor behind a page, by how many entities became invalid with it.
+pub type PageCursor = dyn Fn(u64) -> Option<String> + Send + Sync + 'static;
+
+/// What an agent finds at once.
+pub struct FoundPage {
+    /// Records of the list. Ids that are there already are left out.
+    pub found: Vec<Found>,
+    /// Entities whose validity ends, such as those of records that a source has deleted. Those that are invalid already stay as they are.
+    pub invalid: Vec<String>,
+    /// The cursor behind the page: another worker goes on there.
+    pub cursor: Arc<PageCursor>,
+    /// Whether it is the last page, by which the list is complete.
+    pub is_last: bool,
+    /// With the last page, how far the source was read.
+    pub watermark: Option<String>,
+}
+
+impl FoundPage {
+    /// A page of records, with the cursor behind it.
+    pub fn of(found: Vec<Found>, cursor: Option<String>) -> Self {
+        let cursor = Arc::new(move |_| cursor.clone());
+        Self { found, invalid: Vec::new(), cursor, is_last: false, watermark: None }
+    }
+}
+
 /// The population of the list of an activity by its agent.
 pub trait Finding: Sync {
     /// The home.
@@ -163,11 +225,18 @@ pub trait Finding: Sync {
     /// Whether to go on. To be called at least once a second of work.
     fn check(&self) -> Result<(), Stop>;
 
+    /// Adds a page, in one transaction; how many entities became invalid with it.
+    fn add_page(&self, page: FoundPage) -> Result<u64, AgentError>;
+
     /// Adds records, and the cursor behind them: another worker goes on there. Ids that are there already are left out.
-    fn add(&self, found: Vec<Found>, cursor: Option<String>) -> Result<(), AgentError>;
+    fn add(&self, found: Vec<Found>, cursor: Option<String>) -> Result<(), AgentError> {
+        self.add_page(FoundPage::of(found, cursor)).map(drop)
+    }
 
     /// Adds the last records, by which the list is complete, and notes how far the source was read.
-    fn complete(&self, found: Vec<Found>, cursor: Option<String>, watermark: Option<String>) -> Result<(), AgentError>;
+    fn complete(&self, found: Vec<Found>, cursor: Option<String>, watermark: Option<String>) -> Result<(), AgentError> {
+        self.add_page(FoundPage { is_last: true, watermark, ..FoundPage::of(found, cursor) }).map(drop)
+    }
 }
 
 /// An agent that is opened for an activity, in one task of it.

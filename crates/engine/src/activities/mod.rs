@@ -22,11 +22,13 @@ use strongroom_registry::activities::{self, Activity};
 use strongroom_registry::{ActivityId, ActivityState, RegistryError, Transaction};
 
 pub use agent::{
-    Agent, AgentInput, AgentOption, Asked, Finding, Found, OpenAgent, Planned, RecordOutcome, RecordWrites, Work,
+    Agent, AgentInput, AgentOption, Asked, Finding, Found, FoundPage, Makes, OpenAgent, PageCursor, Planned,
+    RecordOutcome, RecordWrites, Work,
 };
 pub use agents::Agents;
 pub use error::{AgentError, Stop};
 pub use options::parsed;
+pub(crate) use options::shown;
 pub(crate) use strongroom_registry::activities::TOPIC;
 
 use crate::Home;

@@ -3,6 +3,7 @@
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use url::Url;
 
 use crate::EngineError;
 
@@ -38,4 +39,62 @@ pub(super) fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Optio
     let text = String::deserialize(deserializer)?;
     let number = text.parse().ok().filter(|number| *number > 0);
     number.map(Some).ok_or_else(|| D::Error::custom(format!("{text:?} is no number above 0")))
+}
+
+/// Options as they are shown: URLs without user name, password and fragment, and with the names of their parameters only, since
+/// a value may be a key. The activity keeps them whole, for its workers.
+pub(crate) fn shown(options: Value) -> Value {
+    match options {
+        Value::String(text) => Value::String(shown_text(text)),
+        Value::Array(values) => values.into_iter().map(shown).collect(),
+        Value::Object(values) => values.into_iter().map(|(name, value)| (name, shown(value))).collect(),
+        other => other,
+    }
+}
+
+fn shown_text(text: String) -> String {
+    let has_more = |url: &Url| {
+        let has_user = !url.username().is_empty() || url.password().is_some();
+        has_user || url.query().is_some() || url.fragment().is_some()
+    };
+    let Some(mut url) = Url::parse(&text).ok().filter(|url| url.has_host() && has_more(url)) else { return text };
+    let query = url.query().map(|query| {
+        let parts = query.split('&').map(|part| match part.split_once('=') {
+            Some((name, _)) => format!("{name}=..."),
+            None => "...".to_owned(),
+        });
+        parts.collect::<Vec<_>>().join("&")
+    });
+    url.set_query(query.as_deref());
+    url.set_fragment(None);
+    // Both fail only where there is no host.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::shown;
+
+    #[test]
+    fn values_within_urls_are_not_shown() {
+        for (kept, expected) in [
+            (json!({"url": "https://example.edu/oai"}), json!({"url": "https://example.edu/oai"})),
+            (
+                json!({"url": "https://me:secret@example.edu/api?q=maps&key=k%20ey&flag#part"}),
+                json!({"url": "https://example.edu/api?q=...&key=...&..."}),
+            ),
+            (json!({"a": ["http://h/?b=c", "d"]}), json!({"a": ["http://h/?b=...", "d"]})),
+            (json!({"path": "/srv/a?b=c", "id": "/key/name"}), json!({"path": "/srv/a?b=c", "id": "/key/name"})),
+            (
+                json!({"chain": [{"url": "https://h/a?b=c"}], "n": 1}),
+                json!({"chain": [{"url": "https://h/a?b=..."}], "n": 1}),
+            ),
+        ] {
+            assert_eq!(shown(kept), expected);
+        }
+    }
 }

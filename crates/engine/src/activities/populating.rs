@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use strongroom_records::{Addition, Arrival, NewRecord, Population, PopulationRequest, RecordsError, lists};
 use strongroom_registry::activities::{self, Activity, Input};
 use strongroom_registry::documents;
-use strongroom_registry::provenance::{self, By, Made};
+use strongroom_registry::provenance::{self, By, Made, Missing};
 use strongroom_registry::{ActivityState, RegistryError, Scope, Transaction};
 
-use super::agent::{Finding, Found, OpenAgent};
+use super::agent::{Finding, Found, FoundPage, OpenAgent};
 use super::error::{AgentError, Stop};
 use super::handler::Run;
 use super::keeper::Held;
@@ -81,23 +81,14 @@ fn carry_on(run: &Run<'_>, agent: &dyn OpenAgent, population: &Population) -> Re
             return Ok(Progress::Complete);
         }
         let (id, list, of, workers) = (activity.id, activity.list, population.clone(), run.workers);
-        let (populated, now, cursor) = run
-            .home
-            .registry
-            .write(move |tx| {
-                let populated = match activities::populate(tx, id, &of, PAGE) {
-                    Err(RegistryError::Records(RecordsError::NoList(lost))) if lost != list => {
-                        return Ok(Err(lost));
-                    }
-                    outcome => outcome?,
-                };
-                let now = activities::find(tx, Scope::System, id)?;
-                if populated.added > 0 {
-                    enqueue_helpers(tx, &now, workers)?;
-                }
-                Ok::<_, RegistryError>(Ok((populated, now, lists::status(tx, list)?.cursor)))
-            })?
-            .map_err(|_| input_lost(&activity))?;
+        let (populated, now, cursor) = run.home.registry.write(move |tx| {
+            let populated = activities::populate(tx, id, &of, PAGE)?;
+            let now = activities::find(tx, Scope::System, id)?;
+            if populated.added > 0 {
+                enqueue_helpers(tx, &now, workers)?;
+            }
+            Ok::<_, RegistryError>((populated, now, lists::status(tx, list)?.cursor))
+        })?;
         run.home.registry.wakeups().notify([TOPIC]);
         crash_point("activity.page");
         if populated.is_complete {
@@ -113,14 +104,6 @@ fn carry_on(run: &Run<'_>, agent: &dyn OpenAgent, population: &Population) -> Re
         // A rebuilt list begins its source anew.
         population.cursor = cursor;
     }
-}
-
-fn input_lost(activity: &Activity) -> AgentError {
-    let of = activity.input.of().map(|(id, _)| id.to_string()).unwrap_or_default();
-    AgentError::Fatal(format!(
-        "the records of the activity {of}, which are the input, were removed after their time; \
-         next: run that activity again with \"strongroom activity rerun {of}\", then restart this one"
-    ))
 }
 
 /// Adds what an agent finds.
@@ -149,32 +132,19 @@ impl Finding for Finder<'_> {
         self.run.check()
     }
 
-    fn add(&self, found: Vec<Found>, cursor: Option<String>) -> Result<(), AgentError> {
-        self.write(found, cursor, (false, None))
-    }
-
-    fn complete(&self, found: Vec<Found>, cursor: Option<String>, watermark: Option<String>) -> Result<(), AgentError> {
-        self.write(found, cursor, (true, watermark))?;
-        self.is_complete.store(true, Ordering::SeqCst);
-        Ok(())
-    }
-}
-
-impl Finder<'_> {
-    /// One transaction: records, their documents, what was made of those that are processed already, the cursor, and who has work by
-    /// it.
-    fn write(
-        &self,
-        mut found: Vec<Found>,
-        cursor: Option<String>,
-        (is_last, watermark): (bool, Option<String>),
-    ) -> Result<(), AgentError> {
+    /// One transaction: records, their documents, what was made of those that are processed already, what is no longer valid, the
+    /// cursor, and who has work by it.
+    fn add_page(&self, page: FoundPage) -> Result<u64, AgentError> {
         self.run.check()?;
+        let FoundPage { mut found, invalid, cursor, is_last, watermark } = page;
         let documents: Vec<_> = found.iter_mut().filter_map(|found| found.document.take()).collect();
-        let records = found.into_iter().map(|Found { id, arrival, .. }| NewRecord { id, arrival }).collect();
-        let addition = Addition { records, cursor: cursor.clone(), is_last };
+        let records: Vec<_> = found.into_iter().map(|Found { id, arrival, .. }| NewRecord { id, arrival }).collect();
         let (activity, population, workers) = (self.activity.clone(), self.population.clone(), self.run.workers);
-        let is_at_work = self.run.home.registry.write(move |tx| {
+        let (is_at_work, ended, cursor) = self.run.home.registry.write(move |tx| {
+            // What was read of the same page is valid, if it was deleted before.
+            let ended = invalidate(tx, &activity, &invalid)?;
+            let cursor = cursor(ended);
+            let addition = Addition { records: records.clone(), cursor: cursor.clone(), is_last };
             let added = lists::add(tx, &population, &addition)?;
             documents::put(tx, &documents)?;
             record(tx, &activity, &addition.records)?;
@@ -185,13 +155,27 @@ impl Finder<'_> {
                 activities::wake_followers(tx, activity.id)?;
                 enqueue_helpers(tx, &activity, workers)?;
             }
-            Ok::<_, RegistryError>(activities::find(tx, Scope::System, activity.id)?.state.is_at_work())
+            let is_at_work = activities::find(tx, Scope::System, activity.id)?.state.is_at_work();
+            Ok::<_, RegistryError>((is_at_work, ended, cursor))
         })?;
         self.run.home.registry.wakeups().notify([TOPIC]);
         *self.cursor.lock().unwrap_or_else(PoisonError::into_inner) = cursor;
         crash_point("activity.page");
-        if is_at_work || is_last { Ok(()) } else { Err(Stop::NotAtWork.into()) }
+        if is_last {
+            self.is_complete.store(true, Ordering::SeqCst);
+        }
+        if is_at_work || is_last { Ok(ended) } else { Err(Stop::NotAtWork.into()) }
     }
+}
+
+/// Ends the validity of entities; of how many.
+fn invalidate(tx: &mut dyn Transaction, activity: &Activity, entities: &[String]) -> Result<u64, RegistryError> {
+    let mut ended = 0;
+    for entity in entities {
+        let made = Made { record: entity, entity };
+        ended += u64::from(provenance::invalidate(tx, By::from(activity), made, Missing::Ignore)?);
+    }
+    Ok(ended)
 }
 
 /// Records what was made of the records that are processed already.

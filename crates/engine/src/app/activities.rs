@@ -16,8 +16,8 @@ use super::authorization::{
 };
 use super::deposits::only_institution;
 use super::views::{ActivityView, AgentView, RecordView, RetriedView, ToolFindingView};
-use super::{Listing, OpContext, PAGE, Page, find_institution};
-use crate::activities::{AgentInput, Asked, TOPIC, cancel_rest};
+use super::{Authorized, Listing, OpContext, PAGE, Page, find_institution};
+use crate::activities::{Agent, AgentInput, Asked, Makes, TOPIC, cancel_rest};
 use crate::journal::Target;
 use crate::runtime::{Shutdown, Summary};
 use crate::{EngineError, build_runtime};
@@ -101,6 +101,18 @@ pub fn run(context: &OpContext, request: &Request) -> Result<ActivityView, Engin
         }
         (AgentInput::Activity(takes) | AgentInput::SourceOrActivity(takes), Some(id)) => {
             let other = authorized.read(|tx| activities::find(tx, authorized.scope(), id))?;
+            let made = made_by(&authorized, &other)?;
+            if !agent.takes(made) {
+                return wrong(
+                    format!(
+                        "the agent {} cannot take the results of activity {id}: the agent {} makes {}",
+                        agent.name(),
+                        other.agent,
+                        made.in_words()
+                    ),
+                    "\"strongroom activity agents\" says what each agent does",
+                );
+            }
             let input = if request.follow { Input::Follow(id, takes) } else { Input::Snapshot(id, takes) };
             (input, other.institution)
         }
@@ -134,6 +146,21 @@ pub fn run(context: &OpContext, request: &Request) -> Result<ActivityView, Engin
         Ok((target(new.institution, id), ((), topics())))
     })?;
     Ok(authorized.read(|tx| view(tx, authorized.scope(), id))?)
+}
+
+/// What the results of an activity are; of one that passes on what it was given, what those are.
+fn made_by(authorized: &Authorized<'_>, activity: &Activity) -> Result<Makes, EngineError> {
+    let mut activity = activity.clone();
+    loop {
+        // One whose agent is not there any more may still have made something.
+        let made = authorized.home().agents().find(&activity.agent).map_or(Makes::Other, Agent::makes);
+        match (made, activity.input.of()) {
+            (Makes::Input, Some((other, _))) => {
+                activity = authorized.read(|tx| activities::find(tx, authorized.scope(), other))?;
+            }
+            (made, _) => return Ok(made),
+        }
+    }
 }
 
 /// Options as a JSON object of texts and lists of texts.
@@ -191,9 +218,12 @@ fn view(tx: &mut dyn Transaction, scope: Scope, id: ActivityId) -> Result<Activi
 }
 
 fn view_of(tx: &mut dyn Transaction, activity: Activity) -> Result<ActivityView, RegistryError> {
-    let status = match lists::status(tx, activity.list) {
-        Ok(status) => Some(status),
-        Err(RecordsError::NoList(_)) => None,
+    let (status, are_removed) = match lists::status(tx, activity.list) {
+        Ok(status) => (Some(status), false),
+        Err(RecordsError::NoList(_)) => match lists::outcome(tx, activity.list)? {
+            Some((status, _)) => (Some(status), true),
+            None => (None, false),
+        },
         Err(error) => return Err(error.into()),
     };
     let institution = match activity.institution {
@@ -201,7 +231,7 @@ fn view_of(tx: &mut dyn Transaction, activity: Activity) -> Result<ActivityView,
         None => None,
     };
     let now = tx.now()?;
-    Ok(ActivityView::new(activity, status.as_ref(), institution, now))
+    Ok(ActivityView { records_removed: are_removed, ..ActivityView::new(activity, status.as_ref(), institution, now) })
 }
 
 /// Where a listing of records goes on.
@@ -222,10 +252,13 @@ pub fn records(
     let mut page = Page { items: Vec::new(), next: None };
     for state in states {
         let from = after.filter(|(at, _)| *at == state).map_or(Cursor::START, |(_, cursor)| cursor);
-        let found = authorized.read(|tx| {
-            let activity = activities::find(tx, authorized.scope(), id)?;
-            Ok(lists::page(tx, activity.list, (state, from), PAGE)?)
-        })?;
+        let found = authorized
+            .read(|tx| {
+                let activity = activities::find(tx, authorized.scope(), id)?;
+                activities::check_records(tx, &activity, "list them")?;
+                Ok(lists::page(tx, activity.list, (state, from), PAGE)?)
+            })
+            .map_err(without_records)?;
         page.next = found.last().map(|last| (state, last.cursor));
         page.items.extend(found.into_iter().map(|record| RecordView::new(record, state)));
         if page.next.is_some() {
@@ -233,6 +266,19 @@ pub fn records(
         }
     }
     Ok(page)
+}
+
+/// An error where records are needed that were removed after their time, with what to do.
+fn without_records(error: impl Into<EngineError>) -> EngineError {
+    let error = error.into();
+    match &error {
+        EngineError::Registry(RegistryError::State { id, state, .. }) if state == activities::RECORDS_REMOVED => {
+            let next =
+                format!("\"strongroom activity rerun {id} --anew\" finds the records of its input or source anew");
+            error.next(next)
+        }
+        _ => error,
+    }
 }
 
 /// Changes an activity in one transaction, with a line of the journal.
@@ -271,6 +317,7 @@ pub fn restart(context: &OpContext, id: ActivityId) -> Result<ActivityView, Engi
 pub fn rerun(context: &OpContext, id: ActivityId, is_anew: bool) -> Result<ActivityView, EngineError> {
     let rerun = if is_anew { Rerun::Anew } else { Rerun::SameRecords };
     steer(context, &ACTIVITIES_RERUN, id, move |tx, scope| activities::rerun(tx, scope, id, rerun).map(drop))
+        .map_err(without_records)
 }
 
 /// Ends an activity; what is still to be processed is cancelled.
@@ -292,11 +339,12 @@ pub fn cancel(context: &OpContext, id: ActivityId) -> Result<ActivityView, Engin
 pub fn retry_failed(context: &OpContext, id: ActivityId) -> Result<RetriedView, EngineError> {
     let authorized = context.authorize(&ACTIVITIES_RETRY)?;
     let scope = authorized.scope();
-    let mut records = authorized.write_and_wake(move |tx| {
+    let retried = authorized.write_and_wake(move |tx| {
         let changed = activities::retry_failed(tx, scope, id)?;
         let activity = activities::find(tx, scope, id)?;
         Ok((target(activity.institution, id), (changed, topics())))
-    })?;
+    });
+    let mut records = retried.map_err(without_records)?;
     let mut changed = records;
     while changed > 0 {
         changed = authorized.home().registry.write(move |tx| activities::retry_failed(tx, scope, id))?;

@@ -1,12 +1,12 @@
-//! Keeps activities going: returns the records of workers that ended, gives activities that lack a task one, continues what was begun of
-//! removals, and removes lists and documents whose time has ended.
+//! Keeps activities going: returns the records of workers that ended, gives activities that lack a task one, and continues what was begun
+//! of removals.
 
 use std::time::Duration;
 
 use strongroom_queue::{TaskState, tasks};
-use strongroom_records::{RecordsError, lists};
+use strongroom_records::lists;
 use strongroom_registry::activities::{self, Activity, ActivityFilter};
-use strongroom_registry::{ActivityState, Order, RegistryError, Scope, Time, counted, documents};
+use strongroom_registry::{ActivityState, Order, RegistryError, Scope, counted};
 
 use super::BackgroundTask;
 use crate::activities::{TOPIC, return_expired};
@@ -25,13 +25,11 @@ fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     let returned = return_all_expired(home, stop)?;
     let given = give_tasks(home, stop)?;
     let removed = remove_lists(home, stop)?;
-    let dropped = drop_documents(home, stop)?;
     Ok(format!(
-        "{} of workers that ended returned, {} given a task, {} and {} removed",
+        "{} of workers that ended returned, {} given a task, {} removed",
         counted(returned, "record", "records"),
         counted(given, "activity", "activities"),
-        counted(removed, "list", "lists"),
-        counted(dropped, "document", "documents")
+        counted(removed, "list", "lists")
     ))
 }
 
@@ -87,41 +85,8 @@ fn give_tasks(home: &Home, stop: &Shutdown) -> Result<u64, EngineError> {
     Ok(given)
 }
 
-/// What is older than this has had its time; none where it is kept without end.
-fn before(home: &Home, retention: Duration) -> Result<Option<Time>, EngineError> {
-    if retention.is_zero() {
-        return Ok(None);
-    }
-    let now = home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?))?;
-    Ok(Some(now.plus(-i64::try_from(retention.as_micros()).unwrap_or(i64::MAX))))
-}
-
-/// Removes what is left of lists whose removal has begun, and the lists of activities that ended long ago.
+/// Removes what is left of lists whose removal has begun.
 fn remove_lists(home: &Home, stop: &Shutdown) -> Result<u64, EngineError> {
-    if let Some(before) = before(home, home.settings.retention.record_lists)? {
-        for state in [ActivityState::Finished, ActivityState::FinishedWithErrors, ActivityState::Cancelled] {
-            for activity in in_state(home, state) {
-                if stop.is_requested() {
-                    return Ok(0);
-                }
-                let activity = activity?;
-                if activity.ended_at.is_none_or(|ended| ended >= before) {
-                    continue;
-                }
-                home.registry.write(move |tx| {
-                    let activity = activities::lock(tx, Scope::System, activity.id)?;
-                    if !activity.state.is_ended() || activities::is_taken_from(tx, &activity)? {
-                        return Ok::<_, RegistryError>(());
-                    }
-                    match lists::status(tx, activity.list) {
-                        Err(RecordsError::NoList(_)) => Ok(()),
-                        Err(error) => Err(error.into()),
-                        Ok(_) => Ok(lists::remove(tx, activity.list, 1).map(drop)?),
-                    }
-                })?;
-            }
-        }
-    }
     let mut removed = 0;
     loop {
         let left = home.registry.read(|tx| Ok::<_, RegistryError>(lists::being_removed(tx, PAGE)?))?;
@@ -135,20 +100,6 @@ fn remove_lists(home: &Home, stop: &Shutdown) -> Result<u64, EngineError> {
                 }
             }
             removed += 1;
-        }
-    }
-}
-
-fn drop_documents(home: &Home, stop: &Shutdown) -> Result<u64, EngineError> {
-    /// Documents that are removed in one transaction.
-    const AT_ONCE: usize = 100;
-    let Some(before) = before(home, home.settings.retention.documents)? else { return Ok(0) };
-    let mut all = 0;
-    loop {
-        let dropped = home.registry.write(move |tx| documents::drop(tx, before, AT_ONCE))?;
-        all += dropped;
-        if dropped < AT_ONCE as u64 || stop.is_requested() {
-            return Ok(all);
         }
     }
 }

@@ -15,10 +15,12 @@ pub(super) const TASK: BackgroundTask = BackgroundTask { name: "retention", ever
 fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     let swept = sweep(home, stop)?;
     Ok(format!(
-        "{} of history, {}, {} and {} removed",
+        "{} of history, {}, {}, {}, the records of {} and {} removed",
         counted(swept.item_history, "line", "lines"),
         counted(swept.outbox, "message", "messages"),
         counted(swept.receipts, "receipt", "receipts"),
-        counted(swept.ended_items, "ended work item", "ended work items")
+        counted(swept.ended_items, "ended work item", "ended work items"),
+        counted(swept.record_lists, "activity", "activities"),
+        counted(swept.documents, "document", "documents")
     ))
 }

@@ -22,7 +22,7 @@ use crate::interruptible::Interruptible;
 use crate::workflow::{StageContext, StageError, staging_prefix};
 
 /// Files up to this size lie in packs.
-const SMALL: u64 = 256 << 10;
+pub(super) const SMALL: u64 = 256 << 10;
 /// A pack is put when it has so many bytes...
 const PACK: usize = 8 << 20;
 /// ... or so many files wait to be recorded...

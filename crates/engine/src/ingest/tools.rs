@@ -2,6 +2,7 @@
 //! version. A virus ends the deposit; what a tool could not tell is tried again, and nothing is published without its answer.
 
 use std::io::ErrorKind;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use strongroom_digest::{Algorithm, HashingReader};
@@ -12,12 +13,14 @@ use strongroom_registry::{Format, WaitReason, rebuild, versions};
 use strongroom_storage::Key;
 use strongroom_tool::{Outcome, Run, Subject, ToolError};
 
+use super::staged::proves;
 use super::stages::package::problem;
-use crate::chain;
+use super::staging::SMALL;
 use crate::hold::now;
 use crate::interruptible::Interruptible;
 use crate::tools::{ConfiguredTool, Provided, ToolAct, ToolLimits, Workshop, agent, configured, in_words};
 use crate::workflow::{StageContext, StageError};
+use crate::{chain, crash_point};
 
 /// The code of a file in which a virus check found something.
 const INFECTED: &str = "package.infected";
@@ -72,6 +75,7 @@ impl<'a, 'c> DepositTools<'a, 'c> {
                 None => self.provide(row, tool)?,
             };
             let run = self.ask(tool, provided.insert(ready), row, format)?;
+            crash_point("ingest.tool.asked");
             let has_failed = run.outcome == Outcome::Fail;
             if has_failed && tool.act == ToolAct::VirusCheck {
                 let note = format!("{}: the tool {} found {}", row.path, tool.name(), in_words(&run));
@@ -101,21 +105,17 @@ impl<'a, 'c> DepositTools<'a, 'c> {
                 strongroom_registry::work::check_fence(tx, claim)?;
                 events::append(tx, std::slice::from_ref(&event))
             })?;
+            crash_point("ingest.tool.told");
         }
         Ok(())
     }
 
-    /// Copies a file out of staging for the tools.
+    /// Copies a file out of staging for the tools. What is too large to be copied is read where it lies, in staging that is a folder, and the
+    /// tool is given that path: the bytes that are written to the stores are compared with their digest again.
     fn provide(&self, row: &InterimFile, tool: &ConfiguredTool) -> Result<Provided, StageError> {
-        if row.size > tool.max_copied {
-            return Err(StageError::fatal(format!(
-                "{:?} has {} bytes, and at most {} are copied for the tool {}; next: raise max_copied of the tool in the settings, and \
-                 requeue the deposit",
-                row.path,
-                row.size,
-                tool.max_copied,
-                tool.name()
-            )));
+        // Small files lie together in one.
+        if row.size > tool.max_copied.max(SMALL) {
+            return self.in_place(row, tool);
         }
         let key = Key::new(row.staging_key.as_str())?;
         let lost = |what: &str| StageError::StagingLost(format!("{:?} in staging {what}", row.path));
@@ -139,6 +139,29 @@ impl<'a, 'c> DepositTools<'a, 'c> {
             return Err(lost("is not what was staged"));
         }
         Ok(provided)
+    }
+
+    /// A file where it lies in staging.
+    fn in_place(&self, row: &InterimFile, tool: &ConfiguredTool) -> Result<Provided, StageError> {
+        let home = &self.context.home;
+        let folder =
+            home.settings.stores.get(&home.settings.roles.staging).and_then(|store| store.folder(&home.directory));
+        let path = folder.map(|folder| folder.join(&row.staging_key)).filter(|_| row.staging_offset == 0);
+        let is_whole = |path: &PathBuf| path.metadata().is_ok_and(|found| found.is_file() && found.len() == row.size);
+        let Some(path) = path.filter(is_whole) else {
+            return Err(StageError::fatal(format!(
+                "{:?} has {} bytes, at most {} are copied for the tool {}, and staging is no folder in which the tool could read it; \
+                 next: raise max_copied of the tool in the settings, and requeue the deposit",
+                row.path,
+                row.size,
+                tool.max_copied,
+                tool.name()
+            )));
+        };
+        if !proves(self.context, &row.into())? {
+            return Err(StageError::StagingLost(format!("{:?} in staging is not what was staged", row.path)));
+        }
+        Ok(Provided::in_place(path))
     }
 
     fn ask(

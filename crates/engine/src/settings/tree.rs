@@ -251,9 +251,9 @@ sections! {
         ended_items: Duration = Is("\"0s\""), Kind::Duration,
             "ended work items with their history, unless they need review, or a receipt or an upload names them; 0s: without end";
         record_lists: Duration = Is("\"0s\""), Kind::Duration,
-            "the lists of records of activities that ended, unless another activity takes records from them; what was made of each stays; 0s: without end";
+            "the records of activities that ended, unless another activity takes them; counts, and what was made of each, stay; 0s: without end";
         documents: Duration = Is("\"0s\""), Kind::Duration,
-            "harvested documents, also where they were not deposited; 0s: without end";
+            "documents that were last harvested so long ago, also where they were not deposited; 0s: without end";
     }
     MAIL MailSettings "mail" Plain "Mails to people. Without a host none are sent." {
         host: String = Is("\"\""), Kind::Text, "the name of the mail server; empty: no mails are sent";

@@ -204,7 +204,7 @@ fn in_place(
         ))));
     };
     match read_copy(store, key, with.go_on) {
-        Ok(read) => Ok(Ok((Provided { path, _folder: None }, read))),
+        Ok(read) => Ok(Ok((Provided::in_place(path), read))),
         Err(OperationError::Engine(EngineError::Storage(error))) => {
             unread(with, file, copy, &error).map(|refused| match refused {
                 Err(refused) => Err(refused),
@@ -253,6 +253,11 @@ fn copied(with: &Providing<'_>, file: &StoredFile, store: &dyn Store, key: &Key)
 }
 
 impl Provided {
+    /// A file that is read where it lies.
+    pub(crate) fn in_place(path: PathBuf) -> Self {
+        Self { path, _folder: None }
+    }
+
     /// A copy of bytes in the scratch folder; `of` is the path that they are of.
     pub(crate) fn copy_of(scratch: &Scratch, of: &str, bytes: &mut dyn Read) -> io::Result<Self> {
         let (folder, path, mut to) = scratch.file(of)?;

@@ -1,9 +1,14 @@
 //! Activities: agents work through records, and what stops them changes nothing of what comes of it. Cases are named for the acceptance
 //! cases of the reference where there is one (`case_12`).
 
+mod cases;
+mod deleting;
+mod expiring;
 mod harvesting;
 mod lists;
+mod misbehaving;
 mod scripted;
+mod sources;
 mod tools;
 
 use std::sync::Arc;

@@ -1,8 +1,16 @@
 //! Answers with random faults: whatever comes, reading ends, and what is given is right.
 
+use std::fs;
 use std::io::{self, Read};
+use std::sync::Mutex;
 
-use strongroom_harvest::{Event, Limits, read_answer};
+use strongroom_harvest::{
+    ElementPath, Event, FileOptions, FileRecords, FileSource, JsonForm, JsonOptions, JsonSource, Limits, Paging,
+    read_answer,
+};
+use strongroom_web_double::{Reply, WebDouble};
+
+use crate::{connection, given};
 
 const SEED: &[u8] = include_bytes!("../../fuzz/seeds/oai_answer/records.xml");
 /// Bytes that have a meaning in XML, and some that have none in UTF-8.
@@ -10,7 +18,12 @@ const BYTES: &[u8] = b"<>&;'\"/=!?-[]: xa1#\x00\x0b\x80\xc3\xe9\xff";
 
 /// Answers that differ from a right one in a few bytes, the same in every run.
 pub(crate) fn mutants(count: u64) -> impl Iterator<Item = Vec<u8>> {
-    (0..count).map(|number| {
+    mutants_of(SEED, BYTES, count)
+}
+
+/// The same of any text, with these bytes.
+fn mutants_of(seed: &'static [u8], alphabet: &'static [u8], count: u64) -> impl Iterator<Item = Vec<u8>> {
+    (0..count).map(move |number| {
         let mut state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let mut next = move |below: usize| {
             state ^= state << 13;
@@ -18,13 +31,13 @@ pub(crate) fn mutants(count: u64) -> impl Iterator<Item = Vec<u8>> {
             state ^= state << 17;
             (state % below as u64) as usize
         };
-        let mut bytes = SEED.to_vec();
+        let mut bytes = seed.to_vec();
         for _ in 0..=next(3) {
             if bytes.len() < 2 {
                 break;
             }
             let at = next(bytes.len());
-            let byte = BYTES[next(BYTES.len())];
+            let byte = alphabet[next(alphabet.len())];
             match next(5) {
                 0 => bytes.insert(at, byte),
                 1 => drop(bytes.remove(at)),
@@ -102,5 +115,72 @@ fn every_beginning_of_an_answer_gives_the_records_that_are_whole_in_it() {
         assert_eq!(found, whole[..found.len()], "{end}");
         let records = SEED[..end].windows(9).filter(|part| part == b"</record>").count();
         assert_eq!(found.len(), [0, 2, 2, 3][records], "{end}");
+    }
+}
+
+const MARC: &[u8] = include_bytes!("../../fuzz/seeds/xml_file/marc.xml");
+const JSON: &[u8] = include_bytes!("../../fuzz/seeds/json/page.json");
+const LINES: &[u8] = include_bytes!("../../fuzz/seeds/json/records.jsonl");
+/// Bytes that have a meaning in JSON, and some that have none in UTF-8.
+const OF_JSON: &[u8] = b"{}[]\",:\\u0 1e-.tn\n\r\x00\x80\xc3\xff";
+
+#[test]
+fn reading_xml_files_ends_and_gives_no_more_than_there_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.xml");
+    let records = [
+        FileRecords::Marc,
+        FileRecords::Files { id: None },
+        FileRecords::Elements {
+            name: "record".to_owned(),
+            namespace: None,
+            id: ElementPath::parse("controlfield").unwrap(),
+        },
+    ];
+    let mut found = 0;
+    for mutant in mutants_of(MARC, BYTES, 2_000) {
+        fs::write(&path, &mutant).unwrap();
+        for records in &records {
+            let options = FileOptions { path: path.clone(), records: records.clone(), limits: Limits::default() };
+            let given = given(&FileSource::new(options).unwrap());
+            assert!(given.records.len() <= 6, "{}", String::from_utf8_lossy(&mutant));
+            for record in &given.records {
+                assert!(!record.id.is_empty());
+                assert!(record.document.as_ref().is_none_or(|document| std::str::from_utf8(&document.bytes).is_ok()));
+            }
+            found += given.records.len();
+        }
+    }
+    assert!(found > 3_000, "{found}");
+}
+
+#[test]
+fn reading_json_ends_and_gives_no_more_than_there_is() {
+    for (seed, form) in [(JSON, JsonForm::Document { records: "/response/docs".to_owned() }), (LINES, JsonForm::Lines)]
+    {
+        let web = WebDouble::start();
+        let answers = Mutex::new(mutants_of(seed, OF_JSON, 1_500));
+        web.answer("/api", move |_| Reply::ok(answers.lock().unwrap().next().unwrap_or_default()));
+        let options = JsonOptions {
+            url: web.url("/api"),
+            form,
+            id: "/id".to_owned(),
+            datestamp: Some("/changed".to_owned()),
+            deleted: Some("/gone".to_owned()),
+            paging: Paging::One,
+        };
+        let source = JsonSource::new(connection(&web), options).unwrap();
+        let mut found = 0;
+        for _ in 0..1_000 {
+            let given = given(&source);
+            assert!(given.records.len() <= 8);
+            for record in &given.records {
+                assert!(!record.id.is_empty());
+                let document = record.document.as_ref().map(|document| document.bytes.as_slice());
+                assert!(document.is_none_or(|bytes| serde_json::from_slice::<serde_json::Value>(bytes).is_ok()));
+            }
+            found += given.records.len();
+        }
+        assert!(found > 800, "{found}");
     }
 }

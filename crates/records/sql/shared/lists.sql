@@ -28,7 +28,25 @@ WHERE list_id = ?1 AND slot = ?2
 UPDATE record_lists SET is_removed = TRUE, population_fence = population_fence + 1 WHERE id = ?1
 
 -- name: records_being_removed
-SELECT id FROM record_lists WHERE is_removed ORDER BY id LIMIT ?1
+SELECT id FROM record_lists
+WHERE is_removed AND NOT EXISTS (SELECT 1 FROM record_slots WHERE list_id = record_lists.id AND slot = -1)
+ORDER BY id LIMIT ?1
+
+-- name: records_keep_counts
+-- The counts of a list whose records go are one row, of a slot that no transaction changes.
+INSERT INTO record_slots (list_id, slot, todo, processing, processed, failed, cancelled)
+SELECT list_id, -1, sum(todo), sum(processing), sum(processed), sum(failed), sum(cancelled)
+FROM record_slots WHERE list_id = ?1 AND slot >= 0 GROUP BY list_id
+ON CONFLICT (list_id, slot) DO NOTHING
+
+-- name: records_delete_counted_slots
+DELETE FROM record_slots WHERE list_id = ?1 AND slot >= 0
+
+-- name: records_outcome
+SELECT is_complete, population_cursor, populated_by, populated_until, todo, processing, processed, failed, cancelled,
+    EXISTS (SELECT 1 FROM records WHERE list_id = ?1) AS has_records
+FROM record_lists JOIN record_slots ON list_id = id AND slot = -1
+WHERE id = ?1 AND is_removed
 
 -- name: records_delete_slots
 DELETE FROM record_slots WHERE list_id = ?1

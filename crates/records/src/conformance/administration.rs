@@ -82,6 +82,34 @@ pub fn a_list_is_removed_in_pages_and_not_found_from_the_first_one_on(subject: &
     assert_eq!(numbers(&*lists, kept), [3, 0, 0, 0, 0]);
 }
 
+/// What came of them is still known when they are gone (Q20).
+pub fn the_records_of_a_list_are_removed_in_pages_and_its_counts_stay(subject: &dyn Subject) {
+    let lists = subject.lists();
+    let (list, kept) = (filled(&*lists, 25), filled(&*lists, 3));
+    assert_eq!(lists.outcome(list).expect("reads"), None);
+    end(&*lists, &claim(&*lists, list, 9), &processed());
+    end(&*lists, &claim(&*lists, list, 5), &failed("no"));
+    lists.cancel_rest(list, 100).expect("cancels");
+    let before = lists.status(list).expect("reads");
+    assert_eq!(numbers(&*lists, list), [0, 0, 9, 5, 11]);
+    assert!(!lists.remove_records(list, 10).expect("removes"));
+    assert_eq!(lists.outcome(list).expect("reads"), Some((before.clone(), false)));
+    assert!(matches!(lists.status(list), Err(RecordsError::NoList(_))));
+    assert!(matches!(lists.take_population(&request_by(list, "worker")), Err(RecordsError::NoList(_))));
+    assert_eq!(claim_by(&*lists, list, "worker", 5), None);
+    assert_eq!(lists.retry_failed(list, 10).ok(), None, "nothing of it is changed any more");
+    while !lists.remove_records(list, 10).expect("removes") {}
+    assert!(lists.remove_records(list, 10).expect("answers"), "there is nothing left");
+    assert_eq!(lists.outcome(list).expect("reads"), Some((before, true)));
+    assert_eq!(all(&*lists, list, RecordState::Processed, 10), []);
+    assert_eq!(lists.being_removed(10).expect("reads"), [], "nothing is to be done about it");
+    // The whole of it can still be removed.
+    assert!(lists.remove(list, 10).expect("removes"));
+    assert_eq!(lists.outcome(list).expect("reads"), None);
+    assert_eq!(numbers(&*lists, kept), [3, 0, 0, 0, 0]);
+    assert!(lists.remove_records(ListId::new(), 10).expect("answers"), "there is no such list");
+}
+
 /// Ids of one may be in another.
 pub fn lists_do_not_know_each_other(subject: &dyn Subject) {
     let lists = subject.lists();

@@ -77,6 +77,7 @@ macro_rules! conformance_suite {
             cancelling_ends_what_has_not_begun
             every_record_is_on_exactly_one_page
             a_list_is_removed_in_pages_and_not_found_from_the_first_one_on
+            the_records_of_a_list_are_removed_in_pages_and_its_counts_stay
             lists_do_not_know_each_other
         }
     };

@@ -11,7 +11,10 @@ use crate::{Counts, Cursor, ListId, ListStatus, Page, Record, RecordState, Recor
 /// # Errors
 /// [`RecordsError::NoList`].
 pub fn status(tx: &mut dyn Transaction, list: ListId) -> Result<ListStatus, RecordsError> {
-    let row = tx.query_one(Statement("records_status"), &[list.into()])?.ok_or(RecordsError::NoList(list))?;
+    status_row(&tx.query_one(Statement("records_status"), &[list.into()])?.ok_or(RecordsError::NoList(list))?)
+}
+
+fn status_row(row: &Row) -> Result<ListStatus, RecordsError> {
     let populated_by = match (row.optional_text("populated_by")?, row.optional_time("populated_until")?) {
         (Some(worker), Some(until)) => Some((worker.to_owned(), until)),
         _ => None,
@@ -116,7 +119,29 @@ pub fn remove(tx: &mut dyn Transaction, list: ListId, limit: usize) -> Result<bo
     Ok(true)
 }
 
-/// Lists whose removal has begun and not ended, at most `limit`.
+/// Removes the records of a list, up to `limit` in this transaction, and keeps its counts; whether all are gone. From the first call on the
+/// list is as one that is removed, and [`outcome`] has its counts. To be repeated until they are gone. A list that is being
+/// [removed](remove) with its counts goes on being so.
+pub fn remove_records(tx: &mut dyn Transaction, list: ListId, limit: usize) -> Result<bool, RecordsError> {
+    let limit = limit.clamp(1, MOST_RECORDS);
+    tx.query_one(Statement("records_lock_list"), &[list.into()])?;
+    tx.execute(Statement("records_mark_removed"), &[list.into()])?;
+    // Without the row of its slot a claim that is under way changes nothing.
+    tx.execute(Statement("records_keep_counts"), &[list.into()])?;
+    tx.execute(Statement("records_delete_counted_slots"), &[list.into()])?;
+    if tx.execute(Statement("records_delete_chunks"), &[list.into(), limit.into()])? == limit as u64 {
+        return Ok(false);
+    }
+    Ok(tx.execute(Statement("records_delete_some"), &[list.into(), limit.into()])? < limit as u64)
+}
+
+/// What came of a list whose records were [removed](remove_records), and whether all of them are gone; none of any other list.
+pub fn outcome(tx: &mut dyn Transaction, list: ListId) -> Result<Option<(ListStatus, bool)>, RecordsError> {
+    let Some(row) = tx.query_one(Statement("records_outcome"), &[list.into()])? else { return Ok(None) };
+    Ok(Some((status_row(&row)?, !row.bool("has_records")?)))
+}
+
+/// Lists whose removal has begun and not ended, at most `limit`. Those whose counts are kept are not among them.
 pub fn being_removed(tx: &mut dyn Transaction, limit: usize) -> Result<Vec<ListId>, RecordsError> {
     let rows = tx.query(Statement("records_being_removed"), &[limit.into()])?;
     rows.iter().map(|row| Ok(ListId(row.uuid("id")?))).collect()

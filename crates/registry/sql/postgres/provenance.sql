@@ -37,3 +37,9 @@ FROM provenance AS p JOIN entities AS e ON e.id = p.entity_id
 WHERE p.activity_id = $1 AND p.run = $2 AND p.used_id > $3 AND NOT p.invalidates
     AND ($4::boolean OR e.invalidated_at IS NULL)
 ORDER BY p.used_id LIMIT $5
+
+-- name: provenance.made_of
+SELECT wanted.place, e.entity
+FROM unnest($1::uuid[], $2::bigint[], $3::uuid[]) WITH ORDINALITY AS wanted (activity_id, run, used_id, place)
+JOIN provenance AS p USING (activity_id, run, used_id) JOIN entities AS e ON e.id = p.entity_id
+WHERE NOT p.invalidates AND e.invalidated_at IS NULL

@@ -55,7 +55,8 @@ ON CONFLICT (id) DO UPDATE SET value = excluded.value, activity_id = excluded.ac
 -- name: documents.insert
 INSERT INTO documents (id, institution_id, source, record, media_type, datestamp, bytes, made_at)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-ON CONFLICT (id) DO NOTHING
+-- The time after which it is removed begins anew, once a day at most.
+ON CONFLICT (id) DO UPDATE SET made_at = excluded.made_at WHERE documents.made_at < excluded.made_at - 86400000000
 
 -- name: documents.get
 SELECT id, institution_id, source, record, media_type, datestamp, bytes FROM documents WHERE id = ?1

@@ -8,8 +8,8 @@ use strongroom_records::{ListId, Takes, lists};
 use uuid::Uuid;
 
 pub use super::activity_runs::{
-    Rerun, begin, cancel, fail, finish_if_done, is_taken_from, pause, reopen_followers, rerun, restart, resume,
-    retry_failed,
+    RECORDS_REMOVED, Rerun, begin, cancel, check_records, fail, finish_if_done, is_taken_from, pause, reopen_followers,
+    rerun, restart, resume, retry_failed,
 };
 pub use super::populating::{Populated, populate, rebuild_list};
 use super::{journal, watermarks};

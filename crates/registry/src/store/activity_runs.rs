@@ -14,6 +14,9 @@ const PAGE: usize = 1_000;
 /// Longer errors are cut, in characters.
 const LONGEST_ERROR: usize = 2_000;
 
+/// The state of an activity, in words, whose records were removed after their time.
+pub const RECORDS_REMOVED: &str = "without its records, which were removed after their time";
+
 /// What another run of an activity takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rerun {
@@ -109,6 +112,7 @@ pub fn retry_failed(tx: &mut dyn Transaction, scope: Scope, id: ActivityId) -> R
     if activity.state == ActivityState::Cancelled {
         return Err(refused(&activity, "retry what failed in it"));
     }
+    check_records(tx, &activity, "process its failed records again")?;
     let changed = lists::retry_failed(tx, activity.list, PAGE)?;
     if changed == 0 {
         return Ok(0);
@@ -149,10 +153,13 @@ pub fn rerun(tx: &mut dyn Transaction, scope: Scope, id: ActivityId, rerun: Reru
     };
     let previous = match rerun {
         Rerun::SameRecords if has_list => Some(activity.list),
-        Rerun::SameRecords => return Err(RecordsError::NoList(activity.list).into()),
+        Rerun::SameRecords => {
+            check_records(tx, &activity, "run it again over the same records")?;
+            return Err(RecordsError::NoList(activity.list).into());
+        }
         Rerun::Anew => None,
     };
-    if previous.is_none() && has_list {
+    if previous.is_none() {
         // The rest of it is removed page by page, by whoever asks for what is being removed.
         lists::remove(tx, activity.list, 1)?;
     }
@@ -174,6 +181,22 @@ pub fn rerun(tx: &mut dyn Transaction, scope: Scope, id: ActivityId, rerun: Reru
 pub fn is_taken_from(tx: &mut dyn Transaction, activity: &Activity) -> Result<bool, RegistryError> {
     let takes = |other: &Activity| other.input_list == Some(activity.list) && !has_all(other);
     Ok(first_follower(tx, activity.id, &takes)?.is_some())
+}
+
+/// Refuses what needs the records of an activity where they were removed after their time.
+///
+/// # Errors
+/// [`RegistryError::State`], with [`RECORDS_REMOVED`] as the state.
+pub fn check_records(tx: &mut dyn Transaction, activity: &Activity, act: &str) -> Result<(), RegistryError> {
+    if lists::outcome(tx, activity.list)?.is_none() {
+        return Ok(());
+    }
+    Err(RegistryError::State {
+        what: "activity",
+        id: activity.id.to_string(),
+        state: RECORDS_REMOVED.to_owned(),
+        act: act.to_owned(),
+    })
 }
 
 /// Whether an activity takes no more of its input.

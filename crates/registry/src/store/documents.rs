@@ -61,7 +61,7 @@ pub fn of_entity(entity: &str) -> Option<DocumentId> {
     entity.strip_prefix(URN)?.parse().ok()
 }
 
-/// Keeps documents; one that is there already stays as it is.
+/// Keeps documents; one that is there already stays as it is, and the time for which it is kept begins anew.
 ///
 /// # Errors
 /// [`RegistryError::State`] where one is longer than [`MOST_BYTES`].

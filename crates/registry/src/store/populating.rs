@@ -26,11 +26,10 @@ pub struct Populated {
 
 /// Adds the next page to the list of an activity, at most `limit` records: of the run before, of provenance where the list is being
 /// rebuilt, or of the other activity that it takes its records from. The list is completed in the transaction that finds that all was taken.
-/// Nothing is asked of provenance unless a list was lost.
+/// Nothing is asked of provenance unless a list was lost or removed.
 ///
 /// # Errors
-/// [`RegistryError::State`] where the agent itself finds the records: it adds them; [`RegistryError::Records`] with
-/// [`RecordsError::NoList`] where the list of the other activity was lost: see [`rebuild_list`] for that activity.
+/// [`RegistryError::State`] where the agent itself finds the records: it adds them.
 pub fn populate(
     tx: &mut dyn Transaction,
     id: ActivityId,
@@ -56,8 +55,31 @@ pub fn populate(
         _ => true,
     };
     let from = From { list, selection: Selection::Processed, takes };
-    let copied = lists::add_from(tx, population, from, limit)?;
-    end_page(tx, population, &copied, has_ended)
+    match lists::add_from(tx, population, from, limit) {
+        Err(RecordsError::NoList(lost)) if lost == list => look_elsewhere(tx, &activity, other, population),
+        copied => end_page(tx, population, &copied?, has_ended),
+    }
+}
+
+/// Where the list of the other activity is gone, its records are taken from the list that it has now, or from provenance, from the beginning: ids
+/// that are there already are left out.
+fn look_elsewhere(
+    tx: &mut dyn Transaction,
+    activity: &Activity,
+    other: ActivityId,
+    population: &Population,
+) -> Result<Populated, RegistryError> {
+    let other = find(tx, Scope::System, other)?;
+    if activity.input_list != Some(other.list) {
+        set_list(tx, &Activity { input_list: Some(other.list), ..activity.clone() })?;
+    } else if matches!(activity.input, Input::Snapshot(..)) || other.state.is_ended_for_followers() {
+        set_list(tx, &Activity { is_rebuilding: true, ..activity.clone() })?;
+    } else {
+        // A worker of the other activity gives it another list.
+        return Ok(Populated { is_caught_up: true, ..Populated::default() });
+    }
+    lists::add(tx, population, &Addition::default())?;
+    Ok(Populated::default())
 }
 
 /// Whether a list that is followed gets no more.
@@ -65,7 +87,11 @@ fn has_ended(tx: &mut dyn Transaction, other: ActivityId, list: ListId) -> Resul
     let other = find(tx, Scope::System, other)?;
     // Records of one that is cancelled may still be at workers. One that has another list now has ended with this one.
     let is_over = other.list != list || other.state.is_ended_for_followers();
-    Ok(is_over && lists::status(tx, list)?.counts.processing == 0)
+    match lists::status(tx, list) {
+        Ok(status) => Ok(is_over && status.counts.processing == 0),
+        Err(RecordsError::NoList(_)) => Ok(is_over),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn copy_previous(
@@ -75,7 +101,12 @@ fn copy_previous(
     (population, limit): (&Population, usize),
 ) -> Result<Populated, RegistryError> {
     let from = From { list: previous, selection: Selection::All, takes: Takes::Records };
-    let copied = lists::add_from(tx, population, from, limit)?;
+    let copied = match lists::add_from(tx, population, from, limit) {
+        Err(RecordsError::NoList(lost)) if lost == previous => {
+            return Err(refused(activity, "take the records of the run before, which are gone"));
+        }
+        copied => copied?,
+    };
     if copied.is_caught_up {
         set_list(tx, &Activity { previous_list: None, ..activity.clone() })?;
         // The rest is removed page by page.

@@ -175,6 +175,22 @@ pub fn invalidate(tx: &mut dyn Transaction, by: By, made: Made<'_>, missing: Mis
     })
 }
 
+/// What runs of activities made of records and is valid now, each entity once. Activities and records belong to the same institution.
+pub fn made_of(tx: &mut dyn Transaction, runs: &[By], records: &[String]) -> Result<Vec<String>, RegistryError> {
+    let mut wanted = runs.iter().flat_map(|by| {
+        let of =
+            move |record: &String| vec![by.activity.into(), by.run.into(), entity_id(by.institution, record).into()];
+        records.iter().map(of)
+    });
+    let mut found = Vec::new();
+    for row in tx.query_many(Statement("provenance.made_of"), &mut wanted)?.into_iter().flatten() {
+        found.push(row.text("entity")?.to_owned());
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}
+
 /// An entity of an institution, or of the installation.
 pub fn get(
     tx: &mut dyn Transaction,

@@ -490,6 +490,33 @@ pub(crate) fn a_lost_list_is_rebuilt_from_provenance_without_repeating_what_is_p
     }
 }
 
+/// It takes what that has processed again, and nothing twice.
+pub(crate) fn a_follower_goes_on_where_what_it_follows_lost_its_list(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let harvest = make(&world, "harvest", Input::Source);
+    let map = make(&world, "map", Input::Follow(harvest, Takes::Records));
+    find(&world, harvest, 0..8, false);
+    process(&world, harvest, 5, mapped);
+    populate(&world, map);
+    assert_eq!(counts(&world, map).populated(), 5);
+    let lost = show(&world, harvest).list;
+    while !world.write(move |tx| Ok(lists::remove(tx, lost, 100)?)) {}
+    let page = populate(&world, map);
+    assert!(!page.is_complete, "it waits: {page:?}");
+    assert!(world.write(move |tx| activities::rebuild_list(tx, harvest)));
+    while show(&world, harvest).is_rebuilding {
+        let held = population(&world, harvest);
+        world.write(move |tx| activities::populate(tx, harvest, &held, 100));
+    }
+    find(&world, harvest, 0..8, true);
+    drain(&world, harvest, mapped);
+    assert_eq!(finish(&world, harvest), Some(ActivityState::Finished));
+    assert!(populate(&world, map).is_complete);
+    drain(&world, map, done);
+    assert_eq!(finish(&world, map), Some(ActivityState::Finished));
+    assert_eq!(ids(&world, show(&world, map).list, RecordState::Processed), records(0..8));
+}
+
 /// Its agent goes on from the beginning, and what it has processed already is not repeated.
 pub(crate) fn a_lost_list_of_a_source_begins_with_what_was_processed(subject: &dyn Subject) {
     let world = World::new(subject);

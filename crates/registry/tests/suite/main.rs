@@ -65,6 +65,7 @@ macro_rules! conformance_suite {
                 a_follower_waits_for_one_that_failed_and_not_for_one_that_was_cancelled
                 a_lost_list_is_rebuilt_from_provenance_without_repeating_what_is_processed
                 a_lost_list_of_a_source_begins_with_what_was_processed
+                a_follower_goes_on_where_what_it_follows_lost_its_list
                 another_run_has_a_number_and_a_list_of_its_own
                 an_activity_is_not_run_again_while_its_records_are_being_taken
                 an_activity_is_paused_resumed_and_cancelled
@@ -77,6 +78,7 @@ macro_rules! conformance_suite {
                 recording_again_changes_nothing
                 invalidation_is_soft_and_is_refused_where_there_is_nothing_to_invalidate
                 entities_of_institutions_are_apart
+                what_runs_made_of_records_and_is_valid_is_found
             }
             advancing {
                 an_item_goes_on_under_the_lease_that_its_worker_has

@@ -119,6 +119,26 @@ pub(crate) fn invalidation_is_soft_and_is_refused_where_there_is_nothing_to_inva
     assert_eq!(history[0].record, "oai:1");
 }
 
+/// For those that a source has deleted.
+pub(crate) fn what_runs_made_of_records_and_is_valid_is_found(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (first, second) = (activity(&world, world.ours), activity(&world, world.ours));
+    let runs = [first, By { run: 2, ..first }, second];
+    record(&world, first, &ALL);
+    record(&world, second, &["urn:d", "urn:b"]);
+    let found = |records: &[&str]| {
+        let records: Vec<String> = records.iter().map(|record| (*record).to_owned()).collect();
+        world.read(move |tx| provenance::made_of(tx, &runs, &records))
+    };
+    assert_eq!(found(&["oai:0"]), ["urn:a", "urn:d"]);
+    assert_eq!(found(&["oai:1", "oai:2", "oai:3"]), ["urn:b", "urn:c"], "each entity once");
+    world.write(invalidate(second, "urn:d", Missing::Refuse));
+    assert_eq!(found(&["oai:0"]), ["urn:a"]);
+    assert_eq!(found(&[]), [""; 0]);
+    let theirs = activity(&world, world.theirs);
+    assert_eq!(world.read(move |tx| provenance::made_of(tx, &[theirs], &["oai:0".to_owned()])), [""; 0]);
+}
+
 /// The same name is another entity in another institution.
 pub(crate) fn entities_of_institutions_are_apart(subject: &dyn Subject) {
     let world = World::new(subject);

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use strongroom_records::Takes;
 use strongroom_registry::activities::Activity;
 
-use crate::activities::agent::{Agent, AgentInput, AgentOption, Asked, OpenAgent, Planned, RecordOutcome, Work};
+use crate::activities::agent::{Agent, AgentInput, AgentOption, Asked, Makes, OpenAgent, Planned, RecordOutcome, Work};
 use crate::activities::options::{number, parsed};
 use crate::{EngineError, Home};
 
@@ -37,6 +37,10 @@ impl Agent for Copy {
 
     fn input(&self) -> AgentInput {
         AgentInput::Activity(Takes::Results)
+    }
+
+    fn makes(&self) -> Makes {
+        Makes::Input
     }
 
     fn plan(&self, _: &Home, asked: &Asked<'_>) -> Result<Planned, EngineError> {

@@ -17,7 +17,7 @@ use strongroom_registry::object_ids::IdKind;
 use strongroom_registry::tenants::{self, Collection, Institution};
 use strongroom_registry::{ItemId, RegistryError, Scope, Workflows};
 
-use crate::activities::agent::{Agent, AgentInput, AgentOption, Asked, OpenAgent, Planned, RecordOutcome, Work};
+use crate::activities::agent::{Agent, AgentInput, AgentOption, Asked, Makes, OpenAgent, Planned, RecordOutcome, Work};
 use crate::activities::options::parsed;
 use crate::ingest::{DepositKind, DepositOptions, GivenDescription, INGEST, PackageSource, as_json, naming, rules};
 use crate::{EngineError, Home, chain};
@@ -62,6 +62,14 @@ impl Agent for Deposit {
 
     fn input(&self) -> AgentInput {
         AgentInput::Activity(Takes::Results)
+    }
+
+    fn makes(&self) -> Makes {
+        Makes::WorkItems
+    }
+
+    fn takes(&self, made: Makes) -> bool {
+        !matches!(made, Makes::Outcomes | Makes::WorkItems)
     }
 
     fn plan(&self, home: &Home, asked: &Asked<'_>) -> Result<Planned, EngineError> {

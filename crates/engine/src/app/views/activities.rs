@@ -8,7 +8,7 @@ use strongroom_registry::activities::{Activity, Input};
 use strongroom_registry::tool_findings::ToolFinding;
 use strongroom_registry::{ActivityId, ActivityState, FileId, ToolFindingId, ToolFindingState};
 
-use crate::activities::{Agent, AgentInput, agents::harvest};
+use crate::activities::{Agent, AgentInput, agents::harvest, shown};
 use crate::content_name::in_package;
 
 /// An activity.
@@ -20,7 +20,7 @@ pub struct ActivityView {
     pub agent: String,
     /// Where it is.
     pub state: ActivityState,
-    /// Records of its list; the counts are of one moment. None where the list was removed after its time.
+    /// Records of its list; the counts are of one moment. None where the list was lost.
     pub populated: Option<u64>,
     /// Those to be processed.
     pub todo: Option<u64>,
@@ -34,15 +34,19 @@ pub struct ActivityView {
     pub cancelled: Option<u64>,
     /// Records that the source says are deleted, and that a harvest passed by.
     pub deleted: Option<u64>,
+    /// Documents of earlier harvests of the source that are no longer valid, because their records are deleted there.
+    pub invalidated: Option<u64>,
     /// Whether every record is in the list.
     pub is_complete: Option<bool>,
+    /// Whether its records were removed after their time; the counts say what came of them.
+    pub records_removed: bool,
     /// Records that ended per second, since the run began.
     pub records_per_second: Option<f64>,
     /// Seconds until all records have ended, at this rate; none while the list is not complete.
     pub seconds_left: Option<u64>,
     /// The domain name of the institution.
     pub institution: Option<String>,
-    /// What the agent is to do.
+    /// What the agent is to do. Of URLs the values of parameters are not shown, since they may be keys.
     pub options: Value,
     /// The activity that its records come from.
     pub input: Option<ActivityId>,
@@ -91,12 +95,14 @@ impl ActivityView {
             processed: counts.map(|counts| counts.processed),
             failed: counts.map(|counts| counts.failed),
             cancelled: counts.map(|counts| counts.cancelled),
-            deleted,
+            deleted: deleted.map(|(deleted, _)| deleted),
+            invalidated: deleted.map(|(_, invalidated)| invalidated),
             is_complete,
+            records_removed: false,
             records_per_second: rate,
             seconds_left,
             institution,
-            options: activity.options,
+            options: shown(activity.options),
             input,
             follows,
             run: activity.run,

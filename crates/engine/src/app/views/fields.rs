@@ -34,8 +34,8 @@ macro_rules! views {
 
 views! {
     ActivityView {
-        activity, agent, state, populated, todo, processing, processed, failed, cancelled, deleted, is_complete, records_per_second,
-        seconds_left, institution, options, input, follows, run, changed_since, actor, made_at, started_at, ended_at, error
+        activity, agent, state, populated, todo, processing, processed, failed, cancelled, deleted, invalidated, is_complete,
+        records_removed, records_per_second, seconds_left, institution, options, input, follows, run, changed_since, actor, made_at, started_at, ended_at, error
     }
     RecordView { record, state, attempts, changed_at, result, error }
     ToolFindingView { finding, institution, object, path, file, tool, detail, state, found_at, settled_at, note }

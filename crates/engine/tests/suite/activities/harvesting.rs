@@ -26,7 +26,7 @@ on_both_databases! {
 }
 
 /// So many records, from `oai:x:00` on; every second one is in the set `even`.
-fn some_records(count: usize) -> Vec<OaiRecord> {
+pub(super) fn some_records(count: usize) -> Vec<OaiRecord> {
     let record = |number: usize| {
         let record =
             OaiRecord::new(&format!("oai:x:{number:02}"), &format!("2024-01-{:02}T00:00:00Z", number % 27 + 1));

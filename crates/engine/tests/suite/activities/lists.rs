@@ -29,13 +29,12 @@ on_both_databases! {
     another_run_takes_all_records_again
     several_workers_process_one_list
     a_snapshot_is_what_was_processed_and_a_follower_takes_the_rest
-    lists_and_documents_go_after_their_time
 }
 
-const RECORDS: usize = 20;
+pub(super) const RECORDS: usize = 20;
 
 /// A home with the agent `scripted`, and a finished harvest of a folder of XML files.
-fn world(engine: Engine, script: &Arc<Script>) -> Option<(TestHome, ActivityId)> {
+pub(super) fn world(engine: Engine, script: &Arc<Script>) -> Option<(TestHome, ActivityId)> {
     let mut made = home_for(engine, "example.edu")?;
     Arc::get_mut(&mut made.home).expect("the only one").register_agent(Arc::new(Scripted(script.clone())));
     let folder = made.path().join("records");
@@ -320,35 +319,4 @@ fn a_snapshot_is_what_was_processed_and_a_follower_takes_the_rest(engine: Engine
         assert_eq!((view.state, view.processed), (ActivityState::Finished, Some(RECORDS as u64)), "{view:?}");
     }
     assert_eq!(show(&home, snapshot).processed, Some(6));
-}
-
-fn lists_and_documents_go_after_their_time(engine: Engine) {
-    let settings = "[retention]\nrecord_lists = \"1d\"\ndocuments = \"2d\"\n";
-    let Some(home) = crate::fixture::home_on(engine, settings) else { return };
-    std::fs::create_dir_all(home.path().join("records")).expect("a folder");
-    std::fs::write(home.path().join("records/a.xml"), "<record>a</record>").expect("a file");
-    let folder = home.path().join("records").to_str().expect("UTF-8").to_owned();
-    let id = begin(&home, "harvest", &[("kind", "folder"), ("path", &folder)]);
-    work(&home);
-    let run = || {
-        let done = strongroom_engine::background::run_now(
-            &home,
-            super::task("activities"),
-            &strongroom_engine::runtime::Shutdown::new(),
-        );
-        assert!(matches!(done.expect("runs"), strongroom_engine::background::ManualRun::Done { .. }));
-    };
-    run();
-    assert_eq!(show(&home, id).populated, Some(1));
-    let document = records(&home, id, RecordState::Processed)[0].result.clone().expect("a document");
-    let document = strongroom_registry::documents::of_entity(&document).expect("a document");
-    let is_kept =
-        || home.registry.read(|tx| strongroom_registry::documents::get(tx, document)).expect("reads").is_some();
-    home.clock.advance(Duration::from_hours(25));
-    run();
-    assert_eq!((show(&home, id).populated, show(&home, id).state), (None, ActivityState::Finished));
-    assert!(is_kept());
-    home.clock.advance(Duration::from_hours(25));
-    run();
-    assert!(!is_kept());
 }

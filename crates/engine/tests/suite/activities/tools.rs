@@ -3,6 +3,7 @@
 
 #[cfg(feature = "failpoints")]
 mod crash;
+mod ingest;
 mod programs;
 
 use std::collections::BTreeMap;
@@ -343,6 +344,18 @@ fn what_another_activity_has_processed_is_the_input(engine: Engine) {
         let events = events_of(&home, &object, "validation");
         assert!(events.values().all(|of_file| of_file.len() == 1) && !events.is_empty(), "{events:?}");
     }
+    // What a tool said, and what was deposited, is not deposited.
+    let passed_on = begin_behind(&home, "copy", of_documents, false);
+    for (input, made) in
+        [(of_documents, "what a program said"), (passed_on, "what a program said"), (deposit, "work items")]
+    {
+        let request = Request { agent: "deposit".to_owned(), input: Some(input), ..Request::default() };
+        let error = activities::run(&call(&home), &request).expect_err("refuses").to_string();
+        assert!(error.contains("cannot take") && error.contains(made), "{error}");
+    }
+    let harvested = begin_behind(&home, "copy", harvest, false);
+    begin_behind(&home, "deposit", harvested, false);
+    work(&home);
     // A work item that made no version has nothing for a tool.
     home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?)).expect("the time");
     let request = Request {

@@ -2,8 +2,10 @@
 //! population and work are one. What could not be read is a failed record with its reason.
 //!
 //! The cursor of the source is kept in the transaction that adds its records, so another worker goes on there. A record that is read
-//! twice is the same document.
+//! twice is the same document. What earlier harvests of the same source made of a record that is deleted there is no longer valid; it
+//! stays, and is valid again when the record is back.
 
+mod earlier;
 mod options;
 
 use std::sync::Arc;
@@ -20,9 +22,10 @@ use strongroom_registry::activities::Activity;
 use strongroom_registry::documents::{self, Document, MOST_BYTES};
 use strongroom_registry::{InstitutionId, Scope};
 
+use self::earlier::Earlier;
 use self::options::{Kind, Options, PagingKind};
 use crate::activities::agent::{
-    Agent, AgentInput, AgentOption, Asked, Finding, Found, OpenAgent, Planned, RecordOutcome, Work,
+    Agent, AgentInput, AgentOption, Asked, Finding, Found, FoundPage, Makes, OpenAgent, Planned, RecordOutcome, Work,
 };
 use crate::activities::error::{AgentError, Stop};
 use crate::activities::options::parsed;
@@ -78,6 +81,10 @@ impl Agent for Harvest {
         AgentInput::Source
     }
 
+    fn makes(&self) -> Makes {
+        Makes::Documents
+    }
+
     fn plan(&self, home: &Home, asked: &Asked<'_>) -> Result<Planned, EngineError> {
         let options: Options = parsed(NAME, asked.options)?;
         options.check()?;
@@ -112,10 +119,13 @@ impl Agent for Harvest {
 
 /// How far a harvest has come, as the cursor of the list keeps it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 struct State {
     cursor: Option<Cursor>,
     /// Deleted records that were passed by.
     deleted: u64,
+    /// Documents of earlier harvests that are no longer valid by it.
+    invalidated: u64,
 }
 
 impl State {
@@ -124,9 +134,9 @@ impl State {
     }
 }
 
-/// Deleted records that a harvest has passed by, of the cursor of its list.
-pub(crate) fn deleted(cursor: &str) -> Option<u64> {
-    serde_json::from_str::<State>(cursor).ok().map(|state| state.deleted)
+/// Deleted records that a harvest has passed by, and documents of earlier ones that are no longer valid by it, of the cursor of its list.
+pub(crate) fn deleted(cursor: &str) -> Option<(u64, u64)> {
+    serde_json::from_str::<State>(cursor).ok().map(|state| (state.deleted, state.invalidated))
 }
 
 struct Harvesting {
@@ -241,6 +251,51 @@ fn missing(notice: &Notice) -> Option<Found> {
     Some(Found { id, arrival: Arrival::Failed { error: notice.to_string() }, document: None })
 }
 
+/// What was read and is not written yet.
+#[derive(Default)]
+struct Page {
+    found: Vec<Found>,
+    bytes: usize,
+    /// Identifiers of records that are deleted.
+    gone: Vec<String>,
+    earlier: Earlier,
+}
+
+impl Page {
+    fn is_full(&self) -> bool {
+        self.found.len() + self.gone.len() >= RECORDS_AT_ONCE || self.bytes >= BYTES_AT_ONCE
+    }
+
+    /// A record that the source says is deleted.
+    fn delete(&mut self, id: String) {
+        self.found.retain(|found| found.id != id);
+        self.gone.push(id);
+    }
+
+    /// Writes it.
+    fn add(&mut self, finding: &dyn Finding, saved: &mut State) -> Result<(), AgentError> {
+        let page = self.take(finding, saved)?;
+        saved.invalidated += finding.add_page(page)?;
+        Ok(())
+    }
+
+    /// Writes it as the last one, and notes how far the source was read.
+    fn complete(&mut self, finding: &dyn Finding, saved: &State, watermark: Option<String>) -> Result<(), AgentError> {
+        let page = self.take(finding, saved)?;
+        finding.add_page(FoundPage { is_last: true, watermark, ..page }).map(drop)
+    }
+
+    /// Takes what is to be written, with the cursor behind it.
+    fn take(&mut self, finding: &dyn Finding, saved: &State) -> Result<FoundPage, AgentError> {
+        let invalid = self.earlier.made_of(finding, &std::mem::take(&mut self.gone))?;
+        let state = saved.clone();
+        let cursor = move |ended: u64| State { invalidated: state.invalidated + ended, ..state.clone() }.text();
+        self.bytes = 0;
+        let found = std::mem::take(&mut self.found);
+        Ok(FoundPage { invalid, cursor: Arc::new(cursor), ..FoundPage::of(found, None) })
+    }
+}
+
 impl OpenAgent for Harvesting {
     fn commits_each(&self) -> bool {
         true
@@ -256,7 +311,7 @@ impl OpenAgent for Harvesting {
                 .map_err(|error| AgentError::Fatal(format!("the cursor of the harvest cannot be read: {error}")))?,
         };
         let mut deleted = saved.deleted;
-        let (mut page, mut bytes) = (Vec::new(), 0);
+        let mut page = Page { earlier: Earlier::of(&self.options, activity), ..Page::default() };
         // An interrupted request fails with what interrupted it.
         let failed = |error: HarvestError| match finding.check() {
             Err(stop) => AgentError::from(stop),
@@ -266,24 +321,25 @@ impl OpenAgent for Harvesting {
         for event in source.records(saved.cursor.clone(), supervision).map_err(failed)? {
             finding.check()?;
             match event.map_err(failed)? {
-                Event::Record(record) if record.is_deleted => deleted += 1,
-                Event::Record(record) => {
-                    bytes += record.document.as_ref().map_or(0, |document| document.bytes.len());
-                    page.push(found(record, &location, institution));
+                Event::Record(record) if record.is_deleted => {
+                    deleted += 1;
+                    page.delete(record.id);
                 }
-                Event::Notice(notice) => page.extend(missing(&notice)),
+                Event::Record(record) => {
+                    page.bytes += record.document.as_ref().map_or(0, |document| document.bytes.len());
+                    page.found.push(found(record, &location, institution));
+                }
+                Event::Notice(notice) => page.found.extend(missing(&notice)),
                 Event::Page(cursor) => {
-                    saved = State { cursor: Some(cursor), deleted };
-                    bytes = 0;
+                    saved = State { cursor: Some(cursor), deleted, ..saved };
                     if !saved.cursor.as_ref().is_some_and(Cursor::is_finished) {
-                        finding.add(std::mem::take(&mut page), saved.text())?;
+                        page.add(finding, &mut saved)?;
                     }
                 }
             }
-            if page.len() >= RECORDS_AT_ONCE || bytes >= BYTES_AT_ONCE {
+            if page.is_full() {
                 // Read again from the last cursor, they are there already.
-                finding.add(std::mem::take(&mut page), saved.text())?;
-                bytes = 0;
+                page.add(finding, &mut saved)?;
             }
         }
         let watermark = match &saved.cursor {
@@ -291,7 +347,7 @@ impl OpenAgent for Harvesting {
             Some(Cursor::Oai(cursor)) if cursor.failed_sets().is_empty() => cursor.began().map(str::to_owned),
             _ => None,
         };
-        finding.complete(page, saved.text(), watermark)
+        page.complete(finding, &saved, watermark)
     }
 
     /// A record that failed is asked for by itself.

@@ -139,6 +139,11 @@ impl Options {
         }
     }
 
+    /// Whether these are of the same source, whichever part of it is read.
+    pub(super) fn is_of(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.prefix() == other.prefix() && self.location() == other.location()
+    }
+
     /// What is the same in all harvests of the same records.
     pub(super) fn name(&self) -> String {
         let mut sets = self.set.clone();

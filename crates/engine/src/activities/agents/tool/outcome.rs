@@ -12,7 +12,7 @@ use strongroom_registry::{GenerationId, ObjectId, RegistryError, Time, ToolFindi
 use strongroom_tool::{Fields, Outcome, Run};
 use uuid::Uuid;
 
-use super::Halt;
+use super::looking::Halt;
 use super::record::file_record;
 use crate::activities::agent::Work;
 use crate::content_name::in_package;

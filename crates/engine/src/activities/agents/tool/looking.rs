@@ -1,0 +1,227 @@
+//! Runs the tool for what a record stands for, and keeps what it says.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use strongroom_registry::documents::{self, Document};
+use strongroom_registry::objects;
+use strongroom_registry::{FileId, ItemId, ObjectId, RegistryError, Scope, VersionState, tool_findings, versions};
+use strongroom_tool::{Outcome, Run, Subject, ToolError};
+
+use super::Running;
+use super::outcome::{OfFile, keep, of_document};
+use super::record::{Record, file_record};
+use crate::activities::agent::{RecordOutcome, Work};
+use crate::activities::error::Stop;
+use crate::content_name::in_package;
+use crate::hold::{ObjectHold, OperationError};
+use crate::runtime::Interrupted;
+use crate::tools::{Provided, Providing, StoredFile, Unprovided, provide};
+use crate::{EngineError, chain};
+
+/// Files of a work item whose outcomes are kept at once.
+const FILES_AT_ONCE: usize = 100;
+/// How long an object is waited for that another worker works on, and how often it is asked for.
+const PATIENCE: Duration = Duration::from_mins(1);
+const ASK_EVERY: Duration = Duration::from_millis(50);
+
+/// Why a record is not processed.
+pub(super) enum Halt {
+    Stopped(Stop),
+    Later(String),
+    Failed(String),
+}
+
+impl From<RegistryError> for Halt {
+    fn from(error: RegistryError) -> Self {
+        if error.is_transient() { Self::Later(chain(&error)) } else { Self::Failed(chain(&error)) }
+    }
+}
+
+impl From<EngineError> for Halt {
+    fn from(error: EngineError) -> Self {
+        if error.is_transient() || error.away().is_some() {
+            Self::Later(error.chain())
+        } else {
+            Self::Failed(error.chain())
+        }
+    }
+}
+
+impl From<Stop> for Halt {
+    fn from(stop: Stop) -> Self {
+        Self::Stopped(stop)
+    }
+}
+
+impl Running {
+    /// Runs the tool for a file that lies ready.
+    fn run(&self, provided: &Provided, values: &[(&str, String)], work: &Work<'_>) -> Result<Run, Halt> {
+        let subject = values.iter().fold(Subject::of(&provided.path), |subject, (name, value)| {
+            // A zero byte ends an argument.
+            subject.with(*name, value.replace('\0', " "))
+        });
+        let check = || work.check().map_err(|stop| Box::new(stop) as Box<_>);
+        match self.workshop.runner.run(&self.tool.tool, &subject, &check) {
+            Ok(run) => match run.outcome {
+                Outcome::Pass | Outcome::Fail => Ok(run),
+                Outcome::Error => {
+                    Err(Halt::Failed(format!("the tool {} could not tell: {}", self.tool.name(), run.message)))
+                }
+                Outcome::Transient => {
+                    Err(Halt::Later(format!("the tool {} cannot tell now: {}", self.tool.name(), run.message)))
+                }
+            },
+            Err(ToolError::Interrupted { .. }) => Err(Halt::Stopped(work.check().err().unwrap_or(Stop::NotAtWork))),
+            Err(error) if error.is_transient() => Err(Halt::Later(chain(&error))),
+            Err(error) => Err(Halt::Failed(chain(&error))),
+        }
+    }
+
+    /// Runs the tool for a file of an object at a version.
+    fn look(&self, (file, version): (FileId, u64), work: &Work<'_>) -> Result<OfFile, Halt> {
+        work.check()?;
+        let scope = Scope::Institution(self.institution);
+        let found = work.home.registry.read(|tx| objects::file(tx, scope, file, Some(version)))?;
+        let Some((object, found)) = found else {
+            return Err(Halt::Failed("the file is not kept any more".to_owned()));
+        };
+        let path = in_package(&found.path).to_owned();
+        let go_on = || {
+            work.check().map_err(|stop| match stop {
+                Stop::Interrupted(reason) => reason,
+                Stop::NotAtWork | Stop::Lost => Interrupted::LeaseLost,
+            })
+        };
+        let with = Providing {
+            home: work.home,
+            scratch: &self.workshop.scratch,
+            max_copied: self.tool.max_copied,
+            go_on: &go_on,
+        };
+        let stored = StoredFile { content: found.content, path, size: found.size, sha512: found.digests.sha512 };
+        let provided = provide(&with, &stored).map_err(|error| match error {
+            Unprovided::Interrupted(reason) => Halt::Stopped(work.check().err().unwrap_or(Stop::Interrupted(reason))),
+            Unprovided::Later(reason) => Halt::Later(reason),
+            Unprovided::Failed(reason) => Halt::Failed(reason),
+        })?;
+        let values = [
+            ("name", stored.path.clone()),
+            ("puid", found.format.puid.clone().unwrap_or_default()),
+            ("mime", found.format.mime.clone().unwrap_or_default()),
+            ("size", found.size.to_string()),
+            ("object", object.identifier.clone()),
+            ("institution", object.institution_identifier.clone()),
+            ("version", version.to_string()),
+            ("record", file_record(file, version)),
+        ];
+        let run = self.run(&provided, &values, work)?;
+        Ok(OfFile { object, file: found, version, run })
+    }
+
+    /// Runs the tool for the bytes of a document that was harvested.
+    fn look_at_document(&self, document: &Document, work: &Work<'_>) -> Result<Document, Halt> {
+        let provided = Provided::copy_of(&self.workshop.scratch, &document.record, &mut document.bytes.as_slice())
+            .map_err(|error| Halt::Later(format!("cannot copy it for the tool: {}", chain(&error))))?;
+        let values = [
+            ("name", document.record.clone()),
+            ("mime", document.media_type.clone()),
+            ("size", document.bytes.len().to_string()),
+            ("record", documents::entity(document.id)),
+        ];
+        let run = self.run(&provided, &values, work)?;
+        Ok(of_document(&self.tool, document, &run))
+    }
+
+    pub(super) fn process_record(&self, record: &str, work: &Work<'_>) -> Result<RecordOutcome, Halt> {
+        let unknown = || Halt::Failed("it is no file, work item or document, for which a tool could be run".to_owned());
+        match Record::parse(record).ok_or_else(unknown)? {
+            Record::File(file, version) => self.process_file((file, version), work),
+            Record::Item(item) => self.process_item(item, work),
+            Record::Document(id) => {
+                let found = work.home.registry.read(|tx| documents::get(tx, id))?;
+                let Some(document) = found.filter(|found| found.institution == Some(self.institution)) else {
+                    return Err(Halt::Failed("the document was removed after its time".to_owned()));
+                };
+                if let Some(Record::File(file, version)) = Record::parse(&document.record) {
+                    return self.process_file((file, version), work);
+                }
+                let made = self.look_at_document(&document, work)?;
+                let result = Some(documents::entity(made.id));
+                let writes = move |tx: &mut dyn strongroom_registry::Transaction, _: &_| {
+                    documents::put(tx, std::slice::from_ref(&made))?;
+                    Ok(Vec::new())
+                };
+                Ok(RecordOutcome::Processed { result, writes: Some(Arc::new(writes)) })
+            }
+        }
+    }
+
+    fn process_file(&self, of: (FileId, u64), work: &Work<'_>) -> Result<RecordOutcome, Halt> {
+        let looked = self.look(of, work)?;
+        let document = looked.document(&self.tool);
+        let result = Some(documents::entity(document.id));
+        let kept = keep(&self.tool, work, &[looked], |object| held_object(work, object))?;
+        let writes = move |tx: &mut dyn strongroom_registry::Transaction, _: &_| {
+            documents::put(tx, std::slice::from_ref(&document))?;
+            kept.write(tx)?;
+            Ok(Vec::new())
+        };
+        Ok(RecordOutcome::Processed { result, writes: Some(Arc::new(writes)) })
+    }
+
+    /// Runs the tool for the files that a work item has deposited.
+    fn process_item(&self, item: ItemId, work: &Work<'_>) -> Result<RecordOutcome, Halt> {
+        let version = work.home.registry.read(|tx| versions::of_item(tx, item))?;
+        let Some(version) = version.filter(|version| version.state == VersionState::Published) else {
+            return Err(Halt::Later(
+                "its work item has not made a version that is published; next: when it has succeeded, have the failed records \
+                 processed again (activity retry-failed)"
+                    .to_owned(),
+            ));
+        };
+        let mut after = (version.number, FileId(uuid::Uuid::nil()));
+        loop {
+            let (object, from) = (version.object, after);
+            let page = work.home.registry.read(|tx| tool_findings::files(tx, object, from, FILES_AT_ONCE))?;
+            let is_last = page.len() < FILES_AT_ONCE || page.iter().any(|(number, _)| *number > version.number);
+            let of_version: Vec<_> = page.into_iter().filter(|(number, _)| *number == version.number).collect();
+            let mut looked = Vec::with_capacity(of_version.len());
+            for (number, file) in &of_version {
+                looked.push(self.look((*file, *number), work)?);
+            }
+            let kept = keep(&self.tool, work, &looked, |object| held_object(work, object))?;
+            if is_last {
+                let writes = move |tx: &mut dyn strongroom_registry::Transaction, _: &_| {
+                    kept.write(tx)?;
+                    Ok(Vec::new())
+                };
+                return Ok(RecordOutcome::Processed { result: None, writes: Some(Arc::new(writes)) });
+            }
+            // Processed again, the same events are there already.
+            work.home.registry.write(move |tx| kept.write(tx))?;
+            if let Some(last) = of_version.last() {
+                after = *last;
+            }
+        }
+    }
+}
+
+/// The lease of an object, for which another worker is waited for.
+fn held_object<'h>(work: &Work<'h>, object: ObjectId) -> Result<ObjectHold<'h>, Halt> {
+    let began = Instant::now();
+    loop {
+        match ObjectHold::take(work.home, object) {
+            Ok(hold) => return Ok(hold),
+            Err(OperationError::Busy(_)) if began.elapsed() < PATIENCE => {
+                work.check()?;
+                std::thread::park_timeout(ASK_EVERY);
+            }
+            Err(OperationError::Busy(until)) => {
+                return Err(Halt::Later(format!("another worker holds the object until {until}")));
+            }
+            Err(OperationError::Interrupted(reason)) => return Err(Halt::Stopped(reason.into())),
+            Err(OperationError::Engine(error)) => return Err(error.into()),
+        }
+    }
+}
