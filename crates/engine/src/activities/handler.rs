@@ -18,7 +18,7 @@ use super::populating::{self, Progress};
 use super::{TOPIC, cancel_rest, chunks, of_key, return_expired};
 use crate::event::Event;
 use crate::runtime::{Handler, TaskContext, TaskEnd};
-use crate::{Home, crash_point};
+use crate::{EngineError, Home, crash_point};
 
 /// How soon a task looks again that waits for records of others, or for the time of a record.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
@@ -96,7 +96,10 @@ impl ActivityHandler {
         if !activity.state.is_at_work() {
             return Err(Stop::NotAtWork.into());
         }
-        let agent = self.home.agents().find(&activity.agent)?.open(&self.home, &activity)?;
+        // A worker of an older program does not know it, and one of a newer program may.
+        let unknown =
+            |error: EngineError| AgentError::Transient(format!("this worker cannot go on: {}", error.chain()));
+        let agent = self.home.agents().find(&activity.agent).map_err(unknown)?.open(&self.home, &activity)?;
         let keeper = Keeper::new(context.settings().lease);
         let lease = assignment.task.lease;
         let run = Run {

@@ -27,6 +27,7 @@ pub mod journal;
 pub mod notifications;
 pub mod objects;
 pub mod outbox;
+pub mod pipelines;
 pub mod profiles;
 pub mod queues;
 pub mod rebuild;

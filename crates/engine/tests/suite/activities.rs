@@ -3,6 +3,7 @@
 
 mod harvesting;
 mod lists;
+mod pipelines;
 mod scripted;
 mod tools;
 
