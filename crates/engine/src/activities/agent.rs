@@ -111,8 +111,8 @@ pub enum RecordOutcome {
         /// Why.
         error: String,
     },
-    /// It was not processed, because the work stops.
-    Stopped(Stop),
+    /// It was not processed, because the work is to stop or cannot go on now. Nor is what is behind it in its batch.
+    Stopped(AgentError),
 }
 
 impl RecordOutcome {
@@ -177,7 +177,7 @@ pub trait OpenAgent: Send + Sync {
         100
     }
 
-    /// Whether the end of each record is committed by itself, rather than those of a chunk together: where a record takes long, or must
+    /// Whether the end of each batch is committed by itself, rather than those of a chunk together: where a record takes long, or must
     /// not be done twice after a crash.
     fn commits_each(&self) -> bool {
         false
@@ -201,4 +201,24 @@ pub trait OpenAgent: Send + Sync {
 
     /// Does one record. It may have been done before, in part or whole.
     fn process(&self, record: &str, work: &Work<'_>) -> RecordOutcome;
+
+    /// Records that are given to [`Self::process_batch`] at once.
+    fn batch(&self) -> usize {
+        1
+    }
+
+    /// Does a batch of records, for an agent that hands several over at once; what came of each, in their order. One that is not
+    /// named, behind one that was [stopped](RecordOutcome::Stopped), is still to be processed.
+    fn process_batch(&self, records: &[&str], work: &Work<'_>) -> Vec<RecordOutcome> {
+        records.iter().map(|record| self.process(record, work)).collect()
+    }
+
+    /// Ends what the records have in common, when each of them has ended and before the activity does. It may be done again: where its
+    /// worker ends at that moment, and in another run.
+    ///
+    /// # Errors
+    /// It cannot be done now, or at all; the activity has failed then, and does it again when it is restarted.
+    fn finish(&self, _: &Work<'_>) -> Result<(), AgentError> {
+        Ok(())
+    }
 }

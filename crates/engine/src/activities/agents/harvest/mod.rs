@@ -307,7 +307,7 @@ impl OpenAgent for Harvesting {
         let read = client.record(record, self.options.prefix(), &Supervision::new(|| work.check()));
         match read {
             Err(error) => match work.check() {
-                Err(stop) => RecordOutcome::Stopped(stop),
+                Err(stop) => RecordOutcome::Stopped(stop.into()),
                 Ok(()) if error.is_transient() => RecordOutcome::Later { after: AGAIN_AFTER, error: chain(&error) },
                 Ok(()) => RecordOutcome::Failed { error: chain(&error) },
             },
@@ -327,7 +327,7 @@ impl OpenAgent for Harvesting {
                         })),
                     },
                     Arrival::Failed { error } => RecordOutcome::Failed { error },
-                    Arrival::Todo => RecordOutcome::Stopped(Stop::Lost),
+                    Arrival::Todo => RecordOutcome::Stopped(Stop::Lost.into()),
                 }
             }
         }
