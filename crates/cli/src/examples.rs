@@ -49,6 +49,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         ],
     ),
     ("activity records", &["strongroom activity records 01a206d3 --state failed --csv"]),
+    (
+        "activity provenance",
+        &[
+            "strongroom activity provenance 01a206d3 > harvest.jsonld",
+            "strongroom activity provenance --entity oai:example.edu:map-1",
+        ],
+    ),
     ("activity restart", &["strongroom activity restart 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("activity retry-failed", &["strongroom activity retry-failed 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("activity rerun", &["strongroom activity rerun 01a206d3-9f8e-746b-8e5d-6ed979e0815a --anew"]),

@@ -32,6 +32,7 @@ mod paging;
 mod pipelines;
 pub mod places;
 mod profiles;
+mod provenance;
 pub mod rebuild;
 pub mod receiving;
 pub mod reconcile;

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use strongroom_engine::app::activities::{ActivityState, Filter, FindingFilter, RecordState, Request};
 use strongroom_engine::app::views::{ActivityId, ActivityView, RecordView, ToolFindingState, ToolFindingView};
-use strongroom_engine::app::{self, OpContext, activities};
+use strongroom_engine::app::{self, OpContext, activities, provenance};
 
 use super::values::word;
 use crate::context::Context;
@@ -38,6 +38,18 @@ pub(crate) enum Activity {
         state: Option<String>,
         #[command(flatten)]
         options: ListOptions,
+    },
+    /// Write what an activity has made, or the history of an entity, as JSON-LD in the terms of PROV-O
+    Provenance {
+        /// The activity: its identifier, or a part of it that no other has
+        #[arg(required_unless_present = "entity")]
+        activity: Option<String>,
+        /// What activities have done to this instead: a document, record or work item, as "activity records" names it
+        #[arg(long, value_name = "NAME", conflicts_with = "activity")]
+        entity: Option<String>,
+        /// The institution that the entity belongs to; the only one where it is not given
+        #[arg(long, value_name = "DOMAIN", requires = "entity")]
+        institution: Option<String>,
     },
     /// Have an activity that failed go on where it was
     Restart(Which),
@@ -135,6 +147,14 @@ pub(crate) fn run(command: Activity, context: &Context) -> Outcome {
         Activity::List(listed) => return list(&call, listed, context),
         Activity::Records { which, state, options } => {
             return records(&call, named(&which)?, state.as_deref(), options, context);
+        }
+        Activity::Provenance { activity: Some(activity), .. } => {
+            let id = activities::named(&call, &activity)?;
+            context.output.document(|out| provenance::of_activity(&call, id, out))?;
+        }
+        Activity::Provenance { entity, institution, .. } => {
+            let entity = entity.unwrap_or_default();
+            context.output.document(|out| provenance::of_entity(&call, &entity, institution.as_deref(), out))?;
         }
         Activity::Show(which) => show(&activities::show(&call, named(&which)?)?, context)?,
         Activity::Restart(which) => show(&activities::restart(&call, named(&which)?)?, context)?,

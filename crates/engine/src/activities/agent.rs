@@ -77,6 +77,11 @@ pub trait Agent: Send + Sync {
     /// An option is unknown, missing or wrong, or the actor may not ask for it.
     fn plan(&self, home: &Home, asked: &Asked<'_>) -> Result<Planned, EngineError>;
 
+    /// The IRI of the source that an activity reads; none where it reads none, or what is kept here.
+    fn source(&self, _: &Activity) -> Option<String> {
+        None
+    }
+
     /// The agent for an activity, in one task of it.
     ///
     /// # Errors

@@ -169,6 +169,7 @@ permissions! {
     PROFILES_SHOW "profiles.show" Shared Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     PROFILES_ADD "profiles.add" Installation Writes [SystemAdmin]
     PROFILES_REMOVE "profiles.remove" Installation Writes [SystemAdmin]
+    PROVENANCE_EXPORT "provenance.export" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     QUEUES_LIST "queues.list" Installation Reads [SystemAdmin Auditor]
     QUEUES_TASKS "queues.tasks" Installation Reads [SystemAdmin Auditor]
     QUEUES_PAUSE "queues.pause" Installation Writes [SystemAdmin]

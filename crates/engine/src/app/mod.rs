@@ -29,6 +29,7 @@ pub mod objects;
 pub mod outbox;
 pub mod pipelines;
 pub mod profiles;
+pub mod provenance;
 pub mod queues;
 pub mod rebuild;
 pub mod receiving;

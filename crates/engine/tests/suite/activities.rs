@@ -5,6 +5,7 @@ mod documents;
 mod harvesting;
 mod lists;
 mod pipelines;
+mod provenance;
 mod scripted;
 mod sending;
 mod tools;

@@ -27,7 +27,7 @@ use strongroom_registry::tenants::{self, CollectionRules};
 use strongroom_registry::tool_findings::NewToolFinding;
 use strongroom_registry::{
     ActivityId, ActorKind, BatchId, CollectionId, FindingId, InstitutionId, ItemId, RegistryError, Scope, Time,
-    ToolFindingId, UploadId, holds, journal, objects, pipelines, tool_findings,
+    ToolFindingId, UploadId, holds, journal, objects, pipelines, provenance, tool_findings,
 };
 
 use crate::fixture::{INSTITUTION, TestHome, home};
@@ -118,6 +118,9 @@ fn installation(call: &OpContext, world: &World) -> Installation {
 /// A pipeline of one step, which finds its records.
 const PIPELINE: &str = "[[steps]]\nname = \"scan\"\nagent = \"tool\"\noptions = { tool = \"clamdscan\" }\n";
 
+/// What an activity has made.
+const ENTITY: &str = "urn:example:entity";
+
 /// The pipeline that there is.
 fn scans() -> app::pipelines::Which {
     app::pipelines::Which { name: "scans".to_owned(), institution: None }
@@ -194,6 +197,12 @@ const CASES: &[Case] = cases! {
     "pipelines::show" "pipelines.show" |call, _| something(app::pipelines::show(call, &scans()));
     "pipelines::run" "pipelines.run" |call, _| something(app::pipelines::run(call, &scans(), false));
     "pipelines::remove" "pipelines.remove" |call, _| something(app::pipelines::remove(call, &scans()));
+    "provenance::of_activity" "provenance.export" |call, world| {
+        something(app::provenance::of_activity(call, world.activity, &mut Vec::new()))
+    };
+    "provenance::of_entity" "provenance.export" |call, _| {
+        something(app::provenance::of_entity(call, ENTITY, Some(INSTITUTION), &mut Vec::new()))
+    };
     "background::list" "background.list" |call, _| something(app::background::list(call));
     "background::run" "background.run" |call, _| {
         something(app::background::run(call, "retention", &Shutdown::new()))
@@ -537,6 +546,8 @@ impl World {
                     options: serde_json::json!({ "tool": "clamdscan" }),
                     takes: Takes::Records,
                 };
+                let by = provenance::By { activity, run: 1, institution: Some(own) };
+                provenance::record(tx, by, &[provenance::Made { record: "a record", entity: ENTITY }])?;
                 pipelines::set(tx, Some(own), "scans", &[step], &Actor::system())?;
                 activities::cancel(tx, Scope::System, ended_activity)?;
                 activities::fail(tx, failed_activity, "no way")

@@ -26,6 +26,7 @@ use crate::activities::agent::{
 };
 use crate::activities::error::{AgentError, Stop};
 use crate::activities::options::parsed;
+use crate::provenance::file_iri;
 use crate::{EngineError, Home, chain};
 
 pub(crate) const NAME: &str = "harvest";
@@ -103,6 +104,12 @@ impl Agent for Harvest {
         }
         let watermark = (options.kind == Kind::Oai).then(|| options.name());
         Ok(Planned { options: kept, watermark })
+    }
+
+    fn source(&self, activity: &Activity) -> Option<String> {
+        let options: Options = parsed(NAME, &activity.options).ok()?;
+        let location = options.location();
+        Some(if options.kind.is_of_files() { file_iri(&location) } else { location })
     }
 
     fn open(&self, _: &Arc<Home>, activity: &Activity) -> Result<Box<dyn OpenAgent>, EngineError> {
