@@ -1,5 +1,5 @@
 //! Programs of other people that tests take as witnesses: aiosmtpd (a mail server), bagit-python, ocfl-py, lxml, pygfried (siegfried as a
-//! library), pyoai (a provider of OAI-PMH) and sickle (a harvester) in a Python environment of their own, rocfl, and siegfried itself where
+//! library), pyoai (a provider of OAI-PMH), rdflib (JSON-LD) and sickle (a harvester) in a Python environment of their own, rocfl, and siegfried itself where
 //! Go can build it; and the tools that files are looked at with (`tools.rs`). Everything lies below `target/peers` and is kept between runs.
 
 use std::fs;
@@ -13,13 +13,14 @@ use crate::bench::Siegfried;
 use crate::{place, tools};
 
 /// The Python packages, pinned.
-const PACKAGES: [&str; 7] = [
+const PACKAGES: [&str; 8] = [
     "aiosmtpd==1.4.6",
     "bagit==1.9.0",
     "lxml==6.1.3",
     "ocfl-py==2.1.0",
     "pygfried==2.2.0",
     "pyoai==2.5.0",
+    "rdflib==7.6.0",
     "sickle==0.7.0",
 ];
 /// The version of rocfl, without its S3 part: tests use folders only.

@@ -6,8 +6,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     activity, background, backup, bag, batches, bench, checkm, collection, config, demo, deposit, fixity, identify,
-    init, institution, items, journal, man, migrate, notify, objects, ocfl, outbox, profile, queue, rebuild, receiving,
-    restore, shell, signatures, status, store, work,
+    init, institution, items, journal, man, migrate, notify, objects, ocfl, outbox, pipeline, profile, queue, rebuild,
+    receiving, restore, shell, signatures, status, store, work,
 };
 
 /// Preserve digital deposits: check bags, keep verified copies in several stores, check the copies, restore objects.
@@ -80,6 +80,9 @@ pub(crate) enum Command {
     /// Run agents over records: harvest them from a source, and deposit them
     #[command(subcommand)]
     Activity(activity::Activity),
+    /// Set, run and show pipelines: agents one behind the other
+    #[command(subcommand)]
+    Pipeline(pipeline::Pipeline),
     /// List and control the topics of the queue
     #[command(subcommand)]
     Queue(queue::Queue),

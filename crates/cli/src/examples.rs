@@ -49,6 +49,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         ],
     ),
     ("activity records", &["strongroom activity records 01a206d3 --state failed --csv"]),
+    (
+        "activity provenance",
+        &[
+            "strongroom activity provenance 01a206d3 > harvest.jsonld",
+            "strongroom activity provenance --entity oai:example.edu:map-1",
+        ],
+    ),
     ("activity restart", &["strongroom activity restart 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("activity retry-failed", &["strongroom activity retry-failed 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("activity rerun", &["strongroom activity rerun 01a206d3-9f8e-746b-8e5d-6ed979e0815a --anew"]),
@@ -57,6 +64,11 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("activity findings", &["strongroom activity findings", "strongroom activity findings --settled --csv"]),
     ("activity dismiss", &["strongroom activity dismiss 01a206d3 --note \"a test file\""]),
     ("activity cancel", &["strongroom activity cancel 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    ("pipeline set", &["strongroom pipeline set maps maps.toml"]),
+    ("pipeline list", &["strongroom pipeline list"]),
+    ("pipeline show", &["strongroom pipeline show maps"]),
+    ("pipeline run", &["strongroom pipeline run maps", "strongroom pipeline run maps --only-changed --wait"]),
+    ("pipeline remove", &["strongroom pipeline remove maps"]),
     ("batches list", &["strongroom batches list --institution example.edu"]),
     ("batches show", &["strongroom batches show 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     (

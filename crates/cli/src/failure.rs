@@ -355,6 +355,7 @@ fn shown_by(what: &str, id: &str) -> Option<String> {
         "activity" => "activity show",
         "message" => return Some("\"strongroom outbox list\" shows those that need review".to_owned()),
         "profile" => "profile show",
+        "pipeline" => "pipeline show",
         _ => return None,
     };
     Some(format!("\"strongroom {command} {id}\" shows how it came to this"))
@@ -375,6 +376,7 @@ fn listing_of(what: &str) -> Option<String> {
         "institution" => "institution list",
         "collection" => "collection list",
         "profile" => "profile list",
+        "pipeline" => "pipeline list",
         "message" => "outbox list",
         "store" => "store list",
         "topic" => "queue list",

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use strongroom_engine::app::activities::{ActivityState, Filter, FindingFilter, RecordState, Request};
 use strongroom_engine::app::views::{ActivityId, ActivityView, RecordView, ToolFindingState, ToolFindingView};
-use strongroom_engine::app::{self, OpContext, activities};
+use strongroom_engine::app::{self, OpContext, activities, provenance};
 
 use super::values::word;
 use crate::context::Context;
@@ -38,6 +38,18 @@ pub(crate) enum Activity {
         state: Option<String>,
         #[command(flatten)]
         options: ListOptions,
+    },
+    /// Write what an activity has made, or the history of an entity, as JSON-LD in the terms of PROV-O
+    Provenance {
+        /// The activity: its identifier, or a part of it that no other has
+        #[arg(required_unless_present = "entity")]
+        activity: Option<String>,
+        /// What activities have done to this instead: a document, record or work item, as "activity records" names it
+        #[arg(long, value_name = "NAME", conflicts_with = "activity")]
+        entity: Option<String>,
+        /// The institution that the entity belongs to; the only one where it is not given
+        #[arg(long, value_name = "DOMAIN", requires = "entity")]
+        institution: Option<String>,
     },
     /// Have an activity that failed go on where it was
     Restart(Which),
@@ -136,6 +148,14 @@ pub(crate) fn run(command: Activity, context: &Context) -> Outcome {
         Activity::Records { which, state, options } => {
             return records(&call, named(&which)?, state.as_deref(), options, context);
         }
+        Activity::Provenance { activity: Some(activity), .. } => {
+            let id = activities::named(&call, &activity)?;
+            context.output.document(|out| provenance::of_activity(&call, id, out))?;
+        }
+        Activity::Provenance { entity, institution, .. } => {
+            let entity = entity.unwrap_or_default();
+            context.output.document(|out| provenance::of_entity(&call, &entity, institution.as_deref(), out))?;
+        }
         Activity::Show(which) => show(&activities::show(&call, named(&which)?)?, context)?,
         Activity::Restart(which) => show(&activities::restart(&call, named(&which)?)?, context)?,
         Activity::RetryFailed(which) => context.output.show(&activities::retry_failed(&call, named(&which)?)?)?,
@@ -217,14 +237,26 @@ fn begin(call: &OpContext, run: Run, context: &Context) -> Outcome {
         show(&made, context)?;
         return Ok(Exit::Done);
     }
-    let id = made.activity;
+    let (ended, exit) = work_on(call, &[made.activity], &made.agent, context)?;
+    ended.iter().try_for_each(|view| show(view, context))?;
+    Ok(exit)
+}
+
+/// Works on activities in this process until they end, and says how far they are; as they are then, and the exit code.
+pub(super) fn work_on(
+    call: &OpContext,
+    ids: &[ActivityId],
+    name: &str,
+    context: &Context,
+) -> Result<(Vec<ActivityView>, Exit), Failure> {
     let shutdown = signals::watch()?;
-    let bar = spinner(context, made.agent.clone());
+    let bar = spinner(context, name.to_owned());
+    let now = || ids.iter().map(|id| activities::show(call, *id)).collect::<Result<Vec<_>, _>>();
     let summary = thread::scope(|scope| {
-        let worker = scope.spawn(|| activities::work(call, id, &shutdown));
+        let worker = scope.spawn(|| activities::work(call, ids, &shutdown));
         while !worker.is_finished() {
-            if let Ok(now) = activities::show(call, id) {
-                bar.set_message(progress(&now));
+            if let Ok(views) = now() {
+                bar.set_message(views.iter().map(progress).collect::<Vec<_>>().join("; "));
             }
             thread::park_timeout(LOOK_EVERY);
         }
@@ -233,15 +265,26 @@ fn begin(call: &OpContext, run: Run, context: &Context) -> Outcome {
     bar.finish_and_clear();
     let summary = summary.map_err(|_| Failure::new(Exit::OutOfReach, "the worker thread ended abnormally"))??;
     if let Some(failure) = summary.failure {
-        return Err(Failure::from(failure).while_trying("work on the activity"));
+        return Err(Failure::from(failure).while_trying("work on the activities"));
     }
-    let ended = activities::show(call, id)?;
-    show(&ended, context)?;
-    Ok(match ended.state {
-        ActivityState::Finished => Exit::Done,
-        ActivityState::Queued | ActivityState::Populating | ActivityState::Running => Exit::Interrupted,
-        _ => Exit::No,
-    })
+    let ended = now()?;
+    let exit = exit_of(&ended);
+    Ok((ended, exit))
+}
+
+/// What the states of activities mean, of which later ones may follow earlier ones.
+fn exit_of(ended: &[ActivityView]) -> Exit {
+    let is = |states: &[ActivityState]| ended.iter().any(|one| states.contains(&one.state));
+    if ended.iter().all(|one| one.state == ActivityState::Finished) {
+        Exit::Done
+    } else if is(&[ActivityState::Failed, ActivityState::Paused]) {
+        // Those behind it wait.
+        Exit::No
+    } else if is(&[ActivityState::Queued, ActivityState::Populating, ActivityState::Running]) {
+        Exit::Interrupted
+    } else {
+        Exit::No
+    }
 }
 
 /// How far an activity is, in a line.
@@ -280,6 +323,8 @@ fn list(call: &OpContext, listed: Listed, context: &Context) -> Outcome {
         "failed",
         "cancelled",
         "institution",
+        "pipeline",
+        "step",
         "run",
         "made_at",
         "started_at",

@@ -26,6 +26,7 @@ pub(crate) mod notify;
 pub(crate) mod objects;
 pub(crate) mod ocfl;
 pub(crate) mod outbox;
+pub(crate) mod pipeline;
 pub(crate) mod profile;
 pub(crate) mod queue;
 pub(crate) mod rebuild;
@@ -65,6 +66,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Items(command) => items::run(command, context),
         Command::Objects(command) => objects::run(command, context),
         Command::Activity(command) => activity::run(command, context),
+        Command::Pipeline(command) => pipeline::run(command, context),
         Command::Queue(command) => queue::run(command, context),
         Command::Background(command) => background::run(&command, context),
         Command::Notify(command) => notify::run(&command, context),

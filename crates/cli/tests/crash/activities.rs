@@ -79,3 +79,8 @@ fn case_12_a_chain_ends_as_undisturbed_when_killed_within_a_chunk() {
         survive(point);
     }
 }
+
+#[test]
+fn case_12_a_chain_ends_as_undisturbed_when_killed_between_its_last_record_and_its_end() {
+    survive("activity.finished");
+}

@@ -69,6 +69,93 @@ fn an_activity_is_named_by_a_part_of_its_identifier_and_controlled() {
     assert_eq!(listed.len(), 1);
 }
 
+/// A harvest of the folder, its documents passed on, and their deposit.
+const CATALOGUE: &str = "[[steps]]
+name = \"harvest\"
+agent = \"harvest\"
+options = { kind = \"folder\", path = \"catalogue\" }
+
+[[steps]]
+name = \"pass-on\"
+agent = \"copy\"
+options = { chunk = 10 }
+
+[[steps]]
+name = \"deposit\"
+agent = \"deposit\"
+";
+
+#[test]
+fn one_command_runs_all_steps_of_a_pipeline() {
+    let place = place(&["Harbour", "Hills"]);
+    place.write("catalogue.toml", CATALOGUE);
+    let set = place.run(["pipeline", "set", "catalogue", "catalogue.toml", "--json"]).succeeds().object();
+    assert_eq!(
+        (set["problems"].as_array().unwrap().len(), set["set"]["steps"][2]["agent"].as_str()),
+        (0, Some("deposit"))
+    );
+    // The folder is the same for whoever runs it, wherever.
+    let path = set["set"]["steps"][0]["options"]["path"].as_str().unwrap();
+    assert!(path.starts_with('/') && path.ends_with("/catalogue"), "{path}");
+    let ran = place.run(["pipeline", "run", "catalogue", "--wait", "--json"]).succeeds().object();
+    let states: Vec<&str> =
+        ran["activities"].as_array().unwrap().iter().map(|one| one["state"].as_str().unwrap()).collect();
+    assert_eq!((ran["run"].as_u64(), states), (Some(1), vec!["finished"; 3]));
+    assert_eq!(place.run(["items", "list", "--json"]).succeeds().json().len(), 2);
+    let last = ran["activities"][2]["activity"].as_str().unwrap();
+    let shown = place.run(["activity", "show", last]).succeeds().stdout;
+    assert!(shown.lines().any(|line| line.starts_with("pipeline ") && line.ends_with("catalogue")), "{shown}");
+    assert!(shown.lines().any(|line| line.starts_with("step ") && line.ends_with('3')), "{shown}");
+    // Without --wait the activities wait for workers.
+    let ran = place.run(["pipeline", "run", "catalogue", "--json"]).succeeds().object();
+    assert_eq!((ran["run"].as_u64(), ran["activities"][0]["state"].as_str()), (Some(2), Some("queued")));
+    assert_eq!(place.run(["pipeline", "list", "--json"]).succeeds().object()["last_run"]["run"], 2);
+    place
+        .run(["pipeline", "run", "catalogue", "--only-changed"])
+        .fails(2, &["does not tell what has changed", "next:"]);
+    place.run(["pipeline", "remove", "catalogue"]).succeeds();
+    place.run(["pipeline", "run", "catalogue"]).fails(3, &["pipeline", "strongroom pipeline list"]);
+    let shown = place.run(["activity", "show", last, "--json"]).succeeds().object();
+    assert_eq!((shown["pipeline"].as_str(), shown["pipeline_run"].as_u64()), (Some("catalogue"), Some(1)));
+}
+
+#[test]
+fn a_pipeline_that_is_waited_for_says_whether_anything_failed() {
+    let place = place(&["Harbour"]);
+    place.write("catalogue/torn.xml", "<record>torn");
+    place.write("catalogue.toml", CATALOGUE);
+    place.run(["pipeline", "set", "catalogue", "catalogue.toml"]).succeeds();
+    let answer = place.run(["pipeline", "run", "catalogue", "--wait", "--json"]);
+    assert_eq!(answer.code, Some(1));
+    let ran = answer.object();
+    assert_eq!(ran["activities"][0]["state"], "finished_with_errors");
+    assert_eq!(
+        (ran["activities"][2]["state"].as_str(), ran["activities"][2]["processed"].as_u64()),
+        (Some("finished"), Some(1))
+    );
+}
+
+#[test]
+fn a_pipeline_with_mistakes_is_refused_with_all_of_them() {
+    let place = place(&["Harbour"]);
+    let wrong = CATALOGUE.replace("chunk = 10", "chunk = 0").replace("agent = \"deposit\"", "agnt = \"deposit\"");
+    place.write("wrong.toml", wrong);
+    let answer = place.run(["pipeline", "set", "catalogue", "wrong.toml"]);
+    assert_eq!(answer.code, Some(1));
+    for told in [
+        "wrong.toml line 6, step 2 (pass-on): the options of the agent copy cannot be used",
+        "wrong.toml line 13, step 3 (deposit): the key \"agnt\" is unknown",
+        "  next: did you mean agent?",
+        "wrong.toml line 11, step 3 (deposit): it has no agent",
+        "refused: pipeline catalogue was not set",
+    ] {
+        assert!(answer.stdout.contains(told), "{told}: {}", answer.stdout);
+    }
+    place.run(["pipeline", "show", "catalogue"]).fails(3, &["no pipeline"]);
+    place.run(["pipeline", "set", "catalogue", "missing.toml"]).fails(3, &["missing.toml"]);
+    place.run(["pipeline", "set", "a b", "wrong.toml"]).fails(2, &["cannot name a pipeline"]);
+}
+
 /// A home with a deposit of these files, and a tool `scanner` that says of files with the word `virus` that they have one.
 fn scanned(files: &[(&str, &str)]) -> (Place, String) {
     let place = Place::with_home();

@@ -199,6 +199,28 @@ fn the_answers_of_the_commands_that_tell_are_as_they_were() {
             &["activity", "list", "--state", "done"],
         ],
     );
+    place.write(
+        "catalogue.toml",
+        "[[steps]]\nname = \"harvest\"\nagent = \"harvest\"\noptions = { kind = \"folder\", path = \"catalogue\" }\n\
+         [[steps]]\nname = \"pass-on\"\nagent = \"copy\"\n",
+    );
+    place.write("wrong.toml", "[[steps]]\nname = \"pass-on\"\nagent = \"copy\"\noptions = { chunks = 10 }\n");
+    snapshot(
+        &place,
+        "pipelines",
+        &[
+            &["pipeline", "list"],
+            &["pipeline", "set", "catalogue", "wrong.toml"],
+            &["pipeline", "set", "catalogue", "catalogue.toml"],
+            &["pipeline", "show", "catalogue"],
+            &["pipeline", "run", "catalogue", "--wait"],
+            &["pipeline", "list"],
+            &["pipeline", "show", "catalogue"],
+            &["pipeline", "run", "catalogue", "--only-changed"],
+            &["pipeline", "remove", "catalogue"],
+            &["pipeline", "show", "catalogue"],
+        ],
+    );
     let columns =
         "nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName";
     place.write(

@@ -40,6 +40,19 @@ pub enum Makes {
 }
 
 impl Makes {
+    /// Whether an agent takes it, from an agent of this name.
+    ///
+    /// # Errors
+    /// It does not.
+    pub(crate) fn check_for(self, taker: &dyn Agent, maker: &str) -> Result<(), EngineError> {
+        if taker.takes(self) {
+            return Ok(());
+        }
+        let (taker, made) = (taker.name(), self.in_words());
+        let text = format!("the agent {taker} cannot take what the agent {maker} makes: {made}");
+        Err(EngineError::Usage(text).next("\"strongroom activity agents\" says what each agent does"))
+    }
+
     /// In words, as in "it makes ...".
     pub(crate) fn in_words(self) -> &'static str {
         match self {
@@ -114,6 +127,11 @@ pub trait Agent: Send + Sync {
     /// An option is unknown, missing or wrong, or the actor may not ask for it.
     fn plan(&self, home: &Home, asked: &Asked<'_>) -> Result<Planned, EngineError>;
 
+    /// The IRI of the source that an activity reads; none where it reads none, or what is kept here.
+    fn source(&self, _: &Activity) -> Option<String> {
+        None
+    }
+
     /// The agent for an activity, in one task of it.
     ///
     /// # Errors
@@ -148,8 +166,8 @@ pub enum RecordOutcome {
         /// Why.
         error: String,
     },
-    /// It was not processed, because the work stops.
-    Stopped(Stop),
+    /// It was not processed, because the work is to stop or cannot go on now. Nor is what is behind it in its batch.
+    Stopped(AgentError),
 }
 
 impl RecordOutcome {
@@ -246,7 +264,7 @@ pub trait OpenAgent: Send + Sync {
         100
     }
 
-    /// Whether the end of each record is committed by itself, rather than those of a chunk together: where a record takes long, or must
+    /// Whether the end of each batch is committed by itself, rather than those of a chunk together: where a record takes long, or must
     /// not be done twice after a crash.
     fn commits_each(&self) -> bool {
         false
@@ -270,4 +288,24 @@ pub trait OpenAgent: Send + Sync {
 
     /// Does one record. It may have been done before, in part or whole.
     fn process(&self, record: &str, work: &Work<'_>) -> RecordOutcome;
+
+    /// Records that are given to [`Self::process_batch`] at once.
+    fn batch(&self) -> usize {
+        1
+    }
+
+    /// Does a batch of records, for an agent that hands several over at once; what came of each, in their order. One that is not
+    /// named, behind one that was [stopped](RecordOutcome::Stopped), is still to be processed.
+    fn process_batch(&self, records: &[&str], work: &Work<'_>) -> Vec<RecordOutcome> {
+        records.iter().map(|record| self.process(record, work)).collect()
+    }
+
+    /// Ends what the records have in common, when each of them has ended and before the activity does. It may be done again: where its
+    /// worker ends at that moment, and in another run.
+    ///
+    /// # Errors
+    /// It cannot be done now, or at all; the activity has failed then, and does it again when it is restarted.
+    fn finish(&self, _: &Work<'_>) -> Result<(), AgentError> {
+        Ok(())
+    }
 }

@@ -1,5 +1,5 @@
-//! Processing the records of an activity: a chunk is claimed, each record of it is given to the agent, and the ends are committed with
-//! what was made and with who has work by it, each by itself or all together.
+//! Processing the records of an activity: a chunk is claimed, its records are given to the agent in batches, most often of one, and the
+//! ends are committed with what was made and with who has work by it, each batch by itself or all together.
 //!
 //! A record that ended its worker comes back with the others of its chunk. From then on records are claimed one by one until one comes
 //! that no worker had before, so that only the record that ends its worker each time spends its attempts.
@@ -18,6 +18,7 @@ use super::error::{AgentError, Stop};
 use super::handler::Run;
 use super::keeper::Held;
 use crate::crash_point;
+use crate::runtime::Interrupted;
 
 /// How long the records of a chunk are processed until it is asked again whether a person has stopped the activity.
 const ASK_EVERY: Duration = Duration::from_millis(500);
@@ -77,54 +78,88 @@ fn of_chunk(run: &Run<'_>, agent: &dyn OpenAgent, chunk: &Chunk) -> Result<u64, 
     let check = || run.check();
     let work = Work { home: run.home, activity: run.activity, check: &check };
     let (mut unwritten, mut ended) = (Vec::with_capacity(chunk.records.len()), 0);
-    let (mut records, mut stop, mut asked_at) = (chunk.records.iter(), None, Instant::now());
+    let (mut batches, mut asked_at) = (chunk.records.chunks(agent.batch().max(1)), Instant::now());
+    let mut stop: Option<AgentError> = None;
     while stop.is_none() {
-        let Some(record) = records.next() else { break };
-        match carry_out(agent, record, &work) {
-            Ok(one) => unwritten.push(one),
-            Err(reason) => {
-                unwritten.push(released(record));
-                stop = Some(reason);
-                break;
-            }
+        let Some(batch) = batches.next() else { break };
+        let outcome = carry_out(agent, batch, &work);
+        unwritten.extend(outcome.ended);
+        if outcome.stop.is_some() {
+            stop = outcome.stop;
+            break;
         }
         crash_point("activity.processed");
         if agent.commits_each() {
             ended += unwritten.len() as u64;
             if !commit(run, chunk.lease, &unwritten)? {
-                stop = Some(Stop::NotAtWork);
+                stop = Some(Stop::NotAtWork.into());
             }
             unwritten.clear();
             crash_point("activity.committed");
         } else if asked_at.elapsed() >= ASK_EVERY {
             asked_at = Instant::now();
-            stop = (!run.is_at_work()?).then_some(Stop::NotAtWork);
+            stop = (!run.is_at_work()?).then(|| Stop::NotAtWork.into());
         }
-        stop = stop.or_else(|| run.check().err());
+        stop = stop.or_else(|| run.check().err().map(AgentError::from));
     }
-    if matches!(stop, Some(Stop::Lost | Stop::Interrupted(crate::runtime::Interrupted::LeaseLost))) {
+    let is_lost = |stop: &Stop| matches!(stop, Stop::Lost | Stop::Interrupted(Interrupted::LeaseLost));
+    if matches!(&stop, Some(AgentError::Stop(reason)) if is_lost(reason)) {
         return Err(AgentError::from(Stop::Lost));
     }
     ended += unwritten.iter().filter(|one| one.outcome != Outcome::Released).count() as u64;
-    unwritten.extend(records.map(released));
+    unwritten.extend(batches.flatten().map(released));
     let is_at_work = unwritten.is_empty() || commit(run, chunk.lease, &unwritten)?;
     crash_point("activity.committed");
     match stop {
-        Some(reason) => Err(reason.into()),
+        Some(reason) => Err(reason),
         None if is_at_work => Ok(ended),
         None => Err(Stop::NotAtWork.into()),
     }
 }
 
-fn carry_out<'c>(agent: &dyn OpenAgent, record: &'c Claimed, work: &Work<'_>) -> Result<Ended<'c>, Stop> {
+/// What came of a batch.
+struct OfBatch<'c> {
+    /// All of its records; those that were not processed are released.
+    ended: Vec<Ended<'c>>,
+    /// Why those were not processed.
+    stop: Option<AgentError>,
+}
+
+/// Gives a batch to the agent, without the records whose attempts are spent.
+fn carry_out<'c>(agent: &dyn OpenAgent, batch: &'c [Claimed], work: &Work<'_>) -> OfBatch<'c> {
     let most = agent.max_attempts();
-    let ended = |outcome, writes| Ok(Ended { record, outcome, writes });
-    if record.attempts > most {
+    let (spent, open): (Vec<&Claimed>, Vec<&Claimed>) = batch.iter().partition(|record| record.attempts > most);
+    let given_up = |record: &'c Claimed| {
         let attempts = counted(most.into(), "attempt", "attempts");
         let error = format!("it is given up after {attempts}: the worker ended while it was processed");
-        return ended(Outcome::Failed { error }, None);
+        Ended { record, outcome: Outcome::Failed { error }, writes: None }
+    };
+    let mut of_batch = OfBatch { ended: spent.into_iter().map(given_up).collect(), stop: None };
+    let ids: Vec<&str> = open.iter().map(|record| record.id.as_str()).collect();
+    let outcomes = if ids.is_empty() { Vec::new() } else { agent.process_batch(&ids, work) };
+    let mut outcomes = outcomes.into_iter();
+    for record in open {
+        if of_batch.stop.is_some() {
+            of_batch.ended.push(released(record));
+            continue;
+        }
+        let outcome = outcomes.next().unwrap_or_else(|| RecordOutcome::Failed {
+            error: format!("the agent {} does not say what came of it", work.activity.agent),
+        });
+        match ended(record, outcome, most, work) {
+            Ok(one) => of_batch.ended.push(one),
+            Err(reason) => {
+                of_batch.ended.push(released(record));
+                of_batch.stop = Some(reason);
+            }
+        }
     }
-    match agent.process(&record.id, work) {
+    of_batch
+}
+
+fn ended<'c>(record: &'c Claimed, outcome: RecordOutcome, most: u32, work: &Work<'_>) -> Result<Ended<'c>, AgentError> {
+    let ended = |outcome, writes| Ok(Ended { record, outcome, writes });
+    match outcome {
         RecordOutcome::Processed { result, writes } => {
             let result = result.filter(|result| *result != record.id);
             ended(Outcome::Processed { result }, writes)

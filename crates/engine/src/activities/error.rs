@@ -22,7 +22,7 @@ pub enum Stop {
 }
 
 /// Why the work on an activity stops.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum AgentError {
     /// It is to stop.
     #[error(transparent)]

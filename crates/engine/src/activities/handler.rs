@@ -6,19 +6,19 @@ use std::thread;
 use std::time::Duration;
 
 use strongroom_queue::Outcome;
-use strongroom_records::lists;
+use strongroom_records::{ListId, lists};
 use strongroom_registry::activities::{self, Activity, Input};
 use strongroom_registry::work::Assignment;
-use strongroom_registry::{ActivityId, ActivityState, RegistryError, Scope};
+use strongroom_registry::{ActivityId, ActivityState, RegistryError, Scope, Transaction};
 
-use super::agent::OpenAgent;
+use super::agent::{OpenAgent, Work};
 use super::error::{AgentError, Stop};
 use super::keeper::Keeper;
 use super::populating::{self, Progress};
 use super::{TOPIC, cancel_rest, chunks, of_key, return_expired};
 use crate::event::Event;
 use crate::runtime::{Handler, TaskContext, TaskEnd};
-use crate::{Home, crash_point};
+use crate::{EngineError, Home, crash_point};
 
 /// How soon a task looks again that waits for records of others, or for the time of a record.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
@@ -72,10 +72,13 @@ impl Handler for ActivityHandler {
             Err(AgentError::Stop(Stop::Lost)) => Outcome::Defer(context.time_after(LOOK_AGAIN)).into(),
             Err(AgentError::ListLost) => self.rebuild(id, assignment, context),
             Err(AgentError::Transient(reason)) => {
-                if assignment.task.spent >= assignment.task.max_attempts {
-                    self.fail(id, &reason, assignment, context)
-                } else {
+                if assignment.task.spent < assignment.task.max_attempts {
                     context.transient(assignment, reason)
+                } else if number > 1 {
+                    // The task that carries the activity on has more attempts, and decides.
+                    Outcome::Done.into()
+                } else {
+                    self.fail(id, &reason, assignment, context)
                 }
             }
             Err(AgentError::Fatal(reason)) => self.fail(id, &reason, assignment, context),
@@ -96,7 +99,10 @@ impl ActivityHandler {
         if !activity.state.is_at_work() {
             return Err(Stop::NotAtWork.into());
         }
-        let agent = self.home.agents().find(&activity.agent)?.open(&self.home, &activity)?;
+        // A worker of an older program does not know it, and one of a newer program may.
+        let unknown =
+            |error: EngineError| AgentError::Transient(format!("this worker cannot go on: {}", error.chain()));
+        let agent = self.home.agents().find(&activity.agent).map_err(unknown)?.open(&self.home, &activity)?;
         let keeper = Keeper::new(context.settings().lease);
         let lease = assignment.task.lease;
         let run = Run {
@@ -169,7 +175,15 @@ fn carry_on(run: &Run<'_>, agent: &dyn OpenAgent, number: usize) -> Result<TaskE
             break progress;
         }
     };
+    if number > 1 {
+        return help_ends(run);
+    }
     let (id, list) = (run.activity.id, run.activity.list);
+    if progress == Progress::Complete && run.home.registry.read(|tx| is_finished(tx, list))? {
+        let check = || run.check();
+        agent.finish(&Work { home: run.home, activity: run.activity, check: &check })?;
+        crash_point("activity.finished");
+    }
     let (ended, status) = run.home.registry.write(move |tx| {
         let ended = activities::finish_if_done(tx, id)?;
         Ok::<_, RegistryError>((ended, lists::status(tx, list)?))
@@ -185,10 +199,31 @@ fn carry_on(run: &Run<'_>, agent: &dyn OpenAgent, number: usize) -> Result<TaskE
         .emit();
         return Ok(Outcome::Done.into());
     }
-    // A helper has helped. One that follows is woken when there is more.
+    // One that follows is woken when there is more.
     let is_followed_up = progress == Progress::CaughtUp && status.counts.open() == 0;
-    if number > 1 || is_followed_up && matches!(run.activity.input, Input::Follow(..)) {
+    if is_followed_up && matches!(run.activity.input, Input::Follow(..)) {
         return Ok(Outcome::Done.into());
     }
     Ok(Outcome::Defer(run.context.time_after(LOOK_AGAIN.min(run.keeper.lease() / 2))).into())
+}
+
+fn is_finished(tx: &mut dyn Transaction, list: ListId) -> Result<bool, RegistryError> {
+    Ok(lists::status(tx, list)?.is_finished())
+}
+
+/// The end of a task that has helped. The one that carries the activity on is woken where it has only to end it.
+fn help_ends(run: &Run<'_>) -> Result<TaskEnd, AgentError> {
+    let (id, list) = (run.activity.id, run.activity.list);
+    let is_over = run.home.registry.write(move |tx| {
+        let activity = activities::find(tx, Scope::System, id)?;
+        let is_over = activity.state.is_at_work() && activity.list == list && is_finished(tx, list)?;
+        if is_over {
+            activities::enqueue(tx, id, activity.institution)?;
+        }
+        Ok::<_, RegistryError>(is_over)
+    })?;
+    if is_over {
+        run.home.registry.wakeups().notify([TOPIC]);
+    }
+    Ok(Outcome::Done.into())
 }

@@ -8,11 +8,14 @@
 mod agent;
 pub(crate) mod agents;
 mod chunks;
+mod documents;
 mod error;
 mod handler;
+mod input;
 mod keeper;
 mod options;
 mod populating;
+mod sending;
 
 use std::sync::Arc;
 
@@ -26,9 +29,12 @@ pub use agent::{
     RecordOutcome, RecordWrites, Work,
 };
 pub use agents::Agents;
+pub use documents::{Content, DocumentAgent, DocumentStep, StepKind};
 pub use error::{AgentError, Stop};
+pub use input::document_of;
 pub use options::parsed;
 pub(crate) use options::shown;
+pub use sending::{Sending, Sent, Sink, SinkError};
 pub(crate) use strongroom_registry::activities::TOPIC;
 
 use crate::Home;

@@ -1,12 +1,13 @@
 //! Activities: runs of agents over lists of record ids.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+use strongroom_queue::tasks;
 use strongroom_records::{Cursor, RecordsError, lists};
 use strongroom_registry::activities::{self, Activity, ActivityFilter, Input, NewActivity, Rerun};
 use strongroom_registry::{
-    ActivityId, InstitutionId, RegistryError, Scope, ToolFindingId, Transaction, tenants, tool_findings,
+    ActivityId, InstitutionId, RegistryError, Scope, ToolFindingId, Transaction, pipelines, tenants, tool_findings,
 };
 
 use super::authorization::{
@@ -15,7 +16,7 @@ use super::authorization::{
     ACTIVITIES_WORK, Permission,
 };
 use super::deposits::only_institution;
-use super::views::{ActivityView, AgentView, RecordView, RetriedView, ToolFindingView};
+use super::views::{ActivityNames, ActivityView, AgentView, RecordView, RetriedView, ToolFindingView};
 use super::{Authorized, Listing, OpContext, PAGE, Page, find_institution};
 use crate::activities::{Agent, AgentInput, Asked, Makes, TOPIC, cancel_rest};
 use crate::journal::Target;
@@ -102,17 +103,7 @@ pub fn run(context: &OpContext, request: &Request) -> Result<ActivityView, Engin
         (AgentInput::Activity(takes) | AgentInput::SourceOrActivity(takes), Some(id)) => {
             let other = authorized.read(|tx| activities::find(tx, authorized.scope(), id))?;
             let made = made_by(&authorized, &other)?;
-            if !agent.takes(made) {
-                return wrong(
-                    format!(
-                        "the agent {} cannot take the results of activity {id}: the agent {} makes {}",
-                        agent.name(),
-                        other.agent,
-                        made.in_words()
-                    ),
-                    "\"strongroom activity agents\" says what each agent does",
-                );
-            }
+            made.check_for(agent, &other.agent)?;
             let input = if request.follow { Input::Follow(id, takes) } else { Input::Snapshot(id, takes) };
             (input, other.institution)
         }
@@ -180,7 +171,8 @@ fn options_of(given: &[(String, String)]) -> serde_json::Map<String, Value> {
     options
 }
 
-fn topics() -> Vec<String> {
+/// The topics of activities.
+pub(super) fn topics() -> Vec<String> {
     vec![TOPIC.to_owned()]
 }
 
@@ -217,7 +209,8 @@ fn view(tx: &mut dyn Transaction, scope: Scope, id: ActivityId) -> Result<Activi
     view_of(tx, activity)
 }
 
-fn view_of(tx: &mut dyn Transaction, activity: Activity) -> Result<ActivityView, RegistryError> {
+/// An activity with what it belongs to.
+pub(super) fn view_of(tx: &mut dyn Transaction, activity: Activity) -> Result<ActivityView, RegistryError> {
     let (status, are_removed) = match lists::status(tx, activity.list) {
         Ok(status) => (Some(status), false),
         Err(RecordsError::NoList(_)) => match lists::outcome(tx, activity.list)? {
@@ -230,8 +223,13 @@ fn view_of(tx: &mut dyn Transaction, activity: Activity) -> Result<ActivityView,
         Some(id) => tenants::institution_by_id(tx, Scope::System, id)?.map(|found| found.identifier),
         None => None,
     };
+    let pipeline = match activity.step_of {
+        Some(of) => pipelines::get(tx, of.pipeline)?.map(|found| found.name),
+        None => None,
+    };
     let now = tx.now()?;
-    Ok(ActivityView { records_removed: are_removed, ..ActivityView::new(activity, status.as_ref(), institution, now) })
+    let names = ActivityNames { institution, pipeline };
+    Ok(ActivityView { records_removed: are_removed, ..ActivityView::new(activity, status.as_ref(), names, now) })
 }
 
 /// Where a listing of records goes on.
@@ -403,15 +401,32 @@ pub fn dismiss(context: &OpContext, id: ToolFindingId, note: &str) -> Result<Too
     Ok(found.into())
 }
 
-/// Works on activities in this process until one has ended, a person has paused it, or a stop is asked for.
-pub fn work(context: &OpContext, id: ActivityId, shutdown: &Shutdown) -> Result<Summary, EngineError> {
+/// Works on activities in this process until all of these have ended, or wait for a person, or a stop is asked for.
+pub fn work(context: &OpContext, ids: &[ActivityId], shutdown: &Shutdown) -> Result<Summary, EngineError> {
     let authorized = context.authorize(&ACTIVITIES_WORK)?;
     let (home, scope) = (authorized.home(), authorized.scope());
-    authorized.read(|tx| activities::find(tx, scope, id))?;
+    authorized.read(|tx| ids.iter().try_for_each(|id| activities::find(tx, scope, *id).map(drop)))?;
     let runtime = build_runtime(home, Some(&topics()))?.build();
-    let has_stopped = || {
-        let now = home.registry.read(|tx| activities::find(tx, scope, id));
-        now.is_ok_and(|activity| !activity.state.is_at_work())
-    };
-    Ok(runtime.run_until(shutdown, &has_stopped))
+    let is_over = || home.registry.read(|tx| is_over(tx, scope, ids)).unwrap_or(false);
+    Ok(runtime.run_until(shutdown, &is_over))
+}
+
+/// Whether none of these activities, of which later ones may follow earlier ones, goes on without a person's act.
+fn is_over(tx: &mut dyn Transaction, scope: Scope, ids: &[ActivityId]) -> Result<bool, RegistryError> {
+    // Those that get no more, and have not ended for those that follow them.
+    let mut stuck = BTreeSet::new();
+    for id in ids {
+        let activity = activities::find(tx, scope, *id)?;
+        if activity.state.is_at_work() {
+            let waits = matches!(activity.input, Input::Follow(other, _) if stuck.contains(&other));
+            // What has no task has taken all that there was.
+            if !waits || !tasks::of_key(tx, &id.to_string())?.is_empty() {
+                return Ok(false);
+            }
+        }
+        if !activity.state.is_ended_for_followers() {
+            stuck.insert(*id);
+        }
+    }
+    Ok(true)
 }

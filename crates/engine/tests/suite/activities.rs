@@ -3,17 +3,22 @@
 
 mod cases;
 mod deleting;
+mod documents;
 mod expiring;
 mod harvesting;
 mod lists;
 mod misbehaving;
+mod pipelines;
+mod provenance;
 mod scripted;
+mod sending;
 mod sources;
 mod tools;
 
 use std::sync::Arc;
 
-use strongroom_engine::app::activities::{self, Request};
+use strongroom_engine::activities::Agent;
+use strongroom_engine::app::activities::{self, ActivityState, Request};
 use strongroom_engine::app::views::{ActivityId, ActivityView, RecordView};
 use strongroom_engine::app::{Caller, OpContext};
 use strongroom_engine::runtime::Shutdown;
@@ -56,6 +61,25 @@ fn begin(home: &Arc<Home>, agent: &str, pairs: &[(&str, &str)]) -> ActivityId {
 fn begin_behind(home: &Arc<Home>, agent: &str, input: ActivityId, follow: bool) -> ActivityId {
     let request = Request { agent: agent.to_owned(), input: Some(input), follow, ..Request::default() };
     activities::run(&call(home), &request).expect("an activity").activity
+}
+
+/// A home with these agents, and a finished harvest of so many documents: `00.xml` has `<record>0</record>`, and so on.
+fn world_of(engine: Engine, agents: Vec<Arc<dyn Agent>>, documents: usize) -> Option<(TestHome, ActivityId)> {
+    let mut made = home_for(engine, "example.edu")?;
+    let home = Arc::get_mut(&mut made.home).expect("the only one");
+    for agent in agents {
+        home.register_agent(agent);
+    }
+    let folder = made.path().join("records");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for number in 0..documents {
+        std::fs::write(folder.join(format!("{number:02}.xml")), format!("<record>{number}</record>")).expect("a file");
+    }
+    let harvest = begin(&made, "harvest", &[("kind", "folder"), ("path", folder.to_str().expect("UTF-8"))]);
+    work(&made);
+    let view = show(&made, harvest);
+    assert_eq!((view.state, view.processed), (ActivityState::Finished, Some(documents as u64)), "{view:?}");
+    Some((made, harvest))
 }
 
 fn show(home: &Arc<Home>, id: ActivityId) -> ActivityView {

@@ -19,6 +19,7 @@ use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Loaded;
 use strongroom_engine::work_on;
 use strongroom_queue::{NewTask, TaskId, TaskState, tasks};
+use strongroom_records::Takes;
 use strongroom_registry::activities::{self, Input, NewActivity};
 use strongroom_registry::items::{self, ItemFilter};
 use strongroom_registry::journal::Actor;
@@ -26,7 +27,7 @@ use strongroom_registry::tenants::{self, CollectionRules};
 use strongroom_registry::tool_findings::NewToolFinding;
 use strongroom_registry::{
     ActivityId, ActorKind, BatchId, CollectionId, FindingId, InstitutionId, ItemId, RegistryError, Scope, Time,
-    ToolFindingId, UploadId, holds, journal, objects, tool_findings,
+    ToolFindingId, UploadId, holds, journal, objects, pipelines, provenance, tool_findings,
 };
 
 use crate::fixture::{INSTITUTION, TestHome, home};
@@ -114,6 +115,17 @@ fn installation(call: &OpContext, world: &World) -> Installation {
     Installation::new(world.home.path(), &world.home.path().join(SETTINGS_FILE), loaded, call.caller().clone())
 }
 
+/// A pipeline of one step, which finds its records.
+const PIPELINE: &str = "[[steps]]\nname = \"scan\"\nagent = \"tool\"\noptions = { tool = \"clamdscan\" }\n";
+
+/// What an activity has made.
+const ENTITY: &str = "urn:example:entity";
+
+/// The pipeline that there is.
+fn scans() -> app::pipelines::Which {
+    app::pipelines::Which { name: "scans".to_owned(), institution: None }
+}
+
 /// A wish to stop that is there before work begins.
 fn stopped() -> Shutdown {
     let shutdown = Shutdown::new();
@@ -154,7 +166,7 @@ const CASES: &[Case] = cases! {
     "activities::pause" "activities.pause" |call, world| something(app::activities::pause(call, world.activity));
     "activities::resume" "activities.resume" |call, world| something(app::activities::resume(call, world.activity));
     "activities::work" "activities.work" |call, world| {
-        something(app::activities::work(call, world.activity, &stopped()))
+        something(app::activities::work(call, &[world.activity], &stopped()))
     };
     "activities::cancel" "activities.cancel" |call, world| something(app::activities::cancel(call, world.activity));
     "activities::findings" "activities.findings" |call, _| {
@@ -174,6 +186,22 @@ const CASES: &[Case] = cases! {
     };
     "activities::restart" "activities.restart" |call, world| {
         something(app::activities::restart(call, world.failed_activity))
+    };
+    "pipelines::set" "pipelines.set" |call, _| {
+        let which = app::pipelines::Which { name: "new".to_owned(), institution: Some(INSTITUTION.to_owned()) };
+        something(app::pipelines::set(call, &which, PIPELINE.as_bytes()))
+    };
+    "pipelines::list" "pipelines.list" |call, _| {
+        app::pipelines::list(call, None, None).map(|page| some(&page.items))
+    };
+    "pipelines::show" "pipelines.show" |call, _| something(app::pipelines::show(call, &scans()));
+    "pipelines::run" "pipelines.run" |call, _| something(app::pipelines::run(call, &scans(), false));
+    "pipelines::remove" "pipelines.remove" |call, _| something(app::pipelines::remove(call, &scans()));
+    "provenance::of_activity" "provenance.export" |call, world| {
+        something(app::provenance::of_activity(call, world.activity, &mut Vec::new()))
+    };
+    "provenance::of_entity" "provenance.export" |call, _| {
+        something(app::provenance::of_entity(call, ENTITY, Some(INSTITUTION), &mut Vec::new()))
     };
     "background::list" "background.list" |call, _| something(app::background::list(call));
     "background::run" "background.run" |call, _| {
@@ -512,6 +540,15 @@ impl World {
                         },
                     )?;
                 }
+                let step = pipelines::Step {
+                    name: "scan".to_owned(),
+                    agent: "tool".to_owned(),
+                    options: serde_json::json!({ "tool": "clamdscan" }),
+                    takes: Takes::Records,
+                };
+                let by = provenance::By { activity, run: 1, institution: Some(own) };
+                provenance::record(tx, by, &[provenance::Made { record: "a record", entity: ENTITY }])?;
+                pipelines::set(tx, Some(own), "scans", &[step], &Actor::system())?;
                 activities::cancel(tx, Scope::System, ended_activity)?;
                 activities::fail(tx, failed_activity, "no way")
             })

@@ -7,6 +7,8 @@ a.id, a.agent, a.options, a.institution_id, a.state, a.run, a.list_id, a.previou
     r.name AS actor_name
 -- list: activities.tables
 activities a JOIN actors r ON r.id = a.actor_id
+-- list: pipelines.columns
+id, institution_id, name, steps, runs, made_at, changed_at
 
 -- name: activities.insert
 INSERT INTO activities (id, agent, options, institution_id, actor_id, state, list_id, input, input_activity_id,
@@ -42,8 +44,11 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)
 -- name: pipelines.set_steps
 UPDATE pipelines SET steps = ?2, changed_at = ?3 WHERE id = ?1
 
+-- name: pipelines.get
+SELECT {pipelines.columns} FROM pipelines WHERE id = ?1
+
 -- name: pipelines.begin_run
-UPDATE pipelines SET runs = runs + 1 WHERE id = ?1 RETURNING runs
+UPDATE pipelines SET runs = runs + 1 WHERE id = ?1 RETURNING runs, steps
 
 -- name: watermarks.get
 SELECT value, activity_id, set_at FROM watermarks WHERE id = ?1

@@ -17,10 +17,15 @@ WHERE a.id < ?1 AND (?2 IS NULL OR a.institution_id = ?2) AND (?3 IS NULL OR a.s
 ORDER BY a.id DESC LIMIT ?5
 
 -- name: pipelines.by_name
-SELECT id, institution_id, name, steps, runs, made_at, changed_at FROM pipelines
+SELECT {pipelines.columns} FROM pipelines
 WHERE name = ?2 AND (?1 IS NOT NULL AND institution_id = ?1 OR ?1 IS NULL AND institution_id IS NULL)
 
+-- name: pipelines.named
+SELECT {pipelines.columns} FROM pipelines
+WHERE name = ?1 AND (?2 IS NULL OR institution_id = ?2) AND steps <> '[]'
+ORDER BY id LIMIT ?3
+
 -- name: pipelines.list
-SELECT id, institution_id, name, steps, runs, made_at, changed_at FROM pipelines
-WHERE id > ?1 AND (?2 IS NULL OR institution_id = ?2)
+SELECT {pipelines.columns} FROM pipelines
+WHERE id > ?1 AND (?2 IS NULL OR institution_id = ?2) AND steps <> '[]'
 ORDER BY id LIMIT ?3

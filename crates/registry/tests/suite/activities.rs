@@ -11,7 +11,7 @@ use strongroom_registry::activities::{
     self, Activity, ActivityFilter, Input, NewActivity, Populated, Rerun, TRANSITIONS,
 };
 use strongroom_registry::journal::Actor;
-use strongroom_registry::pipelines::{self, Step};
+use strongroom_registry::pipelines::{self, NewRun, Pipeline, Step};
 use strongroom_registry::provenance::{self, By, Made};
 use strongroom_registry::{ActivityId, ActivityState, InstitutionId, RegistryError, Scope, Transaction, watermarks};
 
@@ -635,30 +635,50 @@ pub(crate) fn a_watermark_moves_when_a_run_ends_well(subject: &dyn Subject) {
     assert_eq!(world.read(move |tx| watermarks::get(tx, Some(theirs), "harvest maps")), None);
 }
 
+fn step(name: &str, takes: Takes) -> Step {
+    Step { name: name.to_owned(), agent: name.to_owned(), options: serde_json::json!({}), takes }
+}
+
+fn chain() -> Vec<Step> {
+    vec![step("harvest", Takes::Records), step("map", Takes::Records), step("index", Takes::Results)]
+}
+
+fn set(world: &World<'_>, institution: Option<InstitutionId>, name: &'static str, steps: Vec<Step>) -> Pipeline {
+    world.write(move |tx| {
+        let id = pipelines::set(tx, institution, name, &steps, &Actor::system())?;
+        Ok(pipelines::get(tx, id)?.expect("it is there"))
+    })
+}
+
+fn new_run(pipeline: &Pipeline, watermark: Option<&str>, only_changed: bool) -> NewRun {
+    NewRun {
+        actor: Actor::system(),
+        options: pipeline.steps.iter().map(|step| step.options.clone()).collect(),
+        watermark: watermark.map(str::to_owned),
+        only_changed,
+    }
+}
+
+fn run(world: &World<'_>, pipeline: &Pipeline, new: NewRun) -> (u64, Vec<ActivityId>) {
+    let pipeline = pipeline.clone();
+    world.write(move |tx| pipelines::run(tx, &pipeline, &new))
+}
+
 /// One command makes all steps, each behind the one before, and each begins when that has records.
 pub(crate) fn a_pipeline_is_run_step_by_step(subject: &dyn Subject) {
     let world = World::new(subject);
     let ours = world.ours;
-    let step = |name: &str, takes| Step {
-        name: name.to_owned(),
-        agent: name.to_owned(),
-        options: serde_json::json!({}),
-        takes,
-    };
-    let steps = vec![step("harvest", Takes::Records), step("map", Takes::Records), step("index", Takes::Results)];
-    let kept = steps.clone();
-    world.write(move |tx| pipelines::set(tx, Some(ours), "maps", &kept, &Actor::system()));
+    let pipeline = set(&world, Some(ours), "maps", chain());
     let refused = world.refused(move |tx| pipelines::set(tx, Some(ours), "maps", &[], &Actor::system()));
     assert!(matches!(refused, RegistryError::State { .. }), "{refused}");
-    let pipeline = world.read(move |tx| pipelines::by_name(tx, Some(ours), "maps")).expect("is there");
-    assert_eq!(pipeline.steps, steps);
+    assert_eq!(pipeline.steps, chain());
     assert_eq!(world.read(move |tx| pipelines::by_name(tx, None, "maps")), None);
     let id = pipeline.id;
-    let made = world.write(move |tx| pipelines::run(tx, &pipeline, &Actor::system(), true));
+    let (number, made) = run(&world, &pipeline, new_run(&pipeline, None, true));
     let [harvest, map, index] = made[..] else { panic!("three steps") };
     assert_eq!([harvest, map, index].map(|id| waiting(&world, id)), [1, 0, 0]);
     let listed = world.read(move |tx| pipelines::of_run(tx, id, 1));
-    assert_eq!(listed.iter().map(|one| one.id).collect::<Vec<_>>(), made);
+    assert_eq!((number, listed.iter().map(|one| one.id).collect::<Vec<_>>()), (1, made));
     find(&world, harvest, 0..5, true);
     process(&world, harvest, 2, done);
     assert_eq!([map, index].map(|id| waiting(&world, id)), [1, 0]);
@@ -672,6 +692,94 @@ pub(crate) fn a_pipeline_is_run_step_by_step(subject: &dyn Subject) {
     let indexed = ids(&world, show(&world, index).list, RecordState::Processed);
     assert_eq!(indexed, records(0..5).into_iter().map(|id| format!("{id}:mapped")).collect::<Vec<_>>());
     assert_eq!(world.read(move |tx| pipelines::list(tx, Scope::Institution(ours), None, 10))[0].runs, 1);
+}
+
+/// It is the watermark of the pipeline and of the source: others that take the source do not move it, and another source has another.
+pub(crate) fn a_pipeline_has_a_watermark_of_its_own_for_each_source(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let pipeline = set(&world, Some(world.ours), "maps", chain());
+    let other = set(&world, Some(world.ours), "atlases", chain());
+    let from = |pipeline: &Pipeline, source: &str| {
+        let (_, made) = run(&world, pipeline, new_run(pipeline, Some(source), true));
+        assert!(made.iter().skip(1).all(|id| show(&world, *id).watermark.is_none()));
+        (made[0], show(&world, made[0]).watermark_from)
+    };
+    let (first, begins) = from(&pipeline, "https://one.example.org");
+    assert_eq!(begins, None);
+    find(&world, first, 0..2, true);
+    world.write(move |tx| activities::note_watermark(tx, first, "2024-05-01"));
+    drain(&world, first, done);
+    assert_eq!(finish(&world, first), Some(ActivityState::Finished));
+    assert_eq!(from(&pipeline, "https://one.example.org").1.as_deref(), Some("2024-05-01"));
+    assert_eq!(from(&pipeline, "https://two.example.org").1, None);
+    assert_eq!(from(&other, "https://one.example.org").1, None);
+    let whole = run(&world, &pipeline, new_run(&pipeline, Some("https://one.example.org"), false)).1;
+    assert_eq!(show(&world, whole[0]).watermark_from, None);
+}
+
+/// Two people at once: one sets or removes it while the other, who has read it, runs it.
+pub(crate) fn a_pipeline_that_was_changed_meanwhile_is_not_run(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let before = set(&world, Some(world.ours), "maps", chain());
+    let after = set(&world, Some(world.ours), "maps", vec![step("harvest", Takes::Records)]);
+    assert_eq!((before.id, after.runs), (after.id, 0));
+    let new = new_run(&before, None, false);
+    let (stale, request) = (before.clone(), new.clone());
+    let refused = world.refused(move |tx| pipelines::run(tx, &stale, &request));
+    assert!(refused.to_string().contains("changed by another command"), "{refused}");
+    let made = run(&world, &after, new_run(&after, None, false)).1;
+    let id = after.id;
+    world.write(move |tx| pipelines::remove(tx, id));
+    for stale in [before, after] {
+        let new = new_run(&stale, None, false);
+        let refused = world.refused(move |tx| pipelines::run(tx, &stale, &new));
+        assert!(matches!(refused, RegistryError::NotFound { .. }), "{refused}");
+    }
+    // The run that there is goes on, and says what it is of.
+    find(&world, made[0], 0..2, true);
+    drain(&world, made[0], done);
+    assert_eq!(finish(&world, made[0]), Some(ActivityState::Finished));
+    let step_of = show(&world, made[0]).step_of.expect("a step");
+    let kept = world.read(move |tx| pipelines::get(tx, step_of.pipeline)).expect("the row stays");
+    assert_eq!((kept.name.as_str(), kept.steps.len(), kept.runs), ("maps", 0, 1));
+}
+
+/// Of one that was removed only its activities speak; set again, it is the same pipeline.
+pub(crate) fn a_pipeline_is_found_by_its_name_within_a_scope(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (ours, theirs) = (world.ours, world.theirs);
+    let own = set(&world, Some(ours), "maps", chain());
+    let foreign = set(&world, Some(theirs), "maps", chain());
+    let found = |scope| world.read(move |tx| pipelines::find(tx, scope, "maps")).id;
+    assert_eq!((found(Scope::Institution(ours)), found(Scope::Institution(theirs))), (own.id, foreign.id));
+    let refused = world.refused(move |tx| pipelines::find(tx, Scope::System, "maps"));
+    assert!(matches!(refused, RegistryError::Ambiguous { .. }), "{refused}");
+    let id = foreign.id;
+    world.write(move |tx| pipelines::remove(tx, id));
+    assert_eq!(found(Scope::System), own.id);
+    let refused = world.refused(move |tx| pipelines::find(tx, Scope::Institution(theirs), "maps"));
+    assert!(matches!(refused, RegistryError::NotFound { .. }), "{refused}");
+    let listed = world.read(move |tx| pipelines::list(tx, Scope::System, None, 10));
+    assert_eq!(listed.iter().map(|one| one.id).collect::<Vec<_>>(), [own.id]);
+    assert_eq!(set(&world, Some(theirs), "maps", chain()).id, foreign.id);
+    assert_eq!(found(Scope::Institution(theirs)), foreign.id);
+}
+
+/// And no more: a run is one transaction.
+pub(crate) fn a_pipeline_of_the_most_steps_is_run_at_once(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let ours = world.ours;
+    let steps = |count: usize| -> Vec<Step> {
+        (0..count).map(|number| step(&format!("step{number}"), Takes::Records)).collect()
+    };
+    let too_many = steps(pipelines::MOST_STEPS + 1);
+    let refused = world.refused(move |tx| pipelines::set(tx, Some(ours), "long", &too_many, &Actor::system()));
+    assert!(matches!(refused, RegistryError::State { .. }), "{refused}");
+    let pipeline = set(&world, Some(ours), "long", steps(pipelines::MOST_STEPS));
+    let (_, made) = run(&world, &pipeline, new_run(&pipeline, None, false));
+    assert_eq!(made.len(), pipelines::MOST_STEPS);
+    let last = show(&world, made[made.len() - 1]);
+    assert_eq!(last.input, Input::Follow(made[made.len() - 2], Takes::Records));
 }
 
 /// Nor can one be followed.

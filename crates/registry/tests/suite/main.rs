@@ -71,6 +71,10 @@ macro_rules! conformance_suite {
                 an_activity_is_paused_resumed_and_cancelled
                 a_watermark_moves_when_a_run_ends_well
                 a_pipeline_is_run_step_by_step
+                a_pipeline_has_a_watermark_of_its_own_for_each_source
+                a_pipeline_that_was_changed_meanwhile_is_not_run
+                a_pipeline_is_found_by_its_name_within_a_scope
+                a_pipeline_of_the_most_steps_is_run_at_once
                 activities_of_another_institution_are_not_seen
             }
             provenance {

@@ -459,6 +459,7 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("missed_logs.count", "rows are there only while a store is away"),
     ("outbox.count_undeliverable", "an index of the messages that are undeliverable"),
     ("outbox.waiting", "an index of the messages that wait"),
+    ("pipelines.named", "as few as people set"),
     ("profiles.list", "as few as people add"),
     ("profiles.of_digest", "as few as people add"),
     ("queue_set_every_paused", "as few as there are topics"),

@@ -148,7 +148,9 @@ impl Registry {
     /// A UUID of the first rows with another time in front: those of one set of copies belong together as the first ones do.
     fn copied_id(&self, column: &str, set: &str) -> String {
         match self {
-            Self::File(_) => format!("unhex(printf('%012x', 1500000000000 + {set}) || substr(nullif(hex(f.{column}), ''), 13))"),
+            Self::File(_) => {
+                format!("unhex(printf('%012x', 1500000000000 + {set}) || substr(nullif(hex(f.{column}), ''), 13))")
+            }
             Self::Server { .. } => format!(
                 "(lpad(to_hex(1500000000000 + {set}), 12, '0') || substr(replace(f.{column}::text, '-', ''), 13))::uuid"
             ),

@@ -11,16 +11,17 @@ use serde::Deserialize;
 use strongroom_metadata::Limits;
 use strongroom_records::Takes;
 use strongroom_registry::activities::{self, Activity};
-use strongroom_registry::documents::{self, Document};
+use strongroom_registry::documents::Document;
 use strongroom_registry::items::{self, NewItem};
 use strongroom_registry::object_ids::IdKind;
 use strongroom_registry::tenants::{self, Collection, Institution};
 use strongroom_registry::{ItemId, RegistryError, Scope, Workflows};
 
 use crate::activities::agent::{Agent, AgentInput, AgentOption, Asked, Makes, OpenAgent, Planned, RecordOutcome, Work};
+use crate::activities::input::document_of;
 use crate::activities::options::parsed;
 use crate::ingest::{DepositKind, DepositOptions, GivenDescription, INGEST, PackageSource, as_json, naming, rules};
-use crate::{EngineError, Home, chain};
+use crate::{EngineError, Home};
 
 const NAME: &str = "deposit";
 
@@ -189,17 +190,9 @@ impl Depositing {
 impl OpenAgent for Depositing {
     fn process(&self, record: &str, work: &Work<'_>) -> RecordOutcome {
         let failed = |error: String| RecordOutcome::Failed { error };
-        let Some(document) = documents::of_entity(record) else {
-            return failed("it is no harvested document; next: take the results of a harvest as the input".to_owned());
-        };
-        let document = match work.home.registry.read(|tx| documents::get(tx, document)) {
-            Ok(Some(document)) if document.institution == Some(self.institution.id) => document,
-            Ok(_) => {
-                return failed("the harvested document was removed after its time; next: harvest it again".to_owned());
-            }
-            Err(error) => {
-                return RecordOutcome::Later { after: std::time::Duration::from_secs(10), error: chain(&error) };
-            }
+        let document = match document_of(record, work) {
+            Ok(document) => document,
+            Err(outcome) => return outcome,
         };
         let id = activities::item_of(work.activity, record);
         let new = match self.item(id, &document, work.activity) {

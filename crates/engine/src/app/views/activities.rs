@@ -52,6 +52,12 @@ pub struct ActivityView {
     pub input: Option<ActivityId>,
     /// Whether it follows that activity until it has ended.
     pub follows: bool,
+    /// The pipeline that it is a step of.
+    pub pipeline: Option<String>,
+    /// Which run of the pipeline, from 1.
+    pub pipeline_run: Option<u64>,
+    /// Which step of it, from 1.
+    pub step: Option<u64>,
     /// Which of its runs this is, from 1.
     pub run: u64,
     /// Behind which time a harvest of what has changed begins.
@@ -68,8 +74,17 @@ pub struct ActivityView {
     pub error: Option<String>,
 }
 
+/// The names of what an activity belongs to.
+#[derive(Debug, Default)]
+pub(crate) struct ActivityNames {
+    /// The domain name of its institution.
+    pub(crate) institution: Option<String>,
+    /// Its pipeline, also where that was removed.
+    pub(crate) pipeline: Option<String>,
+}
+
 impl ActivityView {
-    pub(crate) fn new(activity: Activity, status: Option<&ListStatus>, institution: Option<String>, now: Time) -> Self {
+    pub(crate) fn new(activity: Activity, status: Option<&ListStatus>, names: ActivityNames, now: Time) -> Self {
         let counts = status.map(|status| status.counts);
         let (input, follows) = (activity.input.of().map(|(id, _)| id), matches!(activity.input, Input::Follow(..)));
         let is_complete = status.map(|status| status.is_complete);
@@ -101,10 +116,13 @@ impl ActivityView {
             records_removed: false,
             records_per_second: rate,
             seconds_left,
-            institution,
+            institution: names.institution,
             options: shown(activity.options),
             input,
             follows,
+            pipeline: names.pipeline,
+            pipeline_run: activity.step_of.map(|of| of.run),
+            step: activity.step_of.map(|of| of.step),
             run: activity.run,
             changed_since: activity.watermark_from,
             actor: activity.actor.name,

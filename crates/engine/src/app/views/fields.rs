@@ -4,8 +4,9 @@
 use super::{
     ActivityView, AgentView, BackgroundTaskView, BatchView, CheckView, CollectionView, CoverageView, DifferenceView,
     EventView, FailureGroupView, FileView, FindingView, FoundView, HistoryLineView, InstitutionView, InterimFileView,
-    ItemCountsView, ItemView, JournalView, MessageView, ObjectView, ProfileView, RecordView, ReportRowView, ReportView,
-    RulesView, SettingView, StoreCheckView, StoreView, TaskView, ToolFindingView, TopicView, UploadView, VersionView,
+    ItemCountsView, ItemView, JournalView, MessageView, ObjectView, PipelineView, ProfileView, RecordView,
+    ReportRowView, ReportView, RulesView, SettingView, StoreCheckView, StoreView, TaskView, ToolFindingView, TopicView,
+    UploadView, VersionView,
 };
 
 /// What lists show row by row.
@@ -35,7 +36,8 @@ macro_rules! views {
 views! {
     ActivityView {
         activity, agent, state, populated, todo, processing, processed, failed, cancelled, deleted, invalidated, is_complete,
-        records_removed, records_per_second, seconds_left, institution, options, input, follows, run, changed_since, actor, made_at, started_at, ended_at, error
+        records_removed, records_per_second, seconds_left, institution, options, input, follows, pipeline, pipeline_run, step,
+        run, changed_since, actor, made_at, started_at, ended_at, error
     }
     RecordView { record, state, attempts, changed_at, result, error }
     ToolFindingView { finding, institution, object, path, file, tool, detail, state, found_at, settled_at, note }
@@ -89,6 +91,7 @@ views! {
         version, set_at, set_by, profile, profile_version, placement, public, embargo_until, priority, accepted, max_size,
         max_rows, shoulder, notify_to, suppress, callback_url, callback_required
     }
+    PipelineView { pipeline, institution, steps, runs, last_run, made_at, changed_at }
     ProfileView {
         profile, version, state, origin, source, identifier, stated_version, description, sha256, sha512, added_by, added_at,
         removed_at

@@ -13,7 +13,7 @@ use strongroom_registry::activities as rows;
 use strongroom_registry::{RegistryError, Scope};
 
 use super::scripted::{Script, Scripted};
-use super::{begin, begin_behind, call, check_counts, home_for, ids, records, show, work};
+use super::{begin_behind, call, check_counts, ids, records, show, work, world_of};
 use crate::fixture::{Engine, TestHome, on_both_databases};
 
 on_both_databases! {
@@ -35,18 +35,7 @@ pub(super) const RECORDS: usize = 20;
 
 /// A home with the agent `scripted`, and a finished harvest of a folder of XML files.
 pub(super) fn world(engine: Engine, script: &Arc<Script>) -> Option<(TestHome, ActivityId)> {
-    let mut made = home_for(engine, "example.edu")?;
-    Arc::get_mut(&mut made.home).expect("the only one").register_agent(Arc::new(Scripted(script.clone())));
-    let folder = made.path().join("records");
-    std::fs::create_dir_all(&folder).expect("a folder");
-    for number in 0..RECORDS {
-        std::fs::write(folder.join(format!("{number:02}.xml")), format!("<record>{number}</record>")).expect("a file");
-    }
-    let harvest = begin(&made, "harvest", &[("kind", "folder"), ("path", folder.to_str().expect("UTF-8"))]);
-    work(&made);
-    let view = show(&made, harvest);
-    assert_eq!((view.state, view.processed), (ActivityState::Finished, Some(RECORDS as u64)), "{view:?}");
-    Some((made, harvest))
+    world_of(engine, vec![Arc::new(Scripted(script.clone()))], RECORDS)
 }
 
 fn done() -> RecordOutcome {

@@ -16,6 +16,7 @@ pub(super) struct Script {
     seen: Mutex<Vec<String>>,
     chunk: usize,
     commits_each: bool,
+    takes: Takes,
 }
 
 impl Script {
@@ -24,7 +25,17 @@ impl Script {
         commits_each: bool,
         act: impl Fn(&str, &Work<'_>) -> RecordOutcome + Send + Sync + 'static,
     ) -> Arc<Self> {
-        Arc::new(Self { act: Mutex::new(Arc::new(act)), seen: Mutex::default(), chunk, commits_each })
+        let takes = Takes::Records;
+        Arc::new(Self { act: Mutex::new(Arc::new(act)), seen: Mutex::default(), chunk, commits_each, takes })
+    }
+
+    /// The same, for what was made of the records before.
+    pub(super) fn of_results(
+        chunk: usize,
+        act: impl Fn(&str, &Work<'_>) -> RecordOutcome + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        let (act, takes): (Arc<Act>, _) = (Arc::new(act), Takes::Results);
+        Arc::new(Self { act: Mutex::new(act), seen: Mutex::default(), chunk, commits_each: true, takes })
     }
 
     /// Does something else from now on.
@@ -55,7 +66,7 @@ impl Agent for Scripted {
     }
 
     fn input(&self) -> AgentInput {
-        AgentInput::Activity(Takes::Records)
+        AgentInput::Activity(self.0.takes)
     }
 
     fn plan(&self, _: &Home, asked: &Asked<'_>) -> Result<Planned, EngineError> {

@@ -29,6 +29,7 @@ use crate::activities::agent::{
 };
 use crate::activities::error::{AgentError, Stop};
 use crate::activities::options::parsed;
+use crate::provenance::file_iri;
 use crate::{EngineError, Home, chain};
 
 pub(crate) const NAME: &str = "harvest";
@@ -110,6 +111,12 @@ impl Agent for Harvest {
         }
         let watermark = (options.kind == Kind::Oai).then(|| options.name());
         Ok(Planned { options: kept, watermark })
+    }
+
+    fn source(&self, activity: &Activity) -> Option<String> {
+        let options: Options = parsed(NAME, &activity.options).ok()?;
+        let location = options.location();
+        Some(if options.kind.is_of_files() { file_iri(&location) } else { location })
     }
 
     fn open(&self, _: &Arc<Home>, activity: &Activity) -> Result<Box<dyn OpenAgent>, EngineError> {
@@ -363,7 +370,7 @@ impl OpenAgent for Harvesting {
         let read = client.record(record, self.options.prefix(), &Supervision::new(|| work.check()));
         match read {
             Err(error) => match work.check() {
-                Err(stop) => RecordOutcome::Stopped(stop),
+                Err(stop) => RecordOutcome::Stopped(stop.into()),
                 Ok(()) if error.is_transient() => RecordOutcome::Later { after: AGAIN_AFTER, error: chain(&error) },
                 Ok(()) => RecordOutcome::Failed { error: chain(&error) },
             },
@@ -383,7 +390,7 @@ impl OpenAgent for Harvesting {
                         })),
                     },
                     Arrival::Failed { error } => RecordOutcome::Failed { error },
-                    Arrival::Todo => RecordOutcome::Stopped(Stop::Lost),
+                    Arrival::Todo => RecordOutcome::Stopped(Stop::Lost.into()),
                 }
             }
         }

@@ -162,7 +162,7 @@ impl OpenAgent for Running {
     fn process(&self, record: &str, work: &Work<'_>) -> RecordOutcome {
         match self.process_record(record, work) {
             Ok(outcome) => outcome,
-            Err(Halt::Stopped(stop)) => RecordOutcome::Stopped(stop),
+            Err(Halt::Stopped(stop)) => RecordOutcome::Stopped(stop.into()),
             Err(Halt::Later(error)) => RecordOutcome::Later { after: AGAIN_AFTER, error },
             Err(Halt::Failed(error)) => RecordOutcome::Failed { error },
         }

@@ -1,0 +1,43 @@
+//! Documents that an activity takes: what a record of its list names, as long as it is kept and valid.
+
+use std::time::Duration;
+
+use strongroom_registry::documents::{self, Document};
+use strongroom_registry::{RegistryError, provenance};
+
+use super::agent::{RecordOutcome, Work};
+use crate::chain;
+
+/// When a record is tried again whose document could not be read now.
+const AGAIN_AFTER: Duration = Duration::from_secs(10);
+
+/// The document that a record names.
+///
+/// # Errors
+/// What comes of the record without it: it names no document of the institution of the activity, or one that was removed or invalidated.
+pub fn document_of(record: &str, work: &Work<'_>) -> Result<Document, RecordOutcome> {
+    let failed = |error: String| Err(RecordOutcome::Failed { error });
+    let Some(id) = documents::of_entity(record) else {
+        let next = "take the results of an activity that makes documents, such as a harvest, as the input";
+        return failed(format!("it is no document; next: {next}"));
+    };
+    let institution = work.activity.institution;
+    let found = work.home.registry.read(|tx| {
+        let document = documents::get(tx, id)?.filter(|document| document.institution == institution);
+        Ok::<_, RegistryError>((document, provenance::get(tx, institution, record)?))
+    });
+    match found {
+        Ok((_, Some(entity))) if entity.invalidated.is_some() => {
+            let (at, by) = entity.invalidated.unzip();
+            let by = by.map(|by| format!(" by the activity {by}")).unwrap_or_default();
+            let at = at.map(|at| at.to_string()).unwrap_or_default();
+            failed(format!("the document was invalidated{by} at {at}; next: take what has replaced it"))
+        }
+        Ok((Some(document), _)) => Ok(document),
+        Ok((None, _)) => {
+            failed("the document was removed after its time; next: run the activity again that made it".to_owned())
+        }
+        Err(error) if error.is_transient() => Err(RecordOutcome::Later { after: AGAIN_AFTER, error: chain(&error) }),
+        Err(error) => failed(chain(&error)),
+    }
+}
