@@ -17,15 +17,19 @@ pub struct HoldView {
     pub by: String,
     /// Why.
     pub reason: Option<String>,
+    /// Whether it is on a batch that is being deleted.
+    #[serde(skip)]
+    pub is_of_deletion: bool,
 }
 
 impl HoldView {
-    /// The command that lifts it.
+    /// The command that lifts it: of a batch that is being deleted, the one that completes that.
     pub fn lifted_by(&self) -> String {
         match (self.kind, self.on.split_once('/')) {
             (HoldKind::Collection, Some((institution, name))) => {
                 format!("strongroom collection release {name} --institution {institution}")
             }
+            (HoldKind::Batch, _) if self.is_of_deletion => format!("strongroom batches delete {} --yes", self.on),
             (HoldKind::Batch, _) => format!("strongroom batches release {}", self.on),
             _ => format!("strongroom items release {}", self.on),
         }
@@ -35,6 +39,7 @@ impl HoldView {
 impl From<Hold> for HoldView {
     fn from(hold: Hold) -> Self {
         Self {
+            is_of_deletion: hold.is_of_deletion(),
             kind: hold.on.kind(),
             on: hold.subject(),
             since: hold.placed_at.to_string(),

@@ -57,6 +57,8 @@ pub struct Review {
     pub held: u64,
     /// The holds on collections and batches, the oldest first; at most ten of each.
     pub holds: Vec<HoldView>,
+    /// Batches whose cancellation or failure was asked for minutes ago and has not reached every item; at most ten.
+    pub stops: Vec<StoppingBatch>,
     /// Topics that are paused.
     pub paused_topics: u64,
     /// Tasks that have been ready for a minute, or whose leases have ended, while no worker holds a lease.
@@ -85,6 +87,15 @@ pub struct Review {
     pub message_error: Option<String>,
     /// Whether the registry can only be read.
     pub registry_read_only: bool,
+}
+
+/// A batch that is being cancelled or made to fail.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StoppingBatch {
+    /// The batch.
+    pub batch: String,
+    /// What becomes of its items, who asked, and when.
+    pub said: String,
 }
 
 /// One thing that needs a person.
@@ -176,6 +187,7 @@ impl Review {
             dead_tasks: queue.iter().map(|topic| topic.dead).sum(),
             held: held.len() as u64,
             holds: holds_of_many(tx)?,
+            stops: Vec::new(),
             paused_topics: queue.iter().filter(|topic| topic.paused).count() as u64,
             unattended_tasks: unattended(tx, queue)?,
             all_paused: tasks::are_all_paused(tx)?,
@@ -191,6 +203,7 @@ impl Review {
             message_error,
             registry_read_only: survey.registry.as_ref().is_some_and(|registry| registry.refusal().is_some()),
         };
+        review.stops = stops_of_many(tx)?;
         let undelivered = outbox::waiting(tx)?.into_iter().find(|waiting| waiting.kind == outbox::UPLOAD_EXPIRES);
         review.entries = review.entries(undelivered.map_or(0, |waiting| waiting.messages));
         Ok(review)
@@ -211,6 +224,10 @@ impl Review {
             let reason = hold.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
             let text = format!("{} {} held since {} by {}{reason}", hold.kind, hold.on, hold.since, hold.by);
             entries.0.push(ReviewEntry { of: "holds", text, next: hold.lifted_by() });
+        }
+        for stop in &self.stops {
+            let text = format!("batch {} {}", stop.batch, stop.said);
+            entries.0.push(ReviewEntry { of: "stops", text, next: format!("strongroom batches show {}", stop.batch) });
         }
         let findings = ("open finding", "open findings", "of damage or missing copies");
         let infected = ("file", "files", "with a virus");
@@ -350,6 +367,16 @@ fn holds_of_many(tx: &mut dyn Transaction) -> Result<Vec<HoldView>, RegistryErro
     let mut found = holds::of_kind(tx, HoldKind::Collection, HOLDS)?;
     found.extend(holds::of_kind(tx, HoldKind::Batch, HOLDS)?);
     Ok(found.into_iter().map(HoldView::from).collect())
+}
+
+/// How long ago a stop was asked for that nobody seems to complete any more: pages take seconds, and the background task `holds` runs each minute.
+const STOPPED_BEFORE: i64 = 120 * 1_000_000;
+
+/// The batches of which not every item was told in time that it is cancelled or fails.
+fn stops_of_many(tx: &mut dyn Transaction) -> Result<Vec<StoppingBatch>, RegistryError> {
+    let before = tx.now()?.0 - STOPPED_BEFORE;
+    let stops = batches::stops(tx, None, HOLDS)?.into_iter().filter(|stop| stop.asked_at.0 < before);
+    Ok(stops.map(|stop| StoppingBatch { batch: stop.batch.to_string(), said: format!("is {stop}") }).collect())
 }
 
 /// Tasks that wait for a worker, or for one that is gone, where no worker holds a lease.

@@ -34,6 +34,11 @@ pub(super) fn unmark(connection: &Connection, path: &Path) -> Result<(), Databas
     Ok(())
 }
 
+/// Whether a file is neither a copy that was not used yet nor one whose rows were moved.
+pub(super) fn is_in_use(connection: &Connection) -> rusqlite::Result<bool> {
+    Ok(version(connection)? == 0)
+}
+
 /// Marks a file whose rows are in another database from now on: a process that still opened it would write what no
 /// process reads.
 pub(crate) fn mark_moved(connection: &Connection) -> rusqlite::Result<()> {

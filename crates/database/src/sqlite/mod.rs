@@ -111,7 +111,11 @@ impl Sqlite {
             columns: Mutex::default(),
         });
         let lock = WriteLock::beside(path)?;
-        let (connection, _) = prepare(path, &lock, migrations, shared.clock.now(), older)?;
+        // What only reads does not wait for those that write.
+        let connection = match open_as_it_is(path, migrations)? {
+            Some(connection) => connection,
+            None => prepare(path, &lock, migrations, shared.clock.now(), older)?.0,
+        };
         let readers = Readers::new(shared.clone());
         let writer = Writer::start(connection, lock, shared.clone())?;
         Ok(Self { writer, readers, shared })
@@ -155,6 +159,22 @@ impl Sqlite {
                 .collect()
         })
     }
+}
+
+/// Opens the file for writing where nothing in it is to be changed first; none where something is, or it cannot be used.
+fn open_as_it_is(path: &Path, migrations: &[Migration]) -> Result<Option<Connection>, DatabaseError> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let connection = connection::open_existing(path)?;
+    let is_ready = schema::refuse_foreign(&connection, path).is_ok()
+        && copied::is_in_use(&connection).unwrap_or(false)
+        && schema::version(&connection, path)? == check_order(migrations)?;
+    if !is_ready {
+        return Ok(None);
+    }
+    connection::prepare_for_writing(&connection, path)?;
+    Ok(Some(connection))
 }
 
 /// Opens the file for writing, and makes its tables or brings them up to date, while no other process writes.

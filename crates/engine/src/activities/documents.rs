@@ -14,7 +14,7 @@ use strongroom_records::Takes;
 use strongroom_registry::activities::Activity;
 use strongroom_registry::documents::{self, Document, MOST_BYTES};
 
-use super::agent::{Agent, AgentInput, AgentOption, Asked, OpenAgent, Planned, RecordOutcome, Work};
+use super::agent::{Agent, AgentInput, AgentOption, Asked, Makes, OpenAgent, Planned, RecordOutcome, Work};
 use super::input::document_of;
 use super::options::parsed;
 use crate::{EngineError, Home};
@@ -151,6 +151,14 @@ impl Agent for DocumentAgent {
 
     fn input(&self) -> AgentInput {
         AgentInput::Activity(Takes::Results)
+    }
+
+    fn makes(&self) -> Makes {
+        Makes::Documents
+    }
+
+    fn takes(&self, made: Makes) -> bool {
+        !matches!(made, Makes::WorkItems)
     }
 
     fn plan(&self, _: &Home, asked: &Asked<'_>) -> Result<Planned, EngineError> {

@@ -293,7 +293,9 @@ fn nothing_to_do(batch: &Batch, ask: Ask, permanent: u64) -> EngineError {
         Ask::Hold => "none of its items is open",
         Ask::Release => "there is no hold on it; what holds its items is lifted with \"items release\"",
         Ask::Cancel => "all its items have ended, or their versions are committed",
-        Ask::Fail => "no item of it waits or is worked on: those that are held are released or cancelled first",
+        Ask::Fail => {
+            "no item of it waits, or is worked on without a cancellation that was asked for before; those that are held are released or cancelled first"
+        }
         Ask::Delete { .. } => "none of its items can be deleted",
         Ask::Requeue(_) if permanent > 0 => {
             "each item of it that failed did so by its package, which has to be corrected and deposited again"

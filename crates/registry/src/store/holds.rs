@@ -9,6 +9,7 @@ use strongroom_database::{Row, Statement, Time, Transaction, Value};
 use strongroom_queue::tasks;
 use uuid::Uuid;
 
+use super::batch_requests::BEING_DELETED;
 use super::endings::{carry_out, request_to_carry_out};
 use super::items::{self, Asker, Item, Move};
 use super::requests::lock_with_task;
@@ -65,6 +66,11 @@ pub struct Hold {
 }
 
 impl Hold {
+    /// Whether its batch is being deleted, so that it ends with the last item rather than by a release.
+    pub fn is_of_deletion(&self) -> bool {
+        matches!(self.on, On::Batch(_)) && self.reason.as_deref() == Some(BEING_DELETED)
+    }
+
     /// What it is on, as commands name it: `example.edu/photos` for a collection, else an identifier.
     pub fn subject(&self) -> String {
         let Self { institution_identifier, collection_identifier, .. } = self;
