@@ -152,12 +152,12 @@ fn plan_step(
         (AgentInput::Activity(takes) | AgentInput::SourceOrActivity(takes), true) => takes,
         (AgentInput::Source | AgentInput::SourceOrActivity(_), false) => Takes::Records,
     };
-    if let Some((maker, made)) = before {
-        made.check_for(agent, maker)?;
-    }
     let institution = Some(of.institution);
     let asked = Asked { options: &step.options, scope: of.scope, institution, has_input };
     let planned = agent.plan(home, &asked)?;
+    if let Some((maker, made)) = before {
+        made.check_for(agent, maker)?;
+    }
     let kept = Step { name: step.name.clone(), agent: step.agent.clone(), options: planned.options, takes };
     Ok((kept, planned.watermark))
 }

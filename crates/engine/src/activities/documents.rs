@@ -157,10 +157,6 @@ impl Agent for DocumentAgent {
         Makes::Documents
     }
 
-    fn takes(&self, made: Makes) -> bool {
-        !matches!(made, Makes::WorkItems)
-    }
-
     fn plan(&self, _: &Home, asked: &Asked<'_>) -> Result<Planned, EngineError> {
         let chain = chain_of(self.name, asked.options)?;
         self.set_up(&chain)?;

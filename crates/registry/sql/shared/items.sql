@@ -129,6 +129,31 @@ ON CONFLICT (id) DO NOTHING
 RETURNING (notify_to IS NOT NULL OR EXISTS (SELECT 1 FROM collection_rules r
     WHERE r.collection_id = batches.collection_id AND r.version = batches.rules_version AND r.notify_to IS NOT NULL))
     AS has_addresses
+-- Pages of batches, by the index of what is asked for most narrowly.
+-- name: batches.oldest
+{batches.rows}
+WHERE b.id > ?1 AND {batches.asked_for}
+ORDER BY b.id LIMIT ?5
+-- name: batches.oldest_of_institution
+{batches.rows}
+WHERE b.institution_id = ?2 AND b.id > ?1 AND {batches.asked_for}
+ORDER BY b.id LIMIT ?5
+-- name: batches.oldest_of_collection
+{batches.rows}
+WHERE b.collection_id = ?6 AND b.id > ?1 AND {batches.asked_for}
+ORDER BY b.id LIMIT ?5
+-- name: batches.newest
+{batches.rows}
+WHERE b.id < ?1 AND {batches.asked_for}
+ORDER BY b.id DESC LIMIT ?5
+-- name: batches.newest_of_institution
+{batches.rows}
+WHERE b.institution_id = ?2 AND b.id < ?1 AND {batches.asked_for}
+ORDER BY b.id DESC LIMIT ?5
+-- name: batches.newest_of_collection
+{batches.rows}
+WHERE b.collection_id = ?6 AND b.id < ?1 AND {batches.asked_for}
+ORDER BY b.id DESC LIMIT ?5
 -- name: batches.rules_version
 SELECT rules_version FROM batches WHERE id = ?1
 -- Items that make those of the rows of a list, and have not made the last one.

@@ -90,30 +90,6 @@ FROM batches b JOIN institutions i ON i.id = b.institution_id LEFT JOIN collecti
 -- name: batches.get
 {batches.rows}
 WHERE b.id = ?1 AND (?2 IS NULL OR b.institution_id = ?2)
--- name: batches.oldest
-{batches.rows}
-WHERE b.id > ?1 AND {batches.asked_for}
-ORDER BY b.id LIMIT ?5
--- name: batches.oldest_of_institution
-{batches.rows}
-WHERE b.institution_id = ?2 AND b.id > ?1 AND {batches.asked_for}
-ORDER BY b.id LIMIT ?5
--- name: batches.oldest_of_collection
-{batches.rows}
-WHERE b.collection_id = ?6 AND b.id > ?1 AND {batches.asked_for}
-ORDER BY b.id LIMIT ?5
--- name: batches.newest
-{batches.rows}
-WHERE b.id < ?1 AND {batches.asked_for}
-ORDER BY b.id DESC LIMIT ?5
--- name: batches.newest_of_institution
-{batches.rows}
-WHERE b.institution_id = ?2 AND b.id < ?1 AND {batches.asked_for}
-ORDER BY b.id DESC LIMIT ?5
--- name: batches.newest_of_collection
-{batches.rows}
-WHERE b.collection_id = ?6 AND b.id < ?1 AND {batches.asked_for}
-ORDER BY b.id DESC LIMIT ?5
 -- The first lines of the histories of new items.
 -- name: items.history_begin
 INSERT INTO item_history (item_id, number, time, stage, status, note, actor, fence) VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, 0)

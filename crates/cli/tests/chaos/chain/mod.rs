@@ -1,6 +1,6 @@
 //! Chains of four activities under kills: one of a harvest of JSON Lines and three copies of many records, and one of a harvest of
-//! OAI-PMH, a tool, deposits and a copy. All activities are begun at once, each follows the one before, and three processes work on them, which
-//! are killed, suspended and started again, while people pause, resume and retry. An [`Observer`] looks at the database all
+//! OAI-PMH, which a tool and deposits follow, and a copy of what was deposited. All activities are begun at once, each follows another one, and
+//! three processes work on them, which are killed, suspended and started again, while people pause, resume and retry. An [`Observer`] looks at the database all
 //! the time. In the end what became of each record is what becomes of it where nothing is disturbed.
 
 mod observer;
@@ -258,35 +258,27 @@ impl Run {
 
 /// Begins the activities of both chains; their identifiers.
 fn make_activities(world: &World, source: &Source) -> Result<Vec<String>> {
-    let chains: [[(&str, Vec<String>); 4]; 2] = [
-        [
-            ("harvest", source.lines()),
-            ("copy", vec!["chunk=40".to_owned()]),
-            ("copy", vec!["chunk=10".to_owned()]),
-            ("copy", vec!["chunk=100".to_owned()]),
-        ],
-        [
-            ("harvest", source.provider()),
-            ("tool", vec!["tool=bytes".to_owned()]),
-            ("deposit", Vec::new()),
-            ("copy", vec!["chunk=5".to_owned()]),
-        ],
+    // Each with the place of the one that it follows.
+    let activities: [(&str, Vec<String>, Option<usize>); ACTIVITIES] = [
+        ("harvest", source.lines(), None),
+        ("copy", vec!["chunk=40".to_owned()], Some(0)),
+        ("copy", vec!["chunk=10".to_owned()], Some(1)),
+        ("copy", vec!["chunk=100".to_owned()], Some(2)),
+        ("harvest", source.provider(), None),
+        ("tool", vec!["tool=bytes".to_owned()], Some(4)),
+        ("deposit", Vec::new(), Some(4)),
+        ("copy", vec!["chunk=5".to_owned()], Some(6)),
     ];
-    let mut made = Vec::new();
-    for chain in chains {
-        let mut input: Option<String> = None;
-        for (agent, options) in chain {
-            let mut arguments = vec!["activity".to_owned(), "run".to_owned(), agent.to_owned(), "--json".to_owned()];
-            arguments.extend(options.into_iter().flat_map(|option| ["--option".to_owned(), option]));
-            arguments.extend(match &input {
-                Some(input) => vec!["--input".to_owned(), input.clone(), "--follow".to_owned()],
-                None => vec!["--option".to_owned(), format!("institution={INSTITUTION}")],
-            });
-            let shown = world.run(&arguments)?.succeeded()?.json()?;
-            let id = shown.first().and_then(|shown| shown["activity"].as_str()).context("an activity")?.to_owned();
-            made.push(id.clone());
-            input = Some(id);
-        }
+    let mut made: Vec<String> = Vec::new();
+    for (agent, options, follows) in activities {
+        let mut arguments = vec!["activity".to_owned(), "run".to_owned(), agent.to_owned(), "--json".to_owned()];
+        arguments.extend(options.into_iter().flat_map(|option| ["--option".to_owned(), option]));
+        arguments.extend(match follows {
+            Some(place) => vec!["--input".to_owned(), made[place].clone(), "--follow".to_owned()],
+            None => vec!["--option".to_owned(), format!("institution={INSTITUTION}")],
+        });
+        let shown = world.run(&arguments)?.succeeded()?.json()?;
+        made.push(shown.first().and_then(|shown| shown["activity"].as_str()).context("an activity")?.to_owned());
     }
     Ok(made)
 }

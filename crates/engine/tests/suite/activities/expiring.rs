@@ -151,9 +151,9 @@ fn documents_go_after_their_time(engine: Engine) {
     work(&home);
     let failed = records(&home, deposit, RecordState::Failed);
     assert_eq!((show(&home, deposit).state, failed.len()), (ActivityState::FinishedWithErrors, 2));
-    assert!(
-        failed.iter().all(|record| record.error.as_deref().is_some_and(|error| error.contains("harvest it again")))
-    );
+    assert!(failed.iter().all(|record| {
+        record.error.as_deref().is_some_and(|error| error.contains("run the activity again that made it"))
+    }));
 }
 
 fn a_document_that_is_harvested_again_is_kept_for_its_time_from_then_on(engine: Engine) {
