@@ -89,7 +89,8 @@ impl Sqlite {
     }
 
     /// Brings the schema of the file at `path` up to the last of `migrations`, after a copy of the file beside it
-    /// (`NAME.before-NNNN`, after the first migration that it has not had). Others that open the file wait meanwhile.
+    /// (`NAME.before-NNNN`, after the first migration that it has not had). Others that open the file wait meanwhile, as long
+    /// as they wait for any turn to write.
     pub fn upgrade(path: &Path, migrations: &[Migration], clock: &dyn Clock) -> Result<Upgraded, DatabaseError> {
         file_system::refuse_network(path)?;
         let lock = WriteLock::beside(path)?;
