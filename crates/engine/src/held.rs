@@ -1,8 +1,9 @@
-//! Holds that persons placed.
+//! What persons have asked of work that is under way: holds, and ends of batches.
 
 use serde::Serialize;
-use strongroom_registry::HoldKind;
+use strongroom_registry::batches::Stop;
 use strongroom_registry::holds::Hold;
+use strongroom_registry::{HoldKind, ItemStatus};
 
 /// A hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -39,12 +40,31 @@ impl HoldView {
 impl From<Hold> for HoldView {
     fn from(hold: Hold) -> Self {
         Self {
-            is_of_deletion: hold.is_of_deletion(),
+            is_of_deletion: hold.is_of_deletion,
             kind: hold.on.kind(),
             on: hold.subject(),
             since: hold.placed_at.to_string(),
             by: hold.placed_by,
             reason: hold.reason,
         }
+    }
+}
+
+/// That the open items of a batch are being cancelled, or made to fail.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StopView {
+    /// What they are to be.
+    pub status: ItemStatus,
+    /// Since when.
+    pub since: String,
+    /// Who asked.
+    pub by: String,
+    /// Why.
+    pub reason: Option<String>,
+}
+
+impl From<Stop> for StopView {
+    fn from(stop: Stop) -> Self {
+        Self { status: stop.status, since: stop.asked_at.to_string(), by: stop.asked_by, reason: stop.reason }
     }
 }

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::background::TaskStatus;
 use crate::content_name::in_package;
 use crate::findings::{self, NamedFinding};
-use crate::held::HoldView;
+use crate::held::{HoldView, StopView};
 use crate::outbox::CHANNELS;
 use crate::survey::{Condition, Survey};
 
@@ -93,9 +93,10 @@ pub struct Review {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StoppingBatch {
     /// The batch.
-    pub batch: String,
-    /// What becomes of its items, who asked, and when.
-    pub said: String,
+    pub batch: BatchId,
+    /// What was asked.
+    #[serde(flatten)]
+    pub stop: StopView,
 }
 
 /// One thing that needs a person.
@@ -187,7 +188,7 @@ impl Review {
             dead_tasks: queue.iter().map(|topic| topic.dead).sum(),
             held: held.len() as u64,
             holds: holds_of_many(tx)?,
-            stops: Vec::new(),
+            stops: stops_of_many(tx)?,
             paused_topics: queue.iter().filter(|topic| topic.paused).count() as u64,
             unattended_tasks: unattended(tx, queue)?,
             all_paused: tasks::are_all_paused(tx)?,
@@ -203,7 +204,6 @@ impl Review {
             message_error,
             registry_read_only: survey.registry.as_ref().is_some_and(|registry| registry.refusal().is_some()),
         };
-        review.stops = stops_of_many(tx)?;
         let undelivered = outbox::waiting(tx)?.into_iter().find(|waiting| waiting.kind == outbox::UPLOAD_EXPIRES);
         review.entries = review.entries(undelivered.map_or(0, |waiting| waiting.messages));
         Ok(review)
@@ -226,8 +226,12 @@ impl Review {
             entries.0.push(ReviewEntry { of: "holds", text, next: hold.lifted_by() });
         }
         for stop in &self.stops {
-            let text = format!("batch {} {}", stop.batch, stop.said);
-            entries.0.push(ReviewEntry { of: "stops", text, next: format!("strongroom batches show {}", stop.batch) });
+            let StoppingBatch { batch, stop: StopView { status, since, by, reason } } = stop;
+            let reason = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            let text = format!(
+                "items of batch {batch} are to be {status}, asked for by {by} since {since}, and some are not{reason}"
+            );
+            entries.0.push(ReviewEntry { of: "stops", text, next: format!("strongroom batches show {batch}") });
         }
         let findings = ("open finding", "open findings", "of damage or missing copies");
         let infected = ("file", "files", "with a virus");
@@ -369,14 +373,15 @@ fn holds_of_many(tx: &mut dyn Transaction) -> Result<Vec<HoldView>, RegistryErro
     Ok(found.into_iter().map(HoldView::from).collect())
 }
 
-/// How long ago a stop was asked for that nobody seems to complete any more: pages take seconds, and the background task `holds` runs each minute.
-const STOPPED_BEFORE: i64 = 120 * 1_000_000;
+/// Microseconds after which a cancellation or failure of a batch that is not complete was interrupted: its pages take seconds, and the
+/// background task `holds` completes it each minute.
+const INTERRUPTED_AFTER: i64 = 120 * 1_000_000;
 
-/// The batches of which not every item was told in time that it is cancelled or fails.
+/// The batches whose cancellation or failure was interrupted.
 fn stops_of_many(tx: &mut dyn Transaction) -> Result<Vec<StoppingBatch>, RegistryError> {
-    let before = tx.now()?.0 - STOPPED_BEFORE;
-    let stops = batches::stops(tx, None, HOLDS)?.into_iter().filter(|stop| stop.asked_at.0 < before);
-    Ok(stops.map(|stop| StoppingBatch { batch: stop.batch.to_string(), said: format!("is {stop}") }).collect())
+    let before = tx.now()?.plus(-INTERRUPTED_AFTER);
+    let stops = batches::stops(tx, None, HOLDS)?.into_iter().filter(|stop| stop.asked_at < before);
+    Ok(stops.map(|stop| StoppingBatch { batch: stop.batch, stop: stop.into() }).collect())
 }
 
 /// Tasks that wait for a worker, or for one that is gone, where no worker holds a lease.

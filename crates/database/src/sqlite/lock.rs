@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, flock, major, minor};
 use rustix::io::Errno;
 
 use crate::DatabaseError;
@@ -99,13 +99,14 @@ impl WriteLock {
 
     /// The process that has the lock, as `proc_locks(5)` lists it; none where that cannot be seen, as from a container.
     fn holder(&self) -> Option<u32> {
-        let inode = self.file.metadata().ok()?.ino();
+        let ours = self.file.metadata().ok()?;
+        // As the kernel writes it; a file system that has other numbers for its files is not found.
+        let ours = format!("{:02x}:{:02x}:{}", major(ours.dev()), minor(ours.dev()), ours.ino());
         let locks = std::fs::read_to_string("/proc/locks").ok()?;
         locks.lines().find_map(|line| {
             let fields: Vec<&str> = line.split_whitespace().collect();
             let [_, "FLOCK", _, "WRITE", id, file, ..] = fields.as_slice() else { return None };
-            let is_ours = file.rsplit_once(':')?.1.parse() == Ok(inode);
-            id.parse().ok().filter(|_| is_ours)
+            id.parse().ok().filter(|_| *file == ours)
         })
     }
 }

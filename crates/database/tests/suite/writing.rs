@@ -1,5 +1,6 @@
 //! Writes: together or not at all, each job by itself, in turns with others.
 
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier};
 
 use strongroom_database::{Database, DatabaseError, ManualClock, Time, Value};
@@ -152,6 +153,33 @@ fn time_is_one_within_a_transaction_and_never_goes_back() {
     assert_eq!(now(), Time(5_010));
     clock.advance(-1_000);
     assert_eq!(now(), Time(5_010));
+}
+
+#[test]
+fn what_only_reads_does_not_wait_for_a_turn_that_does_not_end() {
+    let home = home();
+    note(&*home.database, "kept").expect("writes");
+    let path = home.folder.path().join("registry.db");
+    std::thread::scope(|scope| {
+        let (is_writing, writes) = channel();
+        // Where this test fails, the writer ends as well, because nobody is left to let it go on.
+        let (go_on, may_go_on) = channel::<()>();
+        let database = home.database.clone();
+        let writer = scope.spawn(move || {
+            database.write(move |transaction| {
+                add(transaction, "later")?;
+                is_writing.send(()).expect("is waited for");
+                may_go_on.recv().expect("is let go");
+                Ok::<_, DatabaseError>(())
+            })
+        });
+        writes.recv().expect("it writes");
+        let other = open_at(&path).expect("opens while another one writes");
+        assert_eq!(texts(&other), ["kept"]);
+        go_on.send(()).expect("it waits");
+        writer.join().expect("ends").expect("writes");
+        assert_eq!(texts(&other), ["kept", "later"]);
+    });
 }
 
 #[test]

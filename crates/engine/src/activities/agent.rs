@@ -54,7 +54,7 @@ impl Makes {
     }
 
     /// In words, as in "it makes ...".
-    pub(crate) fn in_words(self) -> &'static str {
+    fn in_words(self) -> &'static str {
         match self {
             Self::Documents => "documents",
             Self::Outcomes => "what a program said of files",

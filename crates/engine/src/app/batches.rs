@@ -294,7 +294,7 @@ fn nothing_to_do(batch: &Batch, ask: Ask, permanent: u64) -> EngineError {
         Ask::Release => "there is no hold on it; what holds its items is lifted with \"items release\"",
         Ask::Cancel => "all its items have ended, or their versions are committed",
         Ask::Fail => {
-            "no item of it waits or is worked on that was not asked to end before; those that are held are released or cancelled first"
+            "no item of it waits or is worked on, but for those that were asked to end before; those that are held are released or cancelled first"
         }
         Ask::Delete { .. } => "none of its items can be deleted",
         Ask::Requeue(_) if permanent > 0 => {

@@ -1,3 +1,8 @@
+-- list: holds.rows
+SELECT h.subject_id, h.kind, h.placed_by, h.reason, h.placed_at, i.identifier AS institution_identifier,
+    c.identifier AS collection_identifier,
+    EXISTS (SELECT 1 FROM batches b WHERE b.id = h.subject_id AND b.state = 'deleted') AS is_of_deletion
+FROM holds h JOIN institutions i ON i.id = h.institution_id LEFT JOIN collections c ON c.id = h.subject_id
 -- name: holds.place
 INSERT INTO holds (subject_id, kind, institution_id, placed_by, reason, placed_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
 ON CONFLICT (subject_id) DO NOTHING
@@ -5,14 +10,10 @@ RETURNING subject_id
 -- name: holds.lift
 DELETE FROM holds WHERE subject_id = ?1 RETURNING subject_id
 -- name: holds.of
-SELECT h.subject_id, h.kind, h.placed_by, h.reason, h.placed_at, i.identifier AS institution_identifier,
-    c.identifier AS collection_identifier
-FROM holds h JOIN institutions i ON i.id = h.institution_id LEFT JOIN collections c ON c.id = h.subject_id
+{holds.rows}
 WHERE h.subject_id IN (?1, ?2, ?3) ORDER BY h.placed_at, h.subject_id
 -- name: holds.of_kind
-SELECT h.subject_id, h.kind, h.placed_by, h.reason, h.placed_at, i.identifier AS institution_identifier,
-    c.identifier AS collection_identifier
-FROM holds h JOIN institutions i ON i.id = h.institution_id LEFT JOIN collections c ON c.id = h.subject_id
+{holds.rows}
 WHERE h.kind = ?1 ORDER BY h.placed_at LIMIT ?2
 -- name: holds.any
 SELECT EXISTS (SELECT 1 FROM holds WHERE kind IN ('collection', 'batch', 'item')) AS has_any

@@ -129,6 +129,10 @@ ON CONFLICT (id) DO NOTHING
 RETURNING (notify_to IS NOT NULL OR EXISTS (SELECT 1 FROM collection_rules r
     WHERE r.collection_id = batches.collection_id AND r.version = batches.rules_version AND r.notify_to IS NOT NULL))
     AS has_addresses
+-- list: batches.rows
+SELECT b.id, b.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier, b.type,
+    b.collection_id, b.state, b.submitted_by, b.note, b.row_count, b.created_at, b.updated_at
+FROM batches b JOIN institutions i ON i.id = b.institution_id LEFT JOIN collections c ON c.id = b.collection_id
 -- Pages of batches, by the index of what is asked for most narrowly.
 -- name: batches.oldest
 {batches.rows}

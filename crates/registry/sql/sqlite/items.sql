@@ -79,10 +79,6 @@ WHERE p.item_id = ?1 AND (?2 IS NULL OR w.institution_id = ?2) ORDER BY p.number
 -- One writer at a time: nothing is to be locked.
 -- name: batches.keep_stop
 SELECT 1 AS found FROM batch_stops WHERE batch_id = ?1 AND asked_at = ?2
--- list: batches.rows
-SELECT b.id, b.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier, b.type,
-    b.collection_id, b.state, b.submitted_by, b.note, b.row_count, b.created_at, b.updated_at
-FROM batches b JOIN institutions i ON i.id = b.institution_id LEFT JOIN collections c ON c.id = b.collection_id
 -- Of the batches of a list: 1 where it goes on, 2 the institution, 3 the state, 4 since when, 5 how many, 6 the collection.
 -- list: batches.asked_for
 (?2 IS NULL OR b.institution_id = ?2) AND (?3 IS NULL OR b.state = ?3)

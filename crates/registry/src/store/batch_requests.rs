@@ -232,7 +232,7 @@ fn request_for(request: Request, item: &Item) -> Option<Request> {
 }
 
 /// Why nothing of a batch begins that is being deleted.
-pub(crate) const BEING_DELETED: &str = "the batch is being deleted";
+const BEING_DELETED: &str = "the batch is being deleted";
 
 /// What the items are to be that a cancellation or a failure means.
 fn wanted(request: Request) -> ItemStatus {

@@ -9,7 +9,6 @@ use strongroom_database::{Row, Statement, Time, Transaction, Value};
 use strongroom_queue::tasks;
 use uuid::Uuid;
 
-use super::batch_requests::BEING_DELETED;
 use super::endings::{carry_out, request_to_carry_out};
 use super::items::{self, Asker, Item, Move};
 use super::requests::lock_with_task;
@@ -63,14 +62,11 @@ pub struct Hold {
     pub reason: Option<String>,
     /// When.
     pub placed_at: Time,
+    /// Whether it is on a batch that is being deleted: it ends with the last item, and not by a release.
+    pub is_of_deletion: bool,
 }
 
 impl Hold {
-    /// Whether its batch is being deleted, so that it ends with the last item rather than by a release.
-    pub fn is_of_deletion(&self) -> bool {
-        matches!(self.on, On::Batch(_)) && self.reason.as_deref() == Some(BEING_DELETED)
-    }
-
     /// What it is on, as commands name it: `example.edu/photos` for a collection, else an identifier.
     pub fn subject(&self) -> String {
         let Self { institution_identifier, collection_identifier, .. } = self;
@@ -332,5 +328,6 @@ fn hold_row(row: &Row) -> Result<Hold, RegistryError> {
         placed_by: row.text("placed_by")?.to_owned(),
         reason: row.optional_text("reason")?.map(str::to_owned),
         placed_at: row.time("placed_at")?,
+        is_of_deletion: row.bool("is_of_deletion")?,
     })
 }

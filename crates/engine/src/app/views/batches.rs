@@ -1,10 +1,10 @@
 //! Batches.
 
 use serde::Serialize;
-use strongroom_registry::batches::{self, Batch, Stop};
+use strongroom_registry::batches::{self, Batch};
 use strongroom_registry::{BatchId, BatchState, ItemStatus, RegistryError, Transaction, holds};
 
-use super::HoldView;
+use super::{HoldView, StopView};
 
 /// A batch.
 #[derive(Debug, Clone, Serialize)]
@@ -49,25 +49,6 @@ pub struct BatchView {
     pub created_at: String,
     /// When it last changed.
     pub updated_at: String,
-}
-
-/// That the open items of a batch are being cancelled, or made to fail.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct StopView {
-    /// What they are to be.
-    pub status: ItemStatus,
-    /// Since when.
-    pub since: String,
-    /// Who asked.
-    pub by: String,
-    /// Why.
-    pub reason: Option<String>,
-}
-
-impl From<Stop> for StopView {
-    fn from(stop: Stop) -> Self {
-        Self { status: stop.status, since: stop.asked_at.to_string(), by: stop.asked_by, reason: stop.reason }
-    }
 }
 
 impl BatchView {

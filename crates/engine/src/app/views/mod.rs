@@ -28,11 +28,11 @@ mod tenants;
 mod versions;
 mod workers;
 
-pub use crate::held::HoldView;
+pub use crate::held::{HoldView, StopView};
 pub(crate) use activities::ActivityNames;
 pub use activities::{ActivityView, AgentOptionView, AgentView, RecordView, RetriedView, ToolFindingView};
 pub use background::{BackgroundRunView, BackgroundTaskView};
-pub use batches::{BatchView, StopView};
+pub use batches::BatchView;
 pub use deposits::{DepositView, SubmittedView};
 pub use events::EventView;
 pub use fields::View;

@@ -134,3 +134,70 @@ fn an_item_of_another_institution_that_waits_for_a_thread_is_begun_before_more_o
     });
     assert_eq!(*begun.lock().expect("a lock"), [ours, theirs, ours, ours]);
 }
+
+#[test]
+fn a_long_batch_gives_way_in_all_stages_while_another_institution_has_an_item() {
+    let house = House::new();
+    let theirs = InstitutionId::new();
+    house
+        .registry
+        .write(move |tx| tenants::add_institution(tx, theirs, "example.org", "Another University"))
+        .expect("adds an institution");
+    // One for each of theirs, and a quarter of the processors.
+    let most = 1 + std::thread::available_parallelism().map_or(1, usize::from) / 4;
+    let count = most + 3;
+    let (their_item_may_end, ours_may_end) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (their_item_runs, ours_run) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let receive = {
+        let (runs, may_end) = (their_item_runs.clone(), their_item_may_end.clone());
+        stage(Stage::named("receive"), move |assignment, _| {
+            let (_, item) = assignment.claimed.as_ref().expect("a stage of an item");
+            if item.institution == theirs {
+                runs.store(true, Ordering::SeqCst);
+                until(|| may_end.load(Ordering::SeqCst));
+                return succeeded();
+            }
+            next(ESTIMATE)
+        })
+    };
+    let estimate = {
+        let (run, may_end) = (ours_run.clone(), ours_may_end.clone());
+        stage(ESTIMATE, move |_, _| {
+            run.fetch_add(1, Ordering::SeqCst);
+            until(|| may_end.load(Ordering::SeqCst));
+            succeeded()
+        })
+    };
+    let runtime = house
+        .runtime(vec![receive, estimate])
+        .pools(pool(ESTIMATE, PoolSettings { workers: count, ..PoolSettings::default() }))
+        .leave_to_others_after(Duration::from_hours(1))
+        .build();
+    let shutdown = Shutdown::new();
+    let _watchdog = watch(&shutdown);
+    let (other, is_over, looks) = (ItemId::new(), AtomicBool::new(false), AtomicUsize::new(0));
+    house
+        .registry
+        .write(move |tx| items::create(tx, &Workflows::standard(), &new_item(other, theirs)).map(drop))
+        .expect("makes an item");
+    std::thread::scope(|scope| {
+        let has_ended = || {
+            looks.fetch_add(1, Ordering::SeqCst);
+            is_over.load(Ordering::SeqCst)
+        };
+        let run = scope.spawn(move || runtime.run_until(&shutdown, &has_ended));
+        until(|| their_item_runs.load(Ordering::SeqCst));
+        let ids = house.items(count);
+        until(|| ours_run.load(Ordering::SeqCst) == most);
+        // As often as this the process has had the occasion to begin more.
+        let until_now = looks.load(Ordering::SeqCst);
+        until(|| looks.load(Ordering::SeqCst) > until_now + 40);
+        assert_eq!(ours_run.load(Ordering::SeqCst), most, "of {count} that have a thread");
+        their_item_may_end.store(true, Ordering::SeqCst);
+        until(|| ours_run.load(Ordering::SeqCst) == count);
+        ours_may_end.store(true, Ordering::SeqCst);
+        until(|| ids.iter().chain([&other]).all(|id| house.has_ended(*id)));
+        is_over.store(true, Ordering::SeqCst);
+        run.join().expect("ends");
+    });
+}

@@ -13,6 +13,7 @@ use super::outcome::{OfFile, keep, of_document};
 use super::record::{Record, file_record};
 use crate::activities::agent::{RecordOutcome, Work};
 use crate::activities::error::Stop;
+use crate::activities::input::document_of;
 use crate::content_name::in_package;
 use crate::hold::{ObjectHold, OperationError};
 use crate::runtime::Interrupted;
@@ -138,10 +139,10 @@ impl Running {
         match Record::parse(record).ok_or_else(unknown)? {
             Record::File(file, version) => self.process_file((file, version), work),
             Record::Item(item) => self.process_item(item, work),
-            Record::Document(id) => {
-                let found = work.home.registry.read(|tx| documents::get(tx, id))?;
-                let Some(document) = found.filter(|found| found.institution == Some(self.institution)) else {
-                    return Err(Halt::Failed("the document was removed after its time".to_owned()));
+            Record::Document(_) => {
+                let document = match document_of(record, work) {
+                    Ok(document) => document,
+                    Err(outcome) => return Ok(outcome),
                 };
                 if let Some(Record::File(file, version)) = Record::parse(&document.record) {
                     return self.process_file((file, version), work);
