@@ -15,7 +15,7 @@ use strongroom_storage::{Body, Durability, Key, PutOptions, StorageError};
 
 use super::account::{Account, Growing, check_space};
 use super::intake::unreadable;
-use super::stages::digest_of;
+use super::stages::{digest_of, is_stated};
 use crate::crash_point;
 use crate::identification::{Identifying, StoredSource};
 use crate::interruptible::Interruptible;
@@ -92,6 +92,22 @@ impl Begun {
             })
         })?;
         Ok(begun)
+    }
+
+    /// Reserves a bounded part of what a server or a manifest states, now that its bytes are read; until then it keeps no other deposit
+    /// waiting. How many bytes there is no room for, where nothing is staged yet that could be lost by waiting.
+    pub(crate) fn reserve_ahead(&mut self, context: &StageContext<'_>) -> Result<Option<u64>, StageError> {
+        let limits = context.home.staging_limits();
+        let stated = if is_stated(context)? { context.item.size.unwrap_or(0) } else { 0 };
+        let wanted = stated.min(self.reserved.saturating_add(limits.ahead));
+        if wanted <= self.reserved {
+            return Ok(None);
+        }
+        if context.write(move |tx, claim| interim::reserve(tx, claim, wanted, limits.capacity))? {
+            self.reserved = wanted;
+            return Ok(None);
+        }
+        Ok((self.totals.files == 0 && self.kept == 0).then_some(wanted))
     }
 }
 

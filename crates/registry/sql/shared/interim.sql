@@ -41,7 +41,7 @@ SELECT own.item_id, own.staging_id, own.is_discarded, own.bytes,
         OR EXISTS (SELECT 1 FROM interim_files f WHERE f.item_id = ?1) AS has_rows,
     (SELECT CAST(coalesce(sum(other.bytes), 0) AS BIGINT) FROM reservations other WHERE other.item_id <> ?1)
     AS reserved_bytes,
-    EXISTS (SELECT 1 FROM staging_waits waits WHERE waits.item_id = ?1) AS waits,
+    (SELECT waits.since FROM staging_waits waits WHERE waits.item_id = ?1) AS waits_since,
     EXISTS (SELECT 1 FROM staging_waits waits WHERE waits.item_id <> ?1) AS others_wait,
     i.staging_quota,
     CASE WHEN i.staging_quota IS NOT NULL THEN

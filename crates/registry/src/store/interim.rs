@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 pub use super::space::{
     Demand, Provision, SpaceHolder, SpaceOfStatus, by_status, failed_before, give_back, has_returned, kept, provision,
-    reclaim_failed, reserve, reserved, set_kept, shrink,
+    reclaim_failed, reserve, reserved, return_unused, set_kept, shrink,
 };
 use crate::objects::Object;
 use crate::versions::ROWS_AT_ONCE;

@@ -29,6 +29,8 @@ pub struct Demand {
     /// Bytes that must be free where it is not known how much it needs, or only by the word of others; what it reserves must be free in any
     /// case.
     pub free: u64,
+    /// The same once it is first.
+    pub free_when_first: u64,
     /// The whole of staging in bytes.
     pub capacity: u64,
     /// After which wait an item is first: no item that came later gets space before it.
@@ -36,9 +38,15 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// Bytes that must be free.
-    fn needed(&self) -> u64 {
-        self.bytes.max(self.free)
+    /// Bytes that must be free for an item that waits since a time.
+    fn needed(&self, waits_since: Option<Time>, now: Time) -> u64 {
+        let is_first = waits_since.is_some_and(|since| since <= before(now, self.first_after));
+        if is_first { self.needed_when_first() } else { self.bytes.max(self.free) }
+    }
+
+    /// Bytes that must be free once it is first.
+    fn needed_when_first(&self) -> u64 {
+        self.bytes.max(self.free_when_first)
     }
 
     /// The same for an item that has so many bytes, or is known to need them.
@@ -121,7 +129,7 @@ pub fn provision(tx: &mut dyn Transaction, claim: &Claim, demand: &Demand) -> Re
     }
     let now = tx.now()?;
     let demand = &demand.at_least(space.at_most(needed, demand.capacity));
-    let needed = demand.needed();
+    let needed = demand.needed(space.waits_since, now);
     let free = demand.capacity.saturating_sub(space.reserved_by_others);
     let left = free.checked_sub(needed);
     let mut behind = None;
@@ -134,7 +142,7 @@ pub fn provision(tx: &mut dyn Transaction, claim: &Claim, demand: &Demand) -> Re
         has_room = behind.is_none();
     }
     if !has_room {
-        let values = [item.into(), demand.bytes.into(), needed.into(), now.into()];
+        let values = [item.into(), demand.bytes.into(), demand.needed_when_first().into(), now.into()];
         tx.execute(Statement("space.wait"), &values)?;
         let (needed, free) = if is_in_quota { (needed, free) } else { (demand.bytes, space.free_of_quota()) };
         return Ok(Provision::NoRoom { needed, free, behind, most: most(tx, item, !is_in_quota)? });
@@ -143,7 +151,7 @@ pub fn provision(tx: &mut dyn Transaction, claim: &Claim, demand: &Demand) -> Re
     if space.has_rows {
         tx.execute(Statement("interim.drop_fact"), &[item.into(), RETURNED.into()])?;
     }
-    let was_first = space.waits && end_wait(tx, item)? && space.others_wait;
+    let was_first = space.waits_since.is_some() && end_wait(tx, item)? && space.others_wait;
     Ok(Provision::Reserved { was_first })
 }
 
@@ -185,10 +193,7 @@ pub(crate) fn end_wait(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, R
 /// An item that failed keeps space for what it has in staging and of downloads, and no more, since it may never be requeued. Whether some
 /// was freed.
 pub(crate) fn keep_staged(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, RegistryError> {
-    let kept = kept(tx, item)?;
-    let row = tx.query_one(Statement("space.staged"), &[item.into()])?;
-    let staged = row.map(|row| row.count("bytes")).transpose()?.unwrap_or_default();
-    let (had, keeps) = (reserved(tx, item)?, staged.saturating_add(kept));
+    let (had, keeps) = (reserved(tx, item)?, staged_and_kept(tx, item)?);
     if tx.execute(Statement("space.keep_staged"), &[item.into(), keeps.into()])? == 0 || keeps > had {
         return Ok(false);
     }
@@ -209,6 +214,20 @@ pub fn kept(tx: &mut dyn Transaction, item: ItemId) -> Result<u64, RegistryError
 /// Notes how many bytes of downloads are kept on their way for an item: should it fail, they count as what it has.
 pub fn set_kept(tx: &mut dyn Transaction, claim: &Claim, bytes: u64) -> Result<(), RegistryError> {
     interim::set_fact(tx, claim, KEPT, &bytes.to_string())
+}
+
+/// Returns what is reserved for an item beyond what it has in staging and of downloads: its bytes do not come now. The topics that
+/// have new work, where that is some.
+pub fn return_unused(tx: &mut dyn Transaction, claim: &Claim) -> Result<Vec<String>, RegistryError> {
+    let has = staged_and_kept(tx, claim.item)?;
+    if shrink(tx, claim, has)? { work::wake_all(tx, &WaitKey::staging(), Some(claim.item.0)) } else { Ok(Vec::new()) }
+}
+
+/// Bytes that an item has in staging and of downloads.
+fn staged_and_kept(tx: &mut dyn Transaction, item: ItemId) -> Result<u64, RegistryError> {
+    let row = tx.query_one(Statement("space.staged"), &[item.into()])?;
+    let staged = row.map(|row| row.count("bytes")).transpose()?.unwrap_or_default();
+    Ok(staged.saturating_add(kept(tx, item)?))
 }
 
 /// Returns what is reserved for an item beyond so many bytes. Whether that is some.
@@ -318,8 +337,8 @@ struct Space {
     quota: Option<u64>,
     /// Bytes of the other items of the institution, where it has a quota.
     reserved_by_institution: u64,
-    /// Whether it waits for space.
-    waits: bool,
+    /// Since when it waits for space.
+    waits_since: Option<Time>,
     /// Whether other items wait for space.
     others_wait: bool,
 }
@@ -351,7 +370,7 @@ fn look_at_space(tx: &mut dyn Transaction, item: ItemId) -> Result<Space, Regist
         reserved_by_others: row.count("reserved_bytes")?,
         quota: optional_count(&row, "staging_quota")?,
         reserved_by_institution: row.count("reserved_by_institution")?,
-        waits: row.bool("waits")?,
+        waits_since: row.optional_time("waits_since")?,
         others_wait: row.bool("others_wait")?,
     })
 }

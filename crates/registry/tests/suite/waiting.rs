@@ -13,12 +13,12 @@ const HOUR: Duration = Duration::from_hours(1);
 const CAPACITY: u64 = 100;
 
 fn known(bytes: u64) -> Demand {
-    Demand { bytes, free: 0, capacity: CAPACITY, first_after: HOUR }
+    Demand { bytes, free: 0, free_when_first: 0, capacity: CAPACITY, first_after: HOUR }
 }
 
-/// A deposit of unknown size, which begins while so many bytes are free.
+/// A deposit of unknown size, which begins while so many bytes are free; once it is first, while a tenth of that is.
 fn unknown(free: u64) -> Demand {
-    Demand { free, ..known(0) }
+    Demand { free, free_when_first: free / 10, ..known(0) }
 }
 
 const RESERVED: Provision = Provision::Reserved { was_first: false };
@@ -151,11 +151,16 @@ pub(crate) fn an_item_of_unknown_size_is_passed_until_it_has_waited_for_long(sub
     assert_eq!(ask(&world, new(&world, "early"), known(5)), RESERVED);
     subject.advance(HOUR);
     let late = new(&world, "late");
-    assert_eq!(ask(&world, late, known(5)), behind(waits));
-    give_back(&world, has);
-    assert_eq!(ask(&world, late, known(50)), behind(waits), "too little would be left");
+    assert_eq!(ask(&world, late, known(31)), behind(waits), "too little would be left: 4 of 35 bytes");
+    assert_eq!(
+        ask(&world, new(&world, "small"), known(30)),
+        RESERVED,
+        "the one that is first needs no more than 5 bytes"
+    );
+    assert_eq!(ask(&world, new(&world, "smaller"), known(1)), behind(waits));
     assert_eq!(ask(&world, waits, unknown(50)), Provision::Reserved { was_first: true });
-    assert_eq!(ask(&world, late, known(50)), RESERVED);
+    give_back(&world, has);
+    assert_eq!(ask(&world, late, known(50)), Provision::Reserved { was_first: true });
 }
 
 pub(crate) fn an_item_that_can_never_begin_keeps_none_waiting(subject: &dyn Subject) {

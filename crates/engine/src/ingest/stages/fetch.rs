@@ -16,7 +16,7 @@ use strongroom_registry::{Digests, WaitKey};
 
 use super::fetch_list;
 use super::listed::{Listed, stage_listed};
-use super::provision::quota;
+use super::provision::{is_stated, quota};
 use crate::crash_point;
 use crate::ingest::area::submission_row;
 use crate::ingest::deposit::DepositOptions;
@@ -34,19 +34,28 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     if let Err(error) = &outcome
         && !matches!(error, StageError::Interrupted(_))
     {
-        // Should it fail now, what is kept of downloads counts as what it has. What went wrong is told in any case.
-        let _ = note_kept(context);
+        // What went wrong is told in any case.
+        let _ = keep_for_another_attempt(context);
     }
     outcome
 }
 
-/// Notes how many bytes of downloads are kept on their way for another attempt.
-fn note_kept(context: &StageContext<'_>) -> Result<(), StageError> {
+/// Notes how many bytes of downloads are kept on their way for another attempt: they count as what the deposit has. What was reserved
+/// ahead of bytes that others state is free to others until they come.
+fn keep_for_another_attempt(context: &StageContext<'_>) -> Result<(), StageError> {
     let bytes = kept_downloads::bytes(context.home, context.item.id);
     let known = context.registry().read(|tx| interim::kept(tx, context.item.id))?;
-    if bytes != known {
-        context.write(move |tx, claim| interim::set_kept(tx, claim, bytes))?;
+    let is_stated = is_stated(context)?;
+    if bytes == known && !is_stated {
+        return Ok(());
     }
+    let topics = context.write(move |tx, claim| {
+        if bytes != known {
+            interim::set_kept(tx, claim, bytes)?;
+        }
+        if is_stated { interim::return_unused(tx, claim) } else { Ok(Vec::new()) }
+    })?;
+    context.registry().wakeups().notify(topics.iter().map(String::as_str));
     Ok(())
 }
 
@@ -70,9 +79,12 @@ fn fetch(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         // A server that states one size and sends another has not sent all of it, or more.
         options.size = located.size.filter(|size| *size > 0);
     }
-    let begun = Begun::read(context)?;
+    let mut begun = Begun::read(context)?;
     let mut totals = begun.totals;
     if !begun.is_fetched || fetch_list::is_left(context)? {
+        if let Some(bytes) = begun.reserve_ahead(context)? {
+            return grow(context, bytes);
+        }
         check_declared_digest(context, &payload, &options)?;
         let (scan, rows, reserved) = match take(context, &payload, &options, begun) {
             Ok(Taken::Whole(scan, staged)) => {
@@ -278,7 +290,10 @@ fn start_over(context: &StageContext<'_>, payload: &PackageSource) -> Result<Out
 /// The deposit is larger than what was reserved, and there is no room for more right now: it gives back what it has, and waits for twice as
 /// much, or for what is said of its size where that is less.
 fn grow(context: &StageContext<'_>, at_least: u64) -> Result<Outcome, StageError> {
-    restage(context)?;
+    if restage(context)?.is_none() {
+        // Its version is being committed: it goes only forward, with what it has.
+        return Err(StageError::Transient(format!("no room for {at_least} bytes in staging")));
+    }
     kept_downloads::forget(context.home, context.item.id)?;
     let stated = context.item.size.filter(|size| *size > at_least).unwrap_or(u64::MAX);
     let most = quota(context)?.unwrap_or(u64::MAX).min(context.home.staging_capacity());
@@ -291,7 +306,7 @@ fn grow(context: &StageContext<'_>, at_least: u64) -> Result<Outcome, StageError
     context.registry().wakeups().notify(topics.iter().map(String::as_str));
     Ok(Outcome::RestartFrom {
         stage: PROVISION,
-        note: format!("more than {at_least} bytes unpacked; waits for more space"),
+        note: format!("no room for {at_least} bytes in staging; waits for more space"),
     })
 }
 

@@ -32,7 +32,7 @@ pub(super) use fetch_list::is_fetched;
 pub(super) use gather::run as gather;
 pub(super) use notify::run as notify;
 pub(super) use provision::run as provision;
-pub(super) use provision::{more_than_quota, quota};
+pub(super) use provision::{is_stated, more_than_quota, quota};
 pub(super) use receive::run as receive;
 pub(super) use record::run as record;
 pub(super) use resolve::Resolved;

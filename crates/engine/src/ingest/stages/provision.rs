@@ -1,5 +1,5 @@
-//! provision: staging space is reserved before a byte is read, for what lies here all of it, otherwise a part. No deposit waits while
-//! it has space. Small deposits pass large ones that have to wait, until one has waited for long.
+//! provision: a place in staging before a byte is read, with space for all of what lies here; of what others state, as its bytes come. No
+//! deposit waits while it has space. Small deposits pass large ones that have to wait, until one has waited for long.
 
 use strongroom_registry::counted;
 use strongroom_registry::interim::{self, Demand, Provision, SpaceHolder};
@@ -43,13 +43,16 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
                 let item = context.item.id.0;
                 context.with_end(move |tx, _| work::wake_all(tx, &WaitKey::staging(), Some(item)));
             }
-            Ok(Outcome::done(format!("{} of staging reserved", counted(demand.bytes, "byte", "bytes"))))
+            let note = match demand.free {
+                0 => format!("{} of staging reserved", counted(demand.bytes, "byte", "bytes")),
+                _ => "has a place in staging; space is reserved when its bytes come".to_owned(),
+            };
+            Ok(Outcome::done(note))
         }
         Provision::NoRoom { needed, free, behind, most } => {
             check_quota(context, size)?;
             return_space(context)?;
-            let is_size_known = demand.bytes > 0;
-            Err(waits(context, waits_for(is_size_known, needed, free) + &whose(context, behind, most)?)?)
+            Err(waits(context, waits_for(&demand, size, needed, free) + &whose(context, behind, most)?)?)
         }
         Provision::Uncleared => Err(waits(context, "waits until what it had in staging is removed".to_owned())?),
     }
@@ -66,26 +69,33 @@ pub(super) fn return_space(context: &StageContext<'_>) -> Result<(), StageError>
     if !context.registry().read(|tx| interim::has_reservation(tx, item))? {
         return Ok(());
     }
-    restage(context)?;
+    if restage(context)?.is_none() {
+        // Its version is being committed: it goes only forward, with what it has.
+        return Ok(());
+    }
     kept_downloads::forget(context.home, item)?;
     let topics = context.write(move |tx, _| work::wake_all(tx, &WaitKey::staging(), Some(item.0)))?;
     context.registry().wakeups().notify(topics.iter().map(String::as_str));
     Ok(())
 }
 
-/// What a deposit asks for. Of what is not known, nothing can be reserved: a deposit of unknown size begins while there is some room left. So does one of which others say how large it is; for that only a bounded part is reserved, and more as its bytes come.
+/// What a deposit asks for. Of what is not known, nothing can be reserved: a deposit of unknown size begins while there is some room left. So
+/// does one of which others say how large it is.
 fn demand(context: &StageContext<'_>) -> Result<Demand, StageError> {
     let limits = context.home.staging_limits();
-    let (bytes, free) = match (context.item.size.unwrap_or(0), is_stated(context)?) {
-        (0, true) => (0, limits.free_for_unknown),
-        (size, true) => (size.min(limits.ahead), size.min(limits.free_for_unknown)),
-        (size, false) => (size, size),
+    let of_all = |size: u64, most: u64| if size == 0 { most } else { size.min(most) };
+    let size = context.item.size.unwrap_or(0);
+    let (bytes, free, free_when_first) = if is_stated(context)? {
+        let free = of_all(size, limits.free_for_unknown);
+        (0, free, free.min(limits.ahead))
+    } else {
+        (size, 0, 0)
     };
-    Ok(Demand { bytes, free, capacity: limits.capacity, first_after: limits.first_after })
+    Ok(Demand { bytes, free, free_when_first, capacity: limits.capacity, first_after: limits.first_after })
 }
 
 /// Whether the size of a deposit is what a server or a manifest says, and no file that lies here.
-fn is_stated(context: &StageContext<'_>) -> Result<bool, StageError> {
+pub(crate) fn is_stated(context: &StageContext<'_>) -> Result<bool, StageError> {
     let kind = DepositOptions::of(context.item)?.kind();
     let is_listed = kind == DepositKind::Manifest;
     Ok(is_listed || kind != DepositKind::Metadata && matches!(package_source(context)?, PackageSource::Url(_)))
@@ -115,13 +125,13 @@ pub(crate) fn more_than_quota(context: &StageContext<'_>, what: &str, quota: u64
     )
 }
 
-fn waits_for(is_size_known: bool, needed: u64, free: u64) -> String {
-    let free = counted(free, "byte", "bytes");
-    if is_size_known {
-        format!("waits for {} of space in staging, {free} free", counted(needed, "byte", "bytes"))
-    } else {
-        format!("waits until {needed} bytes of staging are free, {free} now: its size is not known")
+fn waits_for(demand: &Demand, size: u64, needed: u64, free: u64) -> String {
+    if demand.free == 0 {
+        let (needed, free) = (counted(needed, "byte", "bytes"), counted(free, "byte", "bytes"));
+        return format!("waits for {needed} of space in staging, {free} free");
     }
+    let why = if size == 0 { "is not known" } else { "is only stated" };
+    format!("waits until {needed} bytes of staging are free, {} now: its size {why}", counted(free, "byte", "bytes"))
 }
 
 /// Which other deposits have the space. Of those of other institutions nothing else is said.

@@ -23,6 +23,7 @@ on_both_databases! {
     a_deposit_of_unknown_size_waits_while_too_little_is_free
     a_deposit_that_grows_to_the_quota_waits_for_the_others_of_its_institution
     sizes_that_servers_and_manifests_state_keep_none_waiting
+    what_servers_state_and_do_not_send_has_nothing_of_staging
     a_deposit_that_waits_says_how_much_is_free_and_which_item_has_most
     what_a_deposit_that_failed_long_ago_keeps_is_removed
 }
@@ -260,12 +261,35 @@ fn sizes_that_servers_and_manifests_state_keep_none_waiting(engine: Engine) {
         assert!(has_begun(&world.item(*id)), "{:?}", world.item(*id).note);
     }
     let sizes: Vec<u64> = ids.iter().map(|id| reserved(&world, *id)).collect();
-    assert_eq!(sizes, [50_000, 50_000, 50_000, 50_000, 300_000]);
+    assert_eq!(sizes, [0, 0, 0, 0, 300_000]);
     // No two of them have room together: they give back what they have, and come one after the other.
     pause(&world, "ingest.fetch", false);
     succeeds(&world, &ids);
     world.clear_up();
     assert!(ids.iter().all(|id| reserved(&world, *id) == 0));
+}
+
+fn what_servers_state_and_do_not_send_has_nothing_of_staging(engine: Engine) {
+    let Some(world) = World::in_database(engine, CAPACITY) else { return };
+    let busy = |number: usize| {
+        let name = format!("busy-{number}.bin");
+        world.web.put(&format!("/{name}"), vec![7; 500 * KB]);
+        world.web.on(&format!("/{name}"), Behaviour::FailTimes { times: 1_000, status: 503 });
+        let row = format!("{} | | | {} | | {name} |", world.web.url(&format!("/{name}")), 500 * KB);
+        let list = world.write(&format!("{name}.checkm"), manifest(OBJECT, &[row]));
+        world.submit(&world.request(list)).expect("is submitted").items[0]
+    };
+    let ids: Vec<ItemId> = (0..30).map(busy).collect();
+    let is_tried_again = |id: &ItemId| {
+        let item = world.item(*id);
+        item.stage == Stage::named("fetch") && item.retry_count > 0
+    };
+    world.work_until(&|| ids.iter().any(is_tried_again));
+    let local = submit(&world, "local.bin", 950 * KB);
+    succeeds(&world, &[local]);
+    // One that is being read has a part; otherwise there is the manifest.
+    let has_none = |id: &ItemId| world.item(*id).status == ItemStatus::Started || reserved(&world, *id) < 1_000;
+    world.work_until(&|| ids.iter().all(|id| is_tried_again(id) && has_none(id)));
 }
 
 #[test]
