@@ -162,7 +162,8 @@ fn end(
         Some(next) => StageEnd::Next { next, note },
         None => StageEnd::Succeeded { note },
     };
-    let room = next.map(|next| Room { topic: format!("measured.{next}"), max_total: None, duration: LEASE });
+    let room =
+        next.map(|next| Room { topic: format!("measured.{next}"), max_total: None, duration: LEASE, passes: false });
     let ended = registry.write_by_rows(move |tx| {
         let next = Next { writes: None, room: room.as_ref(), known_schema: None };
         work::end_stage(tx, &Stages, (&claim, &holder), &end, next)

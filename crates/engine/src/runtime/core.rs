@@ -59,6 +59,8 @@ pub(super) struct TopicLease {
     pub(super) follows: bool,
     /// Whether the slot is for that item alone, as it may have to wait for a thread: nothing else is leased for it.
     pub(super) only_follows: bool,
+    /// Whether it is that item's turn before those that wait in the topic.
+    pub(super) passes: bool,
     /// See [`Pool::max_total`].
     pub(super) max_total: Option<usize>,
     pub(super) request: LeaseRequest,
@@ -68,7 +70,7 @@ impl TopicLease {
     /// The room for one task of the topic.
     fn room(&self) -> Room {
         let topic = self.request.topics.first().cloned().unwrap_or_default();
-        Room { topic, max_total: self.max_total, duration: self.request.duration }
+        Room { topic, max_total: self.max_total, duration: self.request.duration, passes: self.passes }
     }
 }
 
@@ -111,7 +113,7 @@ impl Core {
             duration: of.settings.lease,
         };
         let max_total = of.max_total();
-        Some(TopicLease { pool, limit, follows: false, only_follows: false, max_total, request })
+        Some(TopicLease { pool, limit, follows: false, only_follows: false, passes: false, max_total, request })
     }
 
     /// Leases what is wanted, within a transaction; with the topics that have new work by it.
@@ -252,7 +254,7 @@ impl Core {
         let mut end = end.fitting(&work.assignment);
         let next = end.next(&work.assignment, self.registry.workflows().as_ref());
         held.begin_to_end();
-        let wanted = ran.map(|(index, pool)| self.successors(index, pool, next.as_ref())).unwrap_or_default();
+        let wanted = ran.map(|ran| self.successors(ran, work.institution(), next.as_ref())).unwrap_or_default();
         let mut leasing = !wanted.is_empty();
         // What waits in the pool takes the slot that gets free: there is nothing to look for.
         let is_taken = wanted.is_empty() && ran.is_some_and(|(_, pool)| pool.has_waiting());
@@ -349,8 +351,14 @@ impl Core {
         }
     }
 
-    /// The slots to fill when this task ends: one for the next stage, and the task's own.
-    fn successors(&self, index: usize, pool: &Pool, next: Option<&Position>) -> Vec<TopicLease> {
+    /// The slots to fill when this task ends: one for the next stage, and the task's own. An item to which others give way does not wait in
+    /// the next topic behind what is held back there.
+    fn successors(
+        &self,
+        (index, pool): (usize, &Pool),
+        whose: Option<&str>,
+        next: Option<&Position>,
+    ) -> Vec<TopicLease> {
         let mut wanted = Vec::new();
         if let Some(position) = next
             && let Some(&next) = self.by_topic.get(&position.topic)
@@ -359,11 +367,13 @@ impl Core {
         {
             let mut reserved = next_pool.reserve(1);
             let only_follows = reserved == 0 && position.is_inline;
+            let passes =
+                position.is_inline && whose.is_some_and(|whose| self.turns.is_next(whose) && !next_pool.has(whose));
             if only_follows {
-                reserved = next_pool.reserve_to_follow();
+                reserved = next_pool.reserve_to_follow(passes);
             }
             if reserved > 0 {
-                let follows = |slot| TopicLease { follows: position.is_inline, only_follows, ..slot };
+                let follows = |slot| TopicLease { follows: position.is_inline, only_follows, passes, ..slot };
                 wanted.extend(self.wanted(next, reserved).map(follows));
             }
         }

@@ -1,7 +1,7 @@
 //! The threads and slots of one topic: tasks wait here for a thread, and threads for tasks. A pool takes no more than its
 //! workers and what it prefetches; both can change while it works. Besides it takes as many items as it has workers that come from
 //! the stage before: they wait for a thread for a moment, instead of going by the queue, and are returned where that
-//! takes longer.
+//! takes longer. It takes as many again of institutions to which others give way.
 //!
 //! Those that wait here are begun in turns, too, as in the queue: first the tasks of whom the fewest are worked on, and not of whom the last
 //! was that was begun; and of work items those whose institution's turn it is in the whole process ([`Turns`]).
@@ -85,9 +85,10 @@ impl State {
         if self.closed { 0 } else { self.workers.saturating_add(self.prefetch).saturating_sub(self.used()) }
     }
 
-    /// Slots for items that come from the stage before.
-    fn free_to_follow(&self) -> usize {
-        let slots = self.workers.saturating_mul(2).saturating_add(self.prefetch);
+    /// Slots for items that come from the stage before. Where one passes those that wait, what is held back leaves it a slot.
+    fn free_to_follow(&self, passes: bool) -> usize {
+        let each = if passes { 3 } else { 2 };
+        let slots = self.workers.saturating_mul(each).saturating_add(self.prefetch);
         if self.closed { 0 } else { slots.saturating_sub(self.used()) }
     }
 }
@@ -159,10 +160,11 @@ impl Pool {
         granted
     }
 
-    /// As [`Self::reserve`], one slot for an item that comes from the stage before: it may have to wait for a thread.
-    pub(super) fn reserve_to_follow(&self) -> usize {
+    /// As [`Self::reserve`], one slot for an item that comes from the stage before: it may have to wait for a thread, behind those that wait
+    /// unless it passes them.
+    pub(super) fn reserve_to_follow(&self, passes: bool) -> usize {
         let mut state = self.state();
-        let granted = state.free_to_follow().min(1);
+        let granted = state.free_to_follow(passes).min(1);
         state.reserved += granted;
         granted
     }
@@ -180,6 +182,12 @@ impl Pool {
             overdue.push(first);
         }
         overdue
+    }
+
+    /// Whether it holds a task of this institution, begun or not.
+    pub(super) fn has(&self, whose: &str) -> bool {
+        let state = self.state();
+        state.running_of.contains_key(whose) || state.waiting.iter().any(|work| work.assignment.task.fair_key == whose)
     }
 
     /// Whether it holds what was not begun.

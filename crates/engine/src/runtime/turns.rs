@@ -69,6 +69,15 @@ impl Turns {
         true
     }
 
+    /// Whether others give way to this institution: somebody else has work in the process, and nobody has less.
+    pub(super) fn is_next(&self, whose: &str) -> bool {
+        let shares = self.shares();
+        let has = |share: &Share| share.waiting + share.running;
+        let own = shares.get(whose).map_or(0, has);
+        let mut others = shares.iter().filter(|(of, _)| *of != whose).map(|(_, share)| has(share)).peekable();
+        others.peek().is_some() && others.all(|other| own <= other)
+    }
+
     /// A stage has ended.
     pub(super) fn end(&self, whose: &str) {
         self.change(whose, |share| share.running = share.running.saturating_sub(1));
@@ -143,6 +152,19 @@ mod tests {
         turns.come("b");
         turns.come("a");
         assert!(turns.begin("a") && turns.begin("b"));
+    }
+
+    #[test]
+    fn the_one_that_has_least_is_next_where_others_have_work() {
+        let turns = Turns::new(2);
+        turns.come("b");
+        assert!(turns.begin("b") && !turns.is_next("b"), "nobody else has work");
+        running(&turns, "a", 3);
+        assert!(turns.is_next("b") && !turns.is_next("a"));
+        turns.come("b");
+        assert!(turns.is_next("b") && turns.is_next("a"), "two each, of which one waits");
+        turns.come("b");
+        assert!(!turns.is_next("b") && turns.is_next("a"));
     }
 
     #[test]

@@ -56,10 +56,10 @@ UPDATE task SET spent = 1 WHERE id = $1 AND attempt = $2 AND state + 0 = 2
 -- name: queue_outlook
 SELECT coalesce((SELECT clock FROM topic WHERE name = $3), 0) AS clock,
     EXISTS (SELECT 1 FROM topic WHERE name = $3) AS is_known,
-    NOT EXISTS (SELECT 1 FROM topic WHERE name IN ($3, $4) AND paused)
-        AND NOT EXISTS (SELECT 1 FROM task AS other WHERE other.state = 0 AND other.topic = $3)
-        AND NOT EXISTS (SELECT 1 FROM task AS other
-            WHERE other.state = 1 AND other.topic = $3 AND other.ready_at <= $5) AS is_free,
+    EXISTS (SELECT 1 FROM topic WHERE name IN ($3, $4) AND paused) AS is_paused,
+    EXISTS (SELECT 1 FROM task AS other WHERE other.state = 0 AND other.topic = $3)
+        OR EXISTS (SELECT 1 FROM task AS other
+            WHERE other.state = 1 AND other.topic = $3 AND other.ready_at <= $5) AS others_wait,
     NOT EXISTS (SELECT 1 FROM topic WHERE name IN (task.topic, $4) AND paused)
         AND (EXISTS (SELECT 1 FROM task AS other WHERE other.state = 0 AND other.topic = task.topic)
             OR EXISTS (SELECT 1 FROM task AS other

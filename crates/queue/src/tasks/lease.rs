@@ -83,8 +83,10 @@ pub fn leased_of(transaction: &mut dyn Transaction, topic: &str) -> Result<usize
 /// What a task that is held finds where it goes next, and leaves behind in its topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outlook {
-    /// Whether no task waits in the next topic, which is not paused: nothing there is ready, or was delayed and is due.
-    pub is_free: bool,
+    /// Whether the next topic is paused.
+    pub is_paused: bool,
+    /// Whether tasks wait in the next topic: some that are ready, or were delayed and are due.
+    pub others_wait: bool,
     /// Whether its own topic has more to lease.
     pub more_waits: bool,
     /// Whether the next topic is listed: it was leased from or paused before.
@@ -104,7 +106,8 @@ pub fn lock_with_outlook(
     let values = [lease.task.0.into(), lease.attempt.into(), next.into(), ALL_TOPICS.into(), now.into()];
     let Some(row) = transaction.query_one(OUTLOOK, &values)? else { return Ok(None) };
     Ok(Some(Outlook {
-        is_free: row.bool("is_free")?,
+        is_paused: row.bool("is_paused")?,
+        others_wait: row.bool("others_wait")?,
         more_waits: row.bool("more_waits")?,
         is_known: row.bool("is_known")?,
         clock: row.integer("clock")?,
@@ -124,10 +127,12 @@ pub struct GoesOn<'a> {
     pub fair_key: &'a str,
     /// For how long the lease is extended, counted from the transaction's time.
     pub duration: Duration,
+    /// Whether it is its turn before those that wait in the topic. Only for [`go_on`].
+    pub passes: bool,
 }
 
 /// Moves a task that is held into another topic, under the same lease, as if it had been enqueued there and leased at once: its
-/// attempts count anew. No task waits there, so it takes the turn that is being served, and no task loses one by it.
+/// attempts count anew. No task waits there, or it passes them, so it takes the turn that is being served, and no task loses one by it.
 /// None, with nothing changed, where the outlook says otherwise, where a task of the same key is there, and where the
 /// lease is lost or its holder is asked to stop: then it has to go by the line.
 pub fn go_on(
@@ -135,8 +140,8 @@ pub fn go_on(
     wanted: &GoesOn<'_>,
     outlook: &Outlook,
 ) -> Result<Option<Leased>, QueueError> {
-    let GoesOn { lease, topic, priority, duration, .. } = *wanted;
-    if !outlook.is_free {
+    let GoesOn { lease, topic, priority, duration, passes, .. } = *wanted;
+    if outlook.is_paused || (outlook.others_wait && !passes) {
         return Ok(None);
     }
     let now = transaction.now()?;

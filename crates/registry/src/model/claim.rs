@@ -219,4 +219,6 @@ pub struct Room {
     pub max_total: Option<usize>,
     /// For how long a lease of it is.
     pub duration: Duration,
+    /// Whether it is the item's turn before those that wait in the topic.
+    pub passes: bool,
 }

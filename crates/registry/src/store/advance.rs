@@ -104,6 +104,7 @@ fn go_on(
         priority: items::task_priority(item.priority, item.size),
         fair_key: &item.institution.to_string(),
         duration: room.duration,
+        passes: room.passes,
     };
     let Some(task) = tasks::go_on(tx, &goes_on, outlook)? else { return Ok(None) };
     let now = tx.now()?;

@@ -200,6 +200,7 @@ pub(crate) fn pass_on(tx: &mut dyn Transaction, lease: Lease, item: &Item, topic
         priority: task_priority(item.priority, item.size),
         fair_key: &item.institution.to_string(),
         duration: Duration::ZERO,
+        passes: false,
     };
     Ok(tasks::pass_on(tx, &to)?)
 }

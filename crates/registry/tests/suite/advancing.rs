@@ -13,7 +13,7 @@ use super::world::*;
 const VALIDATE: Stage = Stage::named("validate");
 
 pub(crate) fn room(stage: Stage) -> Room {
-    Room { topic: topic(stage), max_total: None, duration: LEASE * 3 }
+    Room { topic: topic(stage), max_total: None, duration: LEASE * 3, passes: false }
 }
 
 pub(crate) fn advance_into(

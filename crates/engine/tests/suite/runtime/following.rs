@@ -136,6 +136,60 @@ fn an_item_of_another_institution_that_waits_for_a_thread_is_begun_before_more_o
 }
 
 #[test]
+fn an_item_of_another_institution_does_not_wait_behind_a_long_batch_in_the_queue_of_its_next_stage() {
+    let house = House::new();
+    let (ours, theirs) = (house.institution, InstitutionId::new());
+    house
+        .registry
+        .write(move |tx| tenants::add_institution(tx, theirs, "example.org", "Another University"))
+        .expect("adds an institution");
+    let (begun, let_go) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
+    let estimate = {
+        let (begun, let_go) = (begun.clone(), let_go.clone());
+        stage(ESTIMATE, move |assignment, _| {
+            let (_, item) = assignment.claimed.as_ref().expect("a stage of an item");
+            begun.lock().expect("a lock").push(item.institution);
+            until(|| let_go.load(Ordering::SeqCst));
+            succeeded()
+        })
+    };
+    let runtime = house
+        .runtime(vec![leads(Stage::named("receive"), ESTIMATE), estimate])
+        .pools(one_thread())
+        .leave_to_others_after(Duration::from_hours(1))
+        .build();
+    let shutdown = Shutdown::new();
+    let _watchdog = watch(&shutdown);
+    let ids = house.items(5);
+    let other = ItemId::new();
+    let are_at_estimate = |status: ItemStatus| {
+        ids.iter().map(|id| house.find(*id)).filter(|item| item.stage == ESTIMATE && item.status == status).count()
+    };
+    let all_done = || ids.iter().chain([&other]).all(|id| house.has_ended(*id));
+    std::thread::scope(|scope| {
+        let run = scope.spawn(|| runtime.run_until(&shutdown, &all_done));
+        until(|| are_at_estimate(ItemStatus::Started) == 2 && are_at_estimate(ItemStatus::Pending) == 3);
+        house
+            .registry
+            .write_and_wake(move |tx| {
+                let workflows = Workflows::standard();
+                Ok::<_, strongroom_registry::RegistryError>(vec![items::create(
+                    tx,
+                    &workflows,
+                    &new_item(other, theirs),
+                )?])
+            })
+            .expect("makes an item");
+        until(|| house.find(other).stage == ESTIMATE);
+        assert_eq!(house.find(other).status, ItemStatus::Started, "it passes the three that wait in the queue");
+        let_go.store(true, Ordering::SeqCst);
+        run.join().expect("ends");
+    });
+    assert_eq!(begun.lock().expect("a lock")[..2], [ours, theirs]);
+    assert_eq!(house.find(other).fence, 1, "it was claimed once");
+}
+
+#[test]
 fn a_long_batch_gives_way_in_all_stages_while_another_institution_has_an_item() {
     let house = House::new();
     let theirs = InstitutionId::new();
