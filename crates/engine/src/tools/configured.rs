@@ -192,3 +192,15 @@ fn set_limits(tool: &mut Tool, limits: ToolLimits) {
         tool.limits.memory_bytes = memory;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use strongroom_tool::ready::CONFIGURATIONS;
+
+    use super::*;
+
+    #[test]
+    fn what_each_known_tool_does_is_known() {
+        assert!(CONFIGURATIONS.iter().all(|(name, _)| ToolAct::of_known(name).is_some()));
+    }
+}

@@ -168,3 +168,16 @@ impl OpenAgent for Running {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use strongroom_tool::ready::CONFIGURATIONS;
+
+    use super::*;
+
+    #[test]
+    fn every_known_tool_is_named_where_tools_are_described() {
+        let names = CONFIGURATIONS.map(|(name, _)| name).join(", ");
+        assert!(OPTIONS.iter().any(|option| option.name == "tool" && option.meaning.contains(&names)), "{names}");
+    }
+}
