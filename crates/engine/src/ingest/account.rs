@@ -101,7 +101,15 @@ impl<'a, 'c> Account<'a, 'c> {
             self.is_all.set(self.reserved.get() == most);
             return Ok(());
         }
-        self.refused.set(Some(needed));
+        // A second copy of what comes only saves requests: where there is no room for it, it is not kept.
+        if self.kept.get() > 0 {
+            let _ = kept_downloads::forget(self.context.home, self.context.item.id);
+            self.kept.set(0);
+            if self.has(bytes) || self.reserve(bytes, capacity)? {
+                return Ok(());
+            }
+        }
+        self.refused.set(Some(bytes));
         Err(StageError::Transient("no space in staging".into()))
     }
 

@@ -9,14 +9,15 @@ use std::path::Path;
 use strongroom_bagit::{BagFile, Serialization};
 use strongroom_digest::{Algorithm, DigestSet, HashingReader, hash_reader};
 use strongroom_pronom::Observation;
-use strongroom_registry::interim::{self, InterimFile, StagingPlace, Totals};
-use strongroom_registry::{Digests, Format, RegistryError};
+use strongroom_registry::interim::{self, Demand, InterimFile, Provision, StagingPlace, Totals};
+use strongroom_registry::{Digests, Format, RegistryError, WaitKey, work};
 use strongroom_storage::{Body, Durability, Key, PutOptions, StorageError};
 
 use super::account::{Account, Growing, check_space};
 use super::intake::unreadable;
 use super::stages::{digest_of, is_stated};
 use crate::crash_point;
+use crate::home::StagingLimits;
 use crate::identification::{Identifying, StoredSource};
 use crate::interruptible::Interruptible;
 use crate::workflow::{StageContext, StageError, staging_prefix};
@@ -62,6 +63,8 @@ impl Presence {
     }
 }
 
+/// Bytes that are reserved when a deposit of unknown size begins to be read.
+const FIRST_OF_UNKNOWN: u64 = 1 << 20;
 /// Bytes of a temporary file after which the space of its file system is looked up again.
 const SPACE_CHECKED_EVERY: u64 = 64 << 20;
 
@@ -95,19 +98,38 @@ impl Begun {
     }
 
     /// Reserves a bounded part of what a server or a manifest states, now that its bytes are read; until then it keeps no other deposit
-    /// waiting. How many bytes there is no room for, where nothing is staged yet that could be lost by waiting.
+    /// waiting. How many bytes there is no room for, where nothing is staged yet that could be lost by waiting: then it begins only now, and
+    /// passes none that is first.
     pub(crate) fn reserve_ahead(&mut self, context: &StageContext<'_>) -> Result<Option<u64>, StageError> {
         let limits = context.home.staging_limits();
-        let stated = if is_stated(context)? { context.item.size.unwrap_or(0) } else { 0 };
+        let stated = context.item.size.filter(|size| *size > 0).unwrap_or(FIRST_OF_UNKNOWN);
         let wanted = stated.min(self.reserved.saturating_add(limits.ahead));
-        if wanted <= self.reserved {
+        if wanted <= self.reserved || !is_stated(context)? {
             return Ok(None);
         }
-        if context.write(move |tx, claim| interim::reserve(tx, claim, wanted, limits.capacity))? {
+        let StagingLimits { capacity, first_after, .. } = limits;
+        if self.reserved > 0 {
+            // Where there is no more room now, it goes on with what it has, and asks again as its bytes come.
+            if context.write(move |tx, claim| interim::reserve(tx, claim, wanted, capacity))? {
+                self.reserved = wanted;
+            }
+            return Ok(None);
+        }
+        let demand = Demand { bytes: wanted, free: 0, free_when_first: 0, capacity, first_after };
+        let (is_reserved, topics) = context.write(move |tx, claim| {
+            Ok(match interim::provision(tx, claim, &demand)? {
+                Provision::Reserved { was_first: true } => {
+                    (true, work::wake_all(tx, &WaitKey::staging(), Some(claim.item.0))?)
+                }
+                Provision::Reserved { .. } => (true, Vec::new()),
+                Provision::NoRoom { .. } | Provision::Uncleared => (false, Vec::new()),
+            })
+        })?;
+        context.registry().wakeups().notify(topics.iter().map(String::as_str));
+        if is_reserved {
             self.reserved = wanted;
-            return Ok(None);
         }
-        Ok((self.totals.files == 0 && self.kept == 0).then_some(wanted))
+        Ok((!is_reserved).then_some(wanted))
     }
 }
 

@@ -16,6 +16,8 @@ use crate::{InstitutionId, ItemId, ItemStatus, RegistryError, Scope, Stage, Wait
 
 /// The fact that has how many bytes an item needs at least that gave its space back because there was no room for more.
 const NEEDED: &str = "needed_space";
+/// The fact that has since when an item waited that has got some of its space: should it have to wait again, it has waited since then.
+const WAITED_SINCE: &str = "waited_for_space_since";
 /// The fact that an item failed and returned what it did not use of its space.
 const RETURNED: &str = "returned_space";
 /// The fact that has how many bytes of downloads are kept on their way for an item.
@@ -88,6 +90,8 @@ pub enum Provision {
         behind: Option<ItemId>,
         /// The item that has most of staging, or of the quota of the institution where that is what is not enough.
         most: Option<SpaceHolder>,
+        /// Whether it is the quota of the institution that is not enough.
+        is_quota: bool,
     },
     /// What the item had staged has still to be removed.
     Uncleared,
@@ -113,13 +117,17 @@ pub fn provision(tx: &mut dyn Transaction, claim: &Claim, demand: &Demand) -> Re
     let item = claim.item;
     let space = look_at_space(tx, item)?;
     let mut needed = space.reserved;
+    let waited = if space.has_rows { waited_since(tx, item)? } else { None };
     match space.place {
         Some(place) if place.is_discarded => return Ok(Provision::Uncleared),
         Some(_) => {}
         None if !space.has_rows => {}
         None => {
-            needed = interim::fact(tx, item, NEEDED)?.and_then(|text| text.parse().ok()).unwrap_or_default();
+            needed = needed_at_least(tx, item)?;
             tx.execute(Statement("interim.clear_facts_but"), &[item.into(), NEEDED.into()])?;
+            if let Some(since) = waited {
+                put_waited_since(tx, item, since)?;
+            }
             // Rows without a place are of a program that did not know places.
             let values = [item.into(), ROWS_AT_ONCE.into()];
             if tx.execute(Statement("interim.clear_files"), &values)? == ROWS_AT_ONCE as u64 {
@@ -129,7 +137,8 @@ pub fn provision(tx: &mut dyn Transaction, claim: &Claim, demand: &Demand) -> Re
     }
     let now = tx.now()?;
     let demand = &demand.at_least(space.at_most(needed, demand.capacity));
-    let needed = demand.needed(space.waits_since, now);
+    let since = waited.into_iter().chain(space.waits_since).min();
+    let needed = demand.needed(since, now);
     let free = demand.capacity.saturating_sub(space.reserved_by_others);
     let left = free.checked_sub(needed);
     let mut behind = None;
@@ -137,22 +146,47 @@ pub fn provision(tx: &mut dyn Transaction, claim: &Claim, demand: &Demand) -> Re
     // What takes nothing, such as a description, takes it from none.
     let takes_some = needed > 0;
     let mut has_room = !takes_some || left.is_some() && is_in_quota;
-    if let Some(left) = left.filter(|_| takes_some && has_room && space.place.is_none() && space.others_wait) {
+    // One that has space already could not end without more. An empty place is none.
+    let begins = space.place.is_none() || space.reserved == 0;
+    if let Some(left) = left.filter(|_| takes_some && has_room && begins && space.others_wait) {
         behind = first_before(tx, item, demand, left, now)?;
         has_room = behind.is_none();
     }
     if !has_room {
-        let values = [item.into(), demand.bytes.into(), demand.needed_when_first().into(), now.into()];
+        let values = [
+            item.into(),
+            demand.bytes.into(),
+            demand.needed_when_first().into(),
+            since.map_or(now, |since| since.min(now)).into(),
+        ];
         tx.execute(Statement("space.wait"), &values)?;
         let (needed, free) = if is_in_quota { (needed, free) } else { (demand.bytes, space.free_of_quota()) };
-        return Ok(Provision::NoRoom { needed, free, behind, most: most(tx, item, !is_in_quota)? });
+        let most = most(tx, item, !is_in_quota)?;
+        return Ok(Provision::NoRoom { needed, free, behind, most, is_quota: !is_in_quota });
     }
     put_reservation(tx, item, demand.bytes)?;
     if space.has_rows {
         tx.execute(Statement("interim.drop_fact"), &[item.into(), RETURNED.into()])?;
     }
+    if let Some(since) = space.waits_since {
+        put_waited_since(tx, item, since)?;
+    }
     let was_first = space.waits_since.is_some() && end_wait(tx, item)? && space.others_wait;
     Ok(Provision::Reserved { was_first })
+}
+
+/// How many bytes an item needs at least that gave its space back because there was no room for more.
+pub fn needed_at_least(tx: &mut dyn Transaction, item: ItemId) -> Result<u64, RegistryError> {
+    Ok(interim::fact(tx, item, NEEDED)?.and_then(|text| text.parse().ok()).unwrap_or_default())
+}
+
+/// Since when an item waited that has got some of its space.
+pub fn waited_since(tx: &mut dyn Transaction, item: ItemId) -> Result<Option<Time>, RegistryError> {
+    Ok(interim::fact(tx, item, WAITED_SINCE)?.and_then(|text| text.parse().ok()).map(Time))
+}
+
+fn put_waited_since(tx: &mut dyn Transaction, item: ItemId, since: Time) -> Result<(), RegistryError> {
+    interim::put_facts(tx, item, &[(WAITED_SINCE.to_owned(), since.0.to_string())])
 }
 
 /// The latest time since which an item waits that has waited for so long.
@@ -216,10 +250,10 @@ pub fn set_kept(tx: &mut dyn Transaction, claim: &Claim, bytes: u64) -> Result<(
     interim::set_fact(tx, claim, KEPT, &bytes.to_string())
 }
 
-/// Returns what is reserved for an item beyond what it has in staging and of downloads: its bytes do not come now. The topics that
-/// have new work, where that is some.
+/// Returns what is reserved for an item beyond what it has in staging and of downloads: its bytes do not come now. What it has waited for because
+/// there was no room for less, it keeps. The topics that have new work, where that is some.
 pub fn return_unused(tx: &mut dyn Transaction, claim: &Claim) -> Result<Vec<String>, RegistryError> {
-    let has = staged_and_kept(tx, claim.item)?;
+    let has = staged_and_kept(tx, claim.item)?.max(needed_at_least(tx, claim.item)?);
     if shrink(tx, claim, has)? { work::wake_all(tx, &WaitKey::staging(), Some(claim.item.0)) } else { Ok(Vec::new()) }
 }
 
@@ -242,9 +276,18 @@ pub fn reserved(tx: &mut dyn Transaction, item: ItemId) -> Result<u64, RegistryE
     Ok(row.map(|row| row.count("bytes")).transpose()?.unwrap_or_default())
 }
 
-/// Gives staging space back before the item ends, because there is no room for more. It reserves `needed` bytes when it begins again.
-pub fn give_back(tx: &mut dyn Transaction, claim: &Claim, needed: u64) -> Result<(), RegistryError> {
+/// Gives staging space back before the item ends, because there is no room for more. It reserves `needed` bytes when it begins again, and has
+/// waited since then where it had waited before.
+pub fn give_back(
+    tx: &mut dyn Transaction,
+    claim: &Claim,
+    needed: u64,
+    waited_since: Option<Time>,
+) -> Result<(), RegistryError> {
     interim::set_fact(tx, claim, NEEDED, &needed.to_string())?;
+    if let Some(since) = waited_since {
+        put_waited_since(tx, claim.item, since)?;
+    }
     tx.execute(Statement("space.release"), &[claim.item.into()])?;
     Ok(())
 }

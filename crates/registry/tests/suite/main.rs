@@ -317,6 +317,8 @@ macro_rules! conformance_suite {
                 what_stopped_items_have_keeps_none_waiting_behind_one_that_needs_it
                 an_item_that_waits_says_which_other_has_most
                 an_item_that_gave_its_space_back_begins_with_what_it_needs_at_least
+                an_empty_place_passes_none_that_is_first
+                an_item_that_has_to_wait_again_has_waited_since_its_first_wait
             }
             states {
                 a_version_is_swept_once_and_not_before_its_rows_are_gone

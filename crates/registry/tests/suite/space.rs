@@ -67,7 +67,7 @@ pub(crate) fn space_comes_back_and_those_who_wait_are_woken(subject: &dyn Subjec
     assert_eq!(claim.item, item.id);
     let asked = claim.clone();
     assert!(world.write(move |tx| interim::reserve(tx, &asked, 100, 100)));
-    world.write(move |tx| interim::give_back(tx, &claim, 100));
+    world.write(move |tx| interim::give_back(tx, &claim, 100, None));
 }
 
 fn hold(world: &World<'_>, object: strongroom_registry::ObjectId, owner: Uuid, until: Time) -> Hold {

@@ -25,7 +25,7 @@ const RESERVED: Provision = Provision::Reserved { was_first: false };
 const NO_ROOM: Provision = no_room(None);
 
 const fn no_room(behind: Option<ItemId>) -> Provision {
-    Provision::NoRoom { needed: 0, free: 0, behind, most: None }
+    Provision::NoRoom { needed: 0, free: 0, behind, most: None, is_quota: false }
 }
 
 fn behind(first: ItemId) -> Provision {
@@ -295,7 +295,7 @@ pub(crate) fn an_item_that_waits_says_which_other_has_most(subject: &dyn Subject
         status: ItemStatus::Held,
         stage: Stage::named("fetch"),
     };
-    let waits = Provision::NoRoom { needed: 80, free: 30, behind: None, most: Some(most) };
+    let waits = Provision::NoRoom { needed: 80, free: 30, behind: None, most: Some(most), is_quota: false };
     assert_eq!(ask_in_full(&world, large, known(80)), waits);
     set_quota(&world, world.theirs, 50);
     let theirs = new_of(&world, world.theirs, "theirs");
@@ -308,7 +308,7 @@ pub(crate) fn an_item_that_waits_says_which_other_has_most(subject: &dyn Subject
         status: ItemStatus::Pending,
         stage: Stage::named("fetch"),
     };
-    let waits = Provision::NoRoom { needed: 40, free: 30, behind: None, most: Some(most) };
+    let waits = Provision::NoRoom { needed: 40, free: 30, behind: None, most: Some(most), is_quota: true };
     assert_eq!(ask_in_full(&world, item, known(40)), waits, "of the institution whose quota it is");
 }
 
@@ -325,7 +325,7 @@ pub(crate) fn an_item_that_gave_its_space_back_begins_with_what_it_needs_at_leas
     world.write(move |tx| {
         let place = interim::discard_staging(tx, giving.item)?;
         interim::drop_staged_rows(tx, giving.item, place)?;
-        interim::give_back(tx, &giving, 90)
+        interim::give_back(tx, &giving, 90, None)
     });
     world.finish(&claim, &next(Stage::named("provision")));
     let waits = Provision::NoRoom {
@@ -339,10 +339,62 @@ pub(crate) fn an_item_that_gave_its_space_back_begins_with_what_it_needs_at_leas
             status: ItemStatus::Pending,
             stage: Stage::named("fetch"),
         }),
+        is_quota: false,
     };
     assert_eq!(ask_in_full(&world, grows, known(10)), waits);
     give_back(&world, has);
     assert!(matches!(ask(&world, grows, known(10)), Provision::Reserved { .. }));
     assert_eq!(world.read(|tx| interim::reserved(tx, grows)), 90);
     assert_eq!(ask(&world, new(&world, "other"), known(11)), NO_ROOM);
+}
+
+pub(crate) fn an_empty_place_passes_none_that_is_first(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (has, large) = one_has_and_one_waits(&world);
+    let stated = new(&world, "stated");
+    assert_eq!(ask(&world, stated, unknown(20)), RESERVED);
+    assert_eq!(world.read(|tx| interim::reserved(tx, stated)), 0);
+    subject.advance(HOUR);
+    // Its bytes are read now.
+    let claim = claim_at(&world, Stage::named("fetch"), stated);
+    let reading = claim.clone();
+    let asked = world.write(move |tx| interim::provision(tx, &reading, &known(5)));
+    assert!(matches!(asked, Provision::NoRoom { behind: Some(first), .. } if first == large), "{asked:?}");
+    let giving = claim.clone();
+    world.write(move |tx| {
+        let place = interim::discard_staging(tx, giving.item)?;
+        interim::drop_staged_rows(tx, giving.item, place)?;
+        interim::give_back(tx, &giving, 10, None)
+    });
+    world.finish(&claim, &next(Stage::named("provision")));
+    give_back(&world, has);
+    assert_eq!(ask(&world, stated, unknown(20)), RESERVED, "beside the one that is first there is room for ten bytes");
+    assert!(matches!(ask(&world, large, known(80)), Provision::Reserved { .. }));
+}
+
+pub(crate) fn an_item_that_has_to_wait_again_has_waited_since_its_first_wait(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let has = new(&world, "has");
+    assert_eq!(ask(&world, has, known(60)), RESERVED);
+    let stated = new(&world, "stated");
+    assert_eq!(ask(&world, stated, unknown(50)), NO_ROOM);
+    subject.advance(HOUR);
+    let later = new(&world, "later");
+    assert_eq!(ask(&world, later, known(90)), NO_ROOM);
+    assert!(matches!(ask(&world, stated, unknown(50)), Provision::Reserved { .. }));
+    let claim = claim_at(&world, Stage::named("fetch"), stated);
+    let since = world.read(|tx| interim::waited_since(tx, stated));
+    assert!(since.is_some());
+    let giving = claim.clone();
+    world.write(move |tx| {
+        let place = interim::discard_staging(tx, giving.item)?;
+        interim::drop_staged_rows(tx, giving.item, place)?;
+        interim::give_back(tx, &giving, 70, since)
+    });
+    world.finish(&claim, &next(Stage::named("provision")));
+    assert_eq!(ask(&world, stated, unknown(50)), NO_ROOM);
+    subject.advance(HOUR);
+    assert_eq!(ask(&world, later, known(90)), NO_ROOM);
+    give_back(&world, has);
+    assert_eq!(ask(&world, later, known(90)), behind(stated), "it came later");
 }

@@ -12,7 +12,7 @@ use strongroom_registry::counted;
 use strongroom_registry::interim;
 use strongroom_registry::items::ItemProblem;
 use strongroom_registry::work;
-use strongroom_registry::{Digests, WaitKey};
+use strongroom_registry::{Digests, RegistryError, WaitKey};
 
 use super::fetch_list;
 use super::listed::{Listed, stage_listed};
@@ -290,16 +290,21 @@ fn start_over(context: &StageContext<'_>, payload: &PackageSource) -> Result<Out
 /// The deposit is larger than what was reserved, and there is no room for more right now: it gives back what it has, and waits for twice as
 /// much, or for what is said of its size where that is less.
 fn grow(context: &StageContext<'_>, at_least: u64) -> Result<Outcome, StageError> {
+    let item = context.item.id;
+    let (needed_before, waited_since) = context
+        .registry()
+        .read(|tx| Ok::<_, RegistryError>((interim::needed_at_least(tx, item)?, interim::waited_since(tx, item)?)))?;
     if restage(context)?.is_none() {
         // Its version is being committed: it goes only forward, with what it has.
         return Err(StageError::Transient(format!("no room for {at_least} bytes in staging")));
     }
-    kept_downloads::forget(context.home, context.item.id)?;
+    // What cannot be removed now is removed with the item.
+    let _ = kept_downloads::forget(context.home, item);
     let stated = context.item.size.filter(|size| *size > at_least).unwrap_or(u64::MAX);
     let most = quota(context)?.unwrap_or(u64::MAX).min(context.home.staging_capacity());
-    let needed = at_least.saturating_mul(2).min(stated).min(most);
+    let needed = at_least.saturating_mul(2).max(needed_before).min(stated).min(most);
     let topics = context.write(move |tx, claim| {
-        interim::give_back(tx, claim, needed)?;
+        interim::give_back(tx, claim, needed, waited_since)?;
         // What it had is free to others that wait.
         work::wake_all(tx, &WaitKey::staging(), Some(claim.item.0))
     })?;

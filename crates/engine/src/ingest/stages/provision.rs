@@ -49,10 +49,16 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
             };
             Ok(Outcome::done(note))
         }
-        Provision::NoRoom { needed, free, behind, most } => {
+        Provision::NoRoom { needed, free, behind, most, is_quota } => {
             check_quota(context, size)?;
             return_space(context)?;
-            Err(waits(context, waits_for(&demand, size, needed, free) + &whose(context, behind, most)?)?)
+            let note = if is_quota {
+                let institution = &context.item.institution_identifier;
+                format!("waits for {needed} bytes of the staging quota of {institution}, {free} free")
+            } else {
+                waits_for(&demand, size, needed, free)
+            };
+            Err(waits(context, note + &whose(context, behind, most)?)?)
         }
         Provision::Uncleared => Err(waits(context, "waits until what it had in staging is removed".to_owned())?),
     }
@@ -73,7 +79,8 @@ pub(super) fn return_space(context: &StageContext<'_>) -> Result<(), StageError>
         // Its version is being committed: it goes only forward, with what it has.
         return Ok(());
     }
-    kept_downloads::forget(context.home, item)?;
+    // What cannot be removed now is removed with the item.
+    let _ = kept_downloads::forget(context.home, item);
     let topics = context.write(move |tx, _| work::wake_all(tx, &WaitKey::staging(), Some(item.0)))?;
     context.registry().wakeups().notify(topics.iter().map(String::as_str));
     Ok(())

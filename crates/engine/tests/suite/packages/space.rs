@@ -24,6 +24,7 @@ on_both_databases! {
     a_deposit_that_grows_to_the_quota_waits_for_the_others_of_its_institution
     sizes_that_servers_and_manifests_state_keep_none_waiting
     what_servers_state_and_do_not_send_has_nothing_of_staging
+    what_servers_state_passes_none_that_has_waited_for_long
     a_deposit_that_waits_says_how_much_is_free_and_which_item_has_most
     what_a_deposit_that_failed_long_ago_keeps_is_removed
 }
@@ -267,6 +268,35 @@ fn sizes_that_servers_and_manifests_state_keep_none_waiting(engine: Engine) {
     succeeds(&world, &ids);
     world.clear_up();
     assert!(ids.iter().all(|id| reserved(&world, *id) == 0));
+}
+
+fn what_servers_state_passes_none_that_has_waited_for_long(engine: Engine) {
+    let Some(world) = World::in_database(engine, CAPACITY) else { return };
+    // What has space has it until its fetch is over.
+    pause(&world, "ingest.validate", true);
+    let has = submit(&world, "has.bin", 600 * KB);
+    world.work_until(&|| world.item(has).stage == Stage::named("validate"));
+    let large = submit(&world, "large.bin", 800 * KB);
+    world.work_until(&|| waits(&world.item(large)));
+    pause(&world, "ingest.fetch", true);
+    let from_the_web = |name: &str| {
+        world.web.put(&format!("/{name}"), vec![7; 300 * KB]);
+        let request = DepositRequest { kind: DepositKind::File, ..world.request(format!("/{name}").as_str()) };
+        world.submit(&request).expect("is submitted").items[0]
+    };
+    has_no_size(&world, "/unknown.bin");
+    let ids = [from_the_web("stated.bin"), from_the_web("unknown.bin")];
+    settle(&world, &ids);
+    assert!(ids.iter().all(|id| has_begun(&world.item(*id))));
+    world.home.clock.advance(Duration::from_hours(1));
+    pause(&world, "ingest.fetch", false);
+    world.work_until(&|| ids.iter().all(|id| waits(&world.item(*id)) || world.item(*id).status.is_ended()));
+    for id in ids {
+        let note = world.item(id).note.unwrap_or_default();
+        assert!(note.contains(&format!("behind work item {large}")), "{note}");
+    }
+    pause(&world, "ingest.validate", false);
+    succeeds(&world, &[has, large, ids[0], ids[1]]);
 }
 
 fn what_servers_state_and_do_not_send_has_nothing_of_staging(engine: Engine) {
