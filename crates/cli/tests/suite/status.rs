@@ -169,6 +169,7 @@ fn what_fails_is_named_at_once_with_the_command_that_shows_it() {
         "collection example.edu/default held since ",
         ": rights (strongroom collection release default --institution example.edu)",
         "1 message not delivered yet, after an error (strongroom outbox list --waiting)",
+        "outbox      1 message waits to be sent, the oldest since ",
     ] {
         assert!(said.contains(words), "{words}: {said}");
     }
@@ -203,6 +204,7 @@ fn status_is_one_page_that_shows_a_store_that_is_away() {
         &[
             "read_only",
             "items",
+            "items_at_least",
             "review",
             "queue",
             "stores",
@@ -213,6 +215,8 @@ fn status_is_one_page_that_shows_a_store_that_is_away() {
             "background",
             "staging",
             "tables",
+            "tables_at_least",
+            "tables_counted_at",
         ],
     );
     assert!(status["stores"].as_array().unwrap().iter().all(|store| store["reachable"] == true), "{status}");

@@ -84,6 +84,9 @@ ORDER BY number LIMIT 1
 UPDATE work_items SET is_committed = TRUE WHERE id = (SELECT item_id FROM versions WHERE versions.id = ?1)
 -- name: items.set_committed
 UPDATE work_items SET is_committed = TRUE WHERE id = ?1
+-- In the order of the index, so that it is read and nothing else.
+-- name: items.count_up_to
+SELECT count(*) AS items FROM (SELECT id FROM work_items WHERE status = ?1 ORDER BY id LIMIT ?2) AS counted
 -- name: items.count_by_status
 SELECT status, count(*) AS items FROM work_items GROUP BY status ORDER BY status
 -- name: items.count_by_status_of_institution
