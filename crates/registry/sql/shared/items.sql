@@ -198,6 +198,10 @@ WHERE w.batch_id = ?1 AND (w.status IN ('pending', 'held') OR (w.status = 'start
 SELECT 1 AS found FROM work_items w
 WHERE w.batch_id = ?1 AND (w.status = 'pending' OR (w.status = 'started' AND w.cancel_requested IS NULL))
     AND NOT {items.is_committed} LIMIT 1
+-- Items that workers have, and that were told to end.
+-- name: batches.count_ending
+SELECT count(*) AS items FROM work_items
+WHERE batch_id = ?1 AND status = 'started' AND cancel_requested IS NOT NULL
 -- name: batches.end_stop
 DELETE FROM batch_stops WHERE batch_id = ?1 AND status = coalesce(?2, status)
 -- name: batches.stop_of

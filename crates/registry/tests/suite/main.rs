@@ -85,6 +85,7 @@ macro_rules! conformance_suite {
                 a_count_that_stops_at_its_bound_says_so
                 a_store_that_is_compared_no_more_is_compared_from_the_beginning_later
                 counts_of_items_and_rows_stop_at_their_bound
+                items_of_a_cancelled_batch_that_a_worker_has_are_counted_until_they_end
             }
             provenance {
                 the_first_result_of_an_entity_generates_it_and_later_ones_revise_it

@@ -3,7 +3,7 @@
 use strongroom_registry::placements::{self, LackingCount};
 use strongroom_registry::stores::{self, LostCursor};
 use strongroom_registry::{
-    ContentId, Description, ItemStatus, ObjectId, Stage, backfill, items, retention, versions,
+    ContentId, Description, ItemStatus, ObjectId, Stage, backfill, batches, items, retention, versions,
 };
 
 use super::world::*;
@@ -174,4 +174,19 @@ pub(crate) fn counts_of_items_and_rows_stop_at_their_bound(subject: &dyn Subject
     let noted = sizes(2);
     assert_eq!((noted.at_least.len(), noted.rows[0]), (0, ("work_items", 3)));
     assert!(noted.counted_at.is_some());
+}
+
+pub(crate) fn items_of_a_cancelled_batch_that_a_worker_has_are_counted_until_they_end(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (batch, _) = world.batch(2);
+    world.claim(Stage::named("receive"));
+    let ending = || world.read(|tx| batches::count_ending(tx, batch));
+    assert_eq!(ending(), 0);
+    world.ask_batch(batch, items::Request::Cancel).expect("is asked");
+    assert_eq!(world.read(|tx| batches::stop_of(tx, batch)), None, "each was told");
+    assert_eq!(ending(), 1);
+    // Its process is gone; another one finds that it is to end.
+    world.crash();
+    world.lease(2, Stage::named("receive"), 9);
+    assert_eq!(ending(), 0);
 }
