@@ -254,7 +254,7 @@ pub fn collect(
         outbox: registry.read(outbox_status)?,
         background: tasks.into_iter().filter(TaskStatus::has_run).map(Background::from).collect(),
         staging: StagingStatus::of(directory, registry)?,
-        tables_counted_at: tables.counted_at.map(|time| time.to_string()),
+        tables_counted_at: tables.counted_at,
         tables_at_least: tables.at_least,
         tables: tables.rows.into_iter().collect(),
     })

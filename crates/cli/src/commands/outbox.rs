@@ -107,10 +107,9 @@ fn what_is_left(told: &ToldView) -> String {
     let mut text =
         format!("{} to be sent, {needs_review} need review", counted(waiting, "message waits", "messages wait"));
     if incomplete > 0 {
-        text.push_str(&format!(
-            ", {} not to every recipient",
-            counted(incomplete, "mail was delivered", "mails were delivered")
-        ));
+        text += ", ";
+        text += &counted(incomplete, "mail was delivered", "mails were delivered");
+        text += " not to every recipient";
     }
     text
 }

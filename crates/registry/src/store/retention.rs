@@ -130,15 +130,12 @@ pub fn sizes_now(tx: &mut dyn Transaction, limit: u64) -> Result<TableSizes, Reg
         let mut rows = row.map_or(Ok(0), |row| row.count("row_count"))?;
         if rows > limit {
             let noted = tenants::fact(tx, &format!("{ROWS}{table}"))?.and_then(|text| text.parse::<u64>().ok());
-            match noted.filter(|noted| *noted > limit) {
-                Some(noted) => {
-                    rows = noted;
-                    sizes.counted_at = tenants::fact(tx, COUNTED_AT)?;
-                }
-                None => {
-                    rows = limit;
-                    sizes.at_least.push(table);
-                }
+            if let Some(noted) = noted.filter(|noted| *noted > limit) {
+                rows = noted;
+                sizes.counted_at = tenants::fact(tx, COUNTED_AT)?;
+            } else {
+                rows = limit;
+                sizes.at_least.push(table);
             }
         }
         sizes.rows.push((table, rows));
