@@ -7,6 +7,7 @@ use std::fmt;
 use serde::Serialize;
 use strongroom_registry::counted;
 use strongroom_registry::fixity::{self, FindingFilter};
+use strongroom_registry::placements::{self, LackingCount};
 use strongroom_registry::{FindingId, FindingKind, Registry, RegistryError, Scope, Transaction, backfill, health};
 
 use crate::EngineError;
@@ -18,6 +19,19 @@ pub const LACKING: &str = "lacking";
 /// The kind of a derived finding: a store that answers and is not the one that it should be.
 pub const REFUSED: &str = "refused";
 
+/// How far the objects are counted that a store lacks something of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counting {
+    /// Among those that may lack something, up to a bound: in a time that does not grow with what is kept.
+    Bounded,
+    /// Object by object, all of them.
+    Whole,
+}
+
+/// Objects that are examined for each store of a placement where the count is bounded: so many that are marked, and so many that were not
+/// compared yet.
+const EXAMINED: usize = 10_000;
+
 /// Open findings of one kind in one store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenFindings {
@@ -27,24 +41,36 @@ pub struct OpenFindings {
     pub kind: &'static str,
     /// How many.
     pub findings: u64,
+    /// Whether there are no more: the count did not stop at its bound.
+    pub is_all: bool,
 }
 
 /// Open findings by store and kind, those derived from the copies included: one for each object that a store lacks
-/// something of.
-pub(crate) fn count(settings: &Settings, registry: &Registry) -> Result<Vec<OpenFindings>, EngineError> {
+/// something of. Where not all were examined, the count is there even if it is 0.
+pub(crate) fn count(
+    settings: &Settings,
+    registry: &Registry,
+    counting: Counting,
+) -> Result<Vec<OpenFindings>, EngineError> {
     let recorded = registry.read(health::open_findings)?;
     let mut found: Vec<OpenFindings> = recorded
         .into_iter()
-        .map(|one| OpenFindings { store: one.store, kind: one.kind.as_str(), findings: one.findings })
+        .map(|one| OpenFindings { store: one.store, kind: one.kind.as_str(), findings: one.findings, is_all: true })
         .collect();
     for (placement, stores) in &settings.placements {
         for store in stores {
             if registry.read(|tx| backfill::retired_at(tx, store))?.is_some() {
                 continue;
             }
-            let findings = registry.read(|tx| backfill::count_lacking(tx, placement, store))?;
-            if findings > 0 {
-                found.push(OpenFindings { store: store.clone(), kind: LACKING, findings });
+            let LackingCount { objects: findings, is_all } = registry.read(|tx| match counting {
+                Counting::Bounded => placements::count_lacking(tx, (placement, store), EXAMINED),
+                Counting::Whole => {
+                    let objects = backfill::count_lacking(tx, placement, store)?;
+                    Ok(LackingCount { objects, is_all: true })
+                }
+            })?;
+            if findings > 0 || !is_all {
+                found.push(OpenFindings { store: store.clone(), kind: LACKING, findings, is_all });
             }
         }
     }
@@ -98,15 +124,16 @@ pub(crate) fn first_named(
     Ok(found)
 }
 
-/// How many findings are open, in words.
-pub(crate) fn in_words(open: u64) -> String {
-    counted(open, "finding is open", "findings are open")
+/// How many findings are open, in words; `is_all` where there are no more.
+pub(crate) fn in_words((open, is_all): (u64, bool)) -> String {
+    let at_least = if is_all { "" } else { "at least " };
+    format!("{at_least}{}", counted(open, "finding is open", "findings are open"))
 }
 
 /// The same with the first of them.
-pub(crate) fn in_words_with(open: u64, first: Option<&NamedFinding>) -> String {
+pub(crate) fn in_words_with(open: (u64, bool), first: Option<&NamedFinding>) -> String {
     match first {
-        Some(first) if open > 1 => format!("{}, first: {first}", in_words(open)),
+        Some(first) if open.0 > 1 => format!("{}, first: {first}", in_words(open)),
         Some(first) => format!("{}: {first}", in_words(open)),
         None => in_words(open),
     }

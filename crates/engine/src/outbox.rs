@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use strongroom_database::CLOCK_TOLERANCE;
-use strongroom_registry::outbox::{self as rows, Message};
+use strongroom_registry::outbox::{self as rows, Message, Waiting};
 use strongroom_registry::{InstitutionId, RegistryError, Time, Transaction, confirmations, schedules};
 use uuid::Uuid;
 
@@ -151,6 +151,12 @@ pub fn deliver_through(channels: &[&dyn Channel], home: &Home, stop: &Shutdown) 
         }
     }
     run.end()
+}
+
+/// The messages that wait to be delivered, of the kinds that channels take.
+pub(crate) fn waiting(tx: &mut dyn Transaction) -> Result<Waiting, RegistryError> {
+    let mut kinds = CHANNELS.iter().flat_map(|channel| channel.kinds());
+    kinds.try_fold(Waiting::default(), |sum, kind| Ok(sum.and(rows::waiting(tx, kind)?)))
 }
 
 /// How many messages that channels take were put into the outbox before `before` and are undelivered, and the error of one.

@@ -12,7 +12,7 @@ use strongroom_registry::{
 };
 use uuid::Uuid;
 
-use crate::background::TaskStatus;
+use crate::background::{self, TaskStatus};
 use crate::content_name::in_package;
 use crate::findings::{self, NamedFinding};
 use crate::held::{HoldView, StopView};
@@ -67,6 +67,8 @@ pub struct Review {
     pub all_paused: bool,
     /// Findings that are open, by the same count as `fixity.problems`.
     pub problems: u64,
+    /// Whether there may be more: not every object was compared with the stores of its placement.
+    pub problems_at_least: bool,
     /// Background tasks whose last run failed.
     pub failed_background_tasks: u64,
     /// Background tasks that have been due for an hour, while no process runs them.
@@ -83,6 +85,10 @@ pub struct Review {
     pub undeliverable_messages: u64,
     /// Messages whose last attempt failed, and that are attempted again.
     pub failing_messages: u64,
+    /// Messages that wait to be delivered and that no attempt was made at, such as those behind one that failed.
+    pub unattempted_messages: u64,
+    /// Messages that wait to be delivered, where the background task that delivers them is due and no process runs it.
+    pub unsent_messages: u64,
     /// The error of the first of them.
     pub message_error: Option<String>,
     /// Whether the registry can only be read.
@@ -172,6 +178,8 @@ impl Review {
         }
         let (retried, first_retried) = retried(tx, queue)?;
         let (failing_messages, message_error) = failing_messages(tx)?;
+        let waiting = crate::outbox::waiting(tx)?;
+        let is_unsent = |task: &TaskStatus| task.name == background::outbox::NAME && task.is_late;
         let refused = survey.count(Condition::Refused);
         let is_to_review = |state: UploadState| matches!(state, UploadState::Refused | UploadState::Failed);
         let uploads = health::uploads(tx)?.into_iter().filter(|(state, _)| is_to_review(*state));
@@ -193,6 +201,7 @@ impl Review {
             unattended_tasks: unattended(tx, queue)?,
             all_paused: tasks::are_all_paused(tx)?,
             problems: survey.open_findings().unwrap_or_default(),
+            problems_at_least: !survey.is_counted_whole(None),
             failed_background_tasks: tasks.iter().filter(|task| task.error.is_some()).count() as u64,
             overdue_background_tasks: tasks.iter().filter(|task| task.is_overdue).count() as u64,
             clock_was_ahead: tasks.iter().filter_map(|task| task.started_ahead).max().map(|time| time.to_string()),
@@ -201,11 +210,12 @@ impl Review {
             uploads: uploads.map(|(_, count)| count).sum(),
             undeliverable_messages: outbox::count_undeliverable(tx)?,
             failing_messages,
+            unattempted_messages: waiting.messages.saturating_sub(failing_messages),
+            unsent_messages: if tasks.iter().any(is_unsent) { waiting.messages } else { 0 },
             message_error,
             registry_read_only: survey.registry.as_ref().is_some_and(|registry| registry.refusal().is_some()),
         };
-        let undelivered = outbox::waiting(tx)?.into_iter().find(|waiting| waiting.kind == outbox::UPLOAD_EXPIRES);
-        review.entries = review.entries(undelivered.map_or(0, |waiting| waiting.messages));
+        review.entries = review.entries(outbox::waiting(tx, outbox::UPLOAD_EXPIRES)?.messages);
         Ok(review)
     }
 
@@ -236,7 +246,14 @@ impl Review {
         let findings = ("open finding", "open findings", "of damage or missing copies");
         let infected = ("file", "files", "with a virus");
         entries.count("tool_findings", self.tool_findings, infected, "activity findings");
-        entries.count("problems", self.problems, findings, "fixity problems");
+        if self.problems > 0 && self.problems_at_least {
+            let text = format!("at least {} {}", counted(self.problems, findings.0, findings.1), findings.2);
+            entries.add_if(true, "problems", &text, "fixity problems");
+        } else {
+            entries.count("problems", self.problems, findings, "fixity problems");
+            let text = "not every object was compared with the stores of its placement yet";
+            entries.add_if(self.problems_at_least, "problems_at_least", text, "background run placements");
+        }
         let unattended = ("task", "tasks", "that no worker takes");
         entries.count("unattended_tasks", self.unattended_tasks, unattended, "serve");
         entries.count("dead_tasks", self.dead_tasks, ("dead task", "dead tasks", ""), "queue dead");
@@ -252,8 +269,14 @@ impl Review {
         entries.count("uploads", self.uploads, ("upload", "uploads", "refused or failed"), "receiving list");
         let undeliverable = ("message", "messages", "undeliverable");
         entries.count("undeliverable_messages", self.undeliverable_messages, undeliverable, "outbox list");
-        let failing = ("message", "messages", "not delivered yet, after an error");
+        let after_error = match self.unattempted_messages {
+            0 => "not delivered yet, after an error".to_owned(),
+            more => format!("not delivered yet, after an error, and {more} more that no attempt was made at"),
+        };
+        let failing = ("message", "messages", after_error.as_str());
         entries.count("failing_messages", self.failing_messages, failing, "outbox list --waiting");
+        let unsent = ("message", "messages", "to be sent, and no process sends them");
+        entries.count("unsent_messages", self.unsent_messages, unsent, "serve");
         entries.count("notices", notices, ("notice", "notices", "not delivered yet"), "receiving list");
         if let Some(time) = &self.clock_was_ahead {
             let text = format!("the clock of the registry was ahead at {time}");

@@ -7,8 +7,8 @@ use std::path::Path;
 use serde::Serialize;
 use strongroom_queue::TopicCounts;
 use strongroom_registry::{
-    FindingKind, Health, Registry, RegistryError, Scope, Time, Transaction, UploadState, backfill, fixity, health,
-    interim, items, objects::Object, outbox,
+    FindingKind, Health, Registry, RegistryError, Time, Transaction, UploadState, backfill, fixity, health, interim,
+    items, objects::Object, outbox, retention,
 };
 
 use crate::background::TaskStatus;
@@ -21,13 +21,18 @@ use crate::{EngineError, background};
 /// A message that is undelivered for so many microseconds is overdue.
 const MESSAGE_OVERDUE: i64 = 3_600_000_000;
 
+/// Work items of a state and rows of a table are counted up to so many: in a time that does not grow with what is kept.
+const COUNTED: u64 = 10_000;
+
 /// The state of an installation.
 #[derive(Debug, Clone, Serialize)]
 pub struct Status {
     /// Why the registry can only be read; none where it can be written to.
     pub read_only: Option<String>,
-    /// Work items by state.
+    /// Work items by state; of each at most 10,000 are counted.
     pub items: BTreeMap<&'static str, u64>,
+    /// The states of which there are more work items than were counted.
+    pub items_at_least: Vec<&'static str>,
     /// What needs a person.
     pub review: Review,
     /// The queue, topic by topic.
@@ -40,14 +45,18 @@ pub struct Status {
     pub uploads: BTreeMap<&'static str, u64>,
     /// Notices of removals.
     pub notices: Notices,
-    /// Messages that were not delivered for long.
+    /// Messages that wait to be delivered.
     pub outbox: OutboxStatus,
     /// Background tasks that have run.
     pub background: Vec<Background>,
     /// The space of open deposits.
     pub staging: StagingStatus,
-    /// Rows of the tables that grow with use.
+    /// Rows of the tables that grow with use: counted now up to 10,000, else as the background task `retention` last counted them.
     pub tables: BTreeMap<&'static str, u64>,
+    /// The tables that have more rows, and were not counted yet.
+    pub tables_at_least: Vec<&'static str>,
+    /// When the background task counted those that were not counted now; none where all were counted now.
+    pub tables_counted_at: Option<String>,
 }
 
 /// One store.
@@ -73,6 +82,8 @@ pub struct StoreStatus {
     pub due_now: bool,
     /// Findings that are open.
     pub problems: u64,
+    /// Whether there may be more: not every object was compared with the stores of its placement.
+    pub problems_at_least: bool,
     /// Files of objects' logs that it has still to get.
     pub missed_logs: u64,
 }
@@ -88,6 +99,8 @@ pub struct FixityStatus {
     pub due_now: bool,
     /// Findings that are open, by kind, what stores lack of their placements included.
     pub problems: BTreeMap<&'static str, u64>,
+    /// Whether there may be more that stores lack: not every object was compared with the stores of its placement.
+    pub problems_at_least: bool,
 }
 
 /// The space of open deposits.
@@ -129,9 +142,13 @@ pub struct Notices {
     pub oldest_undelivered: Option<String>,
 }
 
-/// Messages that were not delivered for long, of the kinds that a channel delivers.
+/// Messages that wait to be delivered, of the kinds that a channel delivers.
 #[derive(Debug, Clone, Serialize)]
 pub struct OutboxStatus {
+    /// All of them.
+    pub waiting: u64,
+    /// Since when the oldest of them waits.
+    pub oldest_waiting: Option<String>,
     /// Messages that have been in the outbox for more than an hour.
     pub overdue: u64,
     /// The error of the first of them that has one.
@@ -202,13 +219,16 @@ pub fn collect(
             oldest_check: oldest,
             due_now,
             problems: survey.findings_in(&one.name).unwrap_or_default(),
+            problems_at_least: !survey.is_counted_whole(Some(&one.name)),
             missed_logs: one.missed_logs.unwrap_or_default(),
         });
     }
     let (queue, items_by_status) = registry.read(|tx| {
         let queue = strongroom_queue::tasks::counts(tx)?;
-        Ok::<_, RegistryError>((queue, items::counts(tx, Scope::System, None)?))
+        Ok::<_, RegistryError>((queue, items::counts_up_to(tx, COUNTED)?))
     })?;
+    let (items, items_at_least) = bounded(items_by_status.into_iter().map(|(status, count)| (status.as_str(), count)));
+    let tables = registry.read(|tx| retention::sizes_now(tx, COUNTED))?;
     let tasks = background::list(settings, registry)?;
     let mut problems: BTreeMap<&'static str, u64> = FindingKind::ALL.iter().map(|kind| (kind.as_str(), 0)).collect();
     problems.extend(survey.findings_by_kind());
@@ -217,17 +237,26 @@ pub fn collect(
     let (oldest_check, due_now) = self::oldest_check(oldest_check);
     Ok(Status {
         read_only: registry.refusal().map(str::to_owned),
-        items: items_by_status.into_iter().map(|(status, count)| (status.as_str(), count)).collect(),
+        items,
+        items_at_least,
         review: registry.read(|tx| Review::collect(tx, &queue, &tasks, survey))?,
         queue,
         stores,
-        fixity: FixityStatus { last_round: last_round.map(|time| time.to_string()), oldest_check, due_now, problems },
+        fixity: FixityStatus {
+            last_round: last_round.map(|time| time.to_string()),
+            oldest_check,
+            due_now,
+            problems,
+            problems_at_least: !survey.is_counted_whole(None),
+        },
         uploads: registry.read(health::uploads)?.into_iter().map(by_word).collect(),
         notices: registry.read(notices)?,
         outbox: registry.read(outbox_status)?,
         background: tasks.into_iter().filter(TaskStatus::has_run).map(Background::from).collect(),
         staging: StagingStatus::of(directory, registry)?,
-        tables: registry.read(strongroom_registry::retention::sizes)?.into_iter().collect(),
+        tables_counted_at: tables.counted_at,
+        tables_at_least: tables.at_least,
+        tables: tables.rows.into_iter().collect(),
     })
 }
 
@@ -270,25 +299,39 @@ pub(crate) fn stores_of(
     Ok(in_use)
 }
 
+/// Counts that stop at the bound, and which of them did.
+fn bounded(counts: impl Iterator<Item = (&'static str, u64)>) -> (BTreeMap<&'static str, u64>, Vec<&'static str>) {
+    let (mut found, mut at_least) = (BTreeMap::new(), Vec::new());
+    for (name, count) in counts {
+        if count > COUNTED {
+            at_least.push(name);
+        }
+        found.insert(name, count.min(COUNTED));
+    }
+    (found, at_least)
+}
+
 fn by_word((state, count): (UploadState, u64)) -> (&'static str, u64) {
     (state.as_str(), count)
 }
 
 fn notices(tx: &mut dyn Transaction) -> Result<Notices, RegistryError> {
     let (delivered, next) = health::notices(tx)?;
-    let waiting = outbox::waiting(tx)?.into_iter().find(|waiting| waiting.kind == outbox::UPLOAD_EXPIRES);
+    let waiting = outbox::waiting(tx, outbox::UPLOAD_EXPIRES)?;
     Ok(Notices {
         delivered,
         next_removal: next.map(|time| time.to_string()),
-        undelivered: waiting.as_ref().map_or(0, |waiting| waiting.messages),
-        oldest_undelivered: waiting.map(|waiting| waiting.oldest.to_string()),
+        undelivered: waiting.messages,
+        oldest_undelivered: waiting.oldest.map(|time| time.to_string()),
     })
 }
 
 fn outbox_status(tx: &mut dyn Transaction) -> Result<OutboxStatus, RegistryError> {
     let before = tx.now()?.plus(-MESSAGE_OVERDUE);
     let (overdue, last_error) = crate::outbox::overdue(tx, before)?;
-    Ok(OutboxStatus { overdue, last_error })
+    let waiting = crate::outbox::waiting(tx)?;
+    let oldest_waiting = waiting.oldest.map(|time| time.to_string());
+    Ok(OutboxStatus { waiting: waiting.messages, oldest_waiting, overdue, last_error })
 }
 
 /// Free bytes and all bytes of the file system of a folder.

@@ -9,7 +9,7 @@ use strongroom_registry::{Registry, backfill, stores};
 use strongroom_storage::Store;
 
 use crate::access::{Admission, Availability};
-use crate::findings::{self, OpenFindings};
+use crate::findings::{self, Counting, OpenFindings};
 use crate::places::{self, Conflict};
 use crate::settings::Settings;
 use crate::watermark::{self, StoredWatermark, Watermark};
@@ -81,7 +81,12 @@ pub struct Survey {
 impl Survey {
     /// Inspects every store, without writing to one that is not the store that it should be. `registry` is none where
     /// there is none yet: then stores are compared with one another only.
-    pub fn of(directory: &Path, settings: &Settings, registry: Option<&Registry>) -> Result<Self, EngineError> {
+    pub fn of(
+        directory: &Path,
+        settings: &Settings,
+        registry: Option<&Registry>,
+        counting: Counting,
+    ) -> Result<Self, EngineError> {
         let conflicts = places::conflicts(settings, directory);
         // A home has no two stores in one place.
         let registry_of_home = registry.filter(|_| conflicts.is_empty());
@@ -95,15 +100,15 @@ impl Survey {
         };
         let mut survey = Self { stores, conflicts, registry, findings: None };
         if let Some(registry) = survey.registry.clone() {
-            survey.compare(settings, &registry)?;
+            survey.compare(settings, &registry, counting)?;
         }
         Ok(survey)
     }
 
     /// Adds what the registry knows of each store.
-    fn compare(&mut self, settings: &Settings, registry: &Registry) -> Result<(), EngineError> {
+    fn compare(&mut self, settings: &Settings, registry: &Registry, counting: Counting) -> Result<(), EngineError> {
         let missed = registry.read(stores::missed_log_counts)?;
-        let mut findings = findings::count(settings, registry)?;
+        let mut findings = findings::count(settings, registry, counting)?;
         for one in &mut self.stores {
             let logs = missed.iter().find(|(name, _, _)| *name == one.name).map_or(0, |(_, logs, _)| *logs);
             one.missed_logs = Some(logs);
@@ -114,7 +119,12 @@ impl Survey {
                 continue;
             }
             if one.condition == Condition::Refused {
-                findings.push(OpenFindings { store: one.name.clone(), kind: findings::REFUSED, findings: 1 });
+                findings.push(OpenFindings {
+                    store: one.name.clone(),
+                    kind: findings::REFUSED,
+                    findings: 1,
+                    is_all: true,
+                });
             }
             let Some(store) = &one.store else { continue };
             if settings.preservation_stores().contains(&one.name.as_str()) {
@@ -142,6 +152,12 @@ impl Survey {
     /// How many findings are open; none without a registry.
     pub fn open_findings(&self) -> Option<u64> {
         Some(self.findings.as_ref()?.iter().map(|one| one.findings).sum())
+    }
+
+    /// Whether all objects were examined for what a store lacks, or each store without one: the counts of findings are complete.
+    pub fn is_counted_whole(&self, store: Option<&str>) -> bool {
+        let is_meant = |one: &&OpenFindings| store.is_none_or(|store| one.store == store);
+        self.findings.iter().flatten().filter(is_meant).all(|one| one.is_all)
     }
 
     /// How many findings of each kind are open.

@@ -32,7 +32,8 @@ pub use store::parts::{Part, Parts};
 pub use store::{
     activities, backfill, batches, checks, comparing, confirmations, copies, discarding, documents, epoch, events,
     failures, fixity, health, holds, identification, interim, items, journal, leases, named, notifications, object_ids,
-    objects, outbox, parts, pipelines, profiles, provenance, provisional_reports, rebuild, receiving, reports,
-    restorations, restored, retention, schedules, search, stores, tenants, tool_findings, versions, watermarks, work,
+    objects, outbox, parts, pipelines, placements, profiles, provenance, provisional_reports, rebuild, receiving,
+    reports, restorations, restored, retention, schedules, search, stores, tenants, tool_findings, versions,
+    watermarks, work,
 };
 pub use strongroom_database::{Time, Transaction};

@@ -51,7 +51,7 @@ macro_rules! schema_in {
     ($dialect:literal, $placeholders:expr) => {
         (
             statements_in!($dialect, $placeholders;
-                "activities" "backfill" "fixity" "health" "holds" "identification" "interim" "items" "journal" "listing" "notifications" "object_ids" "objects" "outbox" "parts" "profiles" "provenance" "rebuild"
+                "activities" "backfill" "fixity" "health" "holds" "identification" "interim" "items" "journal" "listing" "notifications" "object_ids" "objects" "outbox" "parts" "placements" "profiles" "provenance" "rebuild"
                 "receiving" "reports" "restorations" "restored" "retention" "schema" "search" "stores" "tenants" "tools";
                 "activities" "backfill" "fixity" "identification" "interim" "items" "journal" "listing" "named" "objects" "outbox" "provenance" "rebuild"
                 "receiving" "reports" "stores" "tenants" "tools"),
@@ -98,7 +98,8 @@ macro_rules! schema_in {
                 43 "provenance" "0044_provenance"
                 44 "stops of batches" "0045_batch_stops"
                 45 "findings of tools" "0046_tool_findings"
-                46 "lists of batches" "0047_lists_of_batches"),
+                46 "lists of batches" "0047_lists_of_batches"
+                47 "comparisons of placements" "0049_placement_comparisons"),
         )
     };
 }

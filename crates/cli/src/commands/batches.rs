@@ -196,6 +196,20 @@ fn show_batch(batch: &BatchView, context: &Context) -> Outcome {
         context.output.say("stopping")?;
         context.output.say(format!("  {}", printable(&text)))?;
     }
+    if batch.ending > 0 {
+        let (which, ends) = if batch.ending == 1 {
+            ("item that a worker has is", "it ends")
+        } else {
+            ("items that workers have are", "they end")
+        };
+        let text = format!(
+            "{} {which} asked to end; {ends} when the worker notices it, or, where its process is gone, when the lease has ended and another \
+             worker takes the task",
+            batch.ending
+        );
+        context.output.field("", 0, &text)?;
+        context.output.say(format!("  next: strongroom items list --batch {} --status started --long", batch.batch))?;
+    }
     show_holds(&batch.holds, context)?;
     Ok(Exit::Done)
 }
@@ -224,7 +238,10 @@ fn show(call: &OpContext, which: &Which, context: &Context) -> Outcome {
     let required = if told.callback_required { ", which has to confirm each deposit" } else { "" };
     line("Events to", told.callback_url.map(|url| format!("{url}{required}")).unwrap_or_default())?;
     for number in &told.reports_not_told {
-        line("To be told", format!("report {number}: a worker of the topic batch.report composes its messages"))?;
+        let text = format!(
+            "{number}; its mails and events are not written yet: a worker of the topic batch.report writes them"
+        );
+        line("Report", text)?;
     }
     for counts in &told.counts {
         let parts = [
@@ -238,28 +255,30 @@ fn show(call: &OpContext, which: &Which, context: &Context) -> Outcome {
             parts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
         line(if counts.kind == "mail" { "Mails" } else { "Events" }, parts.join(", "))?;
     }
-    if !told.messages.is_empty() {
-        output.say("")?;
-        let mut table =
-            output.table(&["message", "created_at", "delivered_at", "kind", "state", "to", "subject"]).wrapping();
-        for message in &told.messages {
-            let state = match (message.state, message.refused.len()) {
-                (MessageState::Delivered, refused @ 1..) => format!("delivered, {refused} refused"),
-                (MessageState::Delivered, 0) => "delivered".to_owned(),
-                (MessageState::NeedsReview, _) => "needs review".to_owned(),
-                (MessageState::Removed, _) => "removed".to_owned(),
-                (MessageState::Waiting, _) => "waiting".to_owned(),
-            };
-            table.row_with(message, &[("state", state)])?;
-        }
-        table.end("nothing")?;
-    }
-    told.messages.iter().try_for_each(|message| show_reason(message, context)).map(|()| Exit::Done)
+    told.messages.iter().try_for_each(|message| show_message(message, context)).map(|()| Exit::Done)
 }
 
-/// Why a message is not delivered, or not to all of its recipients, and what to do: in lines that can be copied.
-fn show_reason(message: &MessageView, context: &Context) -> Result<(), Failure> {
+/// A message in lines of its own, none of which is cut: to whom, what became of it, and why it is not delivered, or not to all of its
+/// recipients, with what to do.
+fn show_message(message: &MessageView, context: &Context) -> Result<(), Failure> {
     let output = &context.output;
+    let state = match (message.state, message.refused.len()) {
+        (MessageState::Delivered, refused @ 1..) => format!("delivered, {refused} refused"),
+        (MessageState::Delivered, 0) => "delivered".to_owned(),
+        (MessageState::NeedsReview, _) => "needs review".to_owned(),
+        (MessageState::Removed, _) => "removed".to_owned(),
+        (MessageState::Waiting, _) => "waiting".to_owned(),
+    };
+    let ended = message.delivered_at.as_deref().map(|at| format!(" {}", minute(at))).unwrap_or_default();
+    let subject = message.subject.as_ref().map(|subject| format!(": {subject}")).unwrap_or_default();
+    output.say("")?;
+    output.say(format!("Message {}", message.message))?;
+    let kind = if message.kind == "mail" { "mail" } else { "event" };
+    let made = minute(&message.created_at);
+    output.field("", FACT_OF_MESSAGE, &printable(&format!("{kind} of {made}, {state}{ended}{subject}")))?;
+    if !message.to.is_empty() {
+        output.field("", FACT_OF_MESSAGE, &printable(&format!("to {}", message.to.join(", "))))?;
+    }
     let mut lines: Vec<String> = Vec::new();
     if message.state != MessageState::NeedsReview {
         lines.extend(message.refused.iter().map(|refusal| format!("refused for {refusal}")));
@@ -268,11 +287,6 @@ fn show_reason(message: &MessageView, context: &Context) -> Result<(), Failure> 
         lines.push(reason.to_owned());
         lines.extend(message.next.iter().map(|next| format!("next: {next}")));
     }
-    if lines.is_empty() {
-        return Ok(());
-    }
-    output.say("")?;
-    output.say(format!("Message {}:", message.message))?;
     lines.iter().try_for_each(|line| output.say(format!("  {}", printable(line))))
 }
 
@@ -386,6 +400,8 @@ fn tell(call: &OpContext, report: &ReportView, options: TableOptions, context: &
 
 /// The column at which the texts of a report begin.
 const FACT: usize = 14;
+/// The column at which the lines about a message begin.
+const FACT_OF_MESSAGE: usize = 2;
 
 fn list_reports(which: &Which, options: TableOptions, context: &Context) -> Outcome {
     let call = context.call()?;

@@ -218,13 +218,15 @@ fn emptiable<T>(text: String, read: impl Fn(String) -> Result<T, Failure>) -> Re
     if text.is_empty() { Ok(None) } else { read(text).map(Some) }
 }
 
+/// The word for every kind of mails.
+const ALL_KINDS: &str = "all";
+
 fn kinds_of_mails(words: &[String]) -> Result<Vec<MailKind>, Failure> {
+    let known: Vec<&str> = MailKind::ALL.iter().map(|kind| kind.as_str()).chain([ALL_KINDS]).collect();
     let mut kinds = Vec::new();
     for text in words.iter().filter(|text| !text.is_empty()) {
-        match text.as_str() {
-            "all" => kinds.extend(MailKind::ALL),
-            text => kinds.push(word(text, "kind of mails", MailKind::ALL)?),
-        }
+        let named = word(text, "kind of mails", &known)?;
+        kinds.extend(MailKind::ALL.iter().filter(|kind| named == ALL_KINDS || named == kind.as_str()));
     }
     Ok(kinds)
 }

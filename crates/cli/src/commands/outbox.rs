@@ -2,13 +2,13 @@
 
 use clap::Subcommand;
 use strongroom_engine::EngineError;
-use strongroom_engine::app::views::MessageView;
+use strongroom_engine::app::views::{MessageView, ToldView};
 use strongroom_engine::app::{self, batches, outbox};
 use uuid::Uuid;
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{Table, TableOptions};
+use crate::output::{Table, TableOptions, counted};
 
 /// Show the messages that cannot be delivered, send them again, or remove them
 #[derive(Debug, Subcommand)]
@@ -49,8 +49,20 @@ pub(crate) fn run(command: &Outbox, context: &Context) -> Outcome {
     let named = |texts: &[String]| texts.iter().map(|text| outbox::named(&call, text)).collect::<Result<Vec<_>, _>>();
     match command {
         Outbox::List { waiting: true, options } => {
-            let columns = ["message", "institution", "kind", "created_at", "to", "attempts", "reason"];
-            let mut table = context.output.table(&columns).with::<MessageView>(*options);
+            let columns = ["message", "created_at", "kind", "batch", "item", "reason"];
+            let in_full = [
+                "message",
+                "institution",
+                "kind",
+                "created_at",
+                "batch",
+                "item",
+                "to",
+                "attempts",
+                "next_attempt_at",
+                "reason",
+            ];
+            let mut table = context.output.table(&columns).with::<MessageView>(*options).in_full(&in_full).wrapping();
             app::each(|after| outbox::waiting(&call, after), |message| table.row(&message))?;
             table.end("no message waits")?;
         }
@@ -62,17 +74,44 @@ pub(crate) fn run(command: &Outbox, context: &Context) -> Outcome {
         }
         Outbox::Send { batch: Some(batch), .. } => {
             let batch = batches::named(&call, batch)?;
-            let pages = |after| outbox::undeliverable_of_batch(&call, batch, after);
             let mut table = changed(context);
-            app::each(pages, |message| table.row(&outbox::send(&call, message.message)?))?;
+            outbox::send_of_batch(&call, batch, &mut |message| table.row(&message))?;
             table.end("no message about the batch is undeliverable")?;
+            if !context.output.is_json() {
+                context.output.say(what_is_left(&batches::told(&call, batch)?))?;
+            }
         }
-        Outbox::Send { messages, .. } => tell(&named(messages)?, |id| outbox::send(&call, id), context)?,
+        Outbox::Send { messages, .. } => match named(messages)?.as_slice() {
+            [message] => context.output.show(&outbox::send(&call, *message)?)?,
+            several => {
+                let mut table = changed(context);
+                outbox::send_all(&call, several)?.iter().try_for_each(|message| table.row(message))?;
+                table.end("")?;
+            }
+        },
         Outbox::Remove { messages, reason } => {
             tell(&named(messages)?, |id| outbox::remove(&call, id, reason.as_deref()), context)?;
         }
     }
     Ok(Exit::Done)
+}
+
+/// How many messages about a batch are not delivered.
+fn what_is_left(told: &ToldView) -> String {
+    let (mut waiting, mut needs_review, mut incomplete) = (0, 0, 0);
+    for counts in &told.counts {
+        waiting += counts.waiting;
+        needs_review += counts.needs_review;
+        incomplete += counts.incomplete;
+    }
+    let mut text =
+        format!("{} to be sent, {needs_review} need review", counted(waiting, "message waits", "messages wait"));
+    if incomplete > 0 {
+        text += ", ";
+        text += &counted(incomplete, "mail was delivered", "mails were delivered");
+        text += " not to every recipient";
+    }
+    text
 }
 
 fn changed(context: &Context) -> Table<'_> {

@@ -7,7 +7,7 @@ use strongroom_engine::app::{self, OpContext, queues};
 use super::values::word;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::ListOptions;
+use crate::output::{ListOptions, minute};
 
 /// Show and control the task queue
 #[derive(Debug, Subcommand)]
@@ -128,7 +128,7 @@ fn show(
     context: &Context,
 ) -> Outcome {
     let columns = ["task", "topic", "state", "key", "attempts", "reason"];
-    let mut table = context.output.table(&columns).with::<TaskView>(options.table).in_full(&[
+    let mut table = context.output.table(&columns).with::<TaskView>(options.table).wrapping().in_full(&[
         "task",
         "topic",
         "state",
@@ -142,7 +142,42 @@ fn show(
         "reason",
     ]);
     let page = |after| queues::tasks(call, topic, state, after);
-    app::arranged(options.oldest_first(), page, |task| table.row(&task))?;
+    app::arranged(options.oldest_first(), page, |task| match lease_of(&task) {
+        Some(lease) => table.row_with(&task, &[("reason", lease)]),
+        None => table.row(&task),
+    })?;
     table.end("there are no such tasks")?;
     Ok(Exit::Done)
+}
+
+/// Who has a task, until when, and what happens where that process is gone.
+fn lease_of(task: &TaskView) -> Option<String> {
+    let (holder, until) = (task.holder.as_ref()?, minute(task.lease_until.as_ref()?));
+    Some(format!("{holder} has it until {until}; unless that process extends its lease, other workers take it then"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_that_is_leased_says_who_has_it_and_when_it_can_be_taken_again() {
+        let task = TaskView {
+            task: TaskId(1),
+            topic: "ingest.fetch".to_owned(),
+            key: "item".to_owned(),
+            state: TaskState::Leased,
+            priority: 0,
+            ready_at: "2026-11-24T19:00:00Z".to_owned(),
+            attempts: 0,
+            max_attempts: None,
+            holder: Some("machine/12/3".to_owned()),
+            lease_until: Some("2026-11-24T19:02:00Z".to_owned()),
+            reason: None,
+        };
+        let said = lease_of(&task).unwrap_or_default();
+        assert!(said.starts_with("machine/12/3 has it until 2026-11-24 "), "{said}");
+        assert!(said.ends_with("; unless that process extends its lease, other workers take it then"), "{said}");
+        assert_eq!(lease_of(&TaskView { holder: None, lease_until: None, ..task }), None);
+    }
 }

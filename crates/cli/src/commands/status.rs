@@ -42,7 +42,12 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
     if let Some(reason) = &status.read_only {
         line("registry", format!("READ-ONLY: {reason}; next: strongroom rebuild --adopt"))?;
     }
-    line("items", counts(&status.items))?;
+    let items: Vec<String> = status
+        .items
+        .iter()
+        .map(|(state, count)| format!("{}{count} {state}", at_least(status.items_at_least.contains(state))))
+        .collect();
+    line("items", if items.is_empty() { "none".to_owned() } else { items.join(", ") })?;
     show_review(&status.review, context)?;
     let busy =
         status.queue.iter().filter(|topic| topic.ready + topic.delayed + topic.leased + topic.dead > 0 || topic.paused);
@@ -86,7 +91,8 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
             _ => String::new(),
         };
         let problems = if store.problems > 0 {
-            format!(", {}", counted(store.problems, "open finding", "open findings"))
+            let bound = at_least(store.problems_at_least);
+            format!(", {bound}{}", counted(store.problems, "open finding", "open findings"))
         } else {
             String::new()
         };
@@ -102,7 +108,11 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
     let fixity = &status.fixity;
     let round = fixity.last_round.as_deref().map(minute);
     let oldest = if fixity.due_now { Some("due now".to_owned()) } else { fixity.oldest_check.as_deref().map(minute) };
-    let found = counts(&fixity.problems);
+    let found = match (fixity.problems_at_least, fixity.problems.values().any(|count| *count > 0)) {
+        (false, _) => counts(&fixity.problems),
+        (true, true) => format!("at least {}", counts(&fixity.problems)),
+        (true, false) => "none among the objects that were compared until now".to_owned(),
+    };
     line(
         "fixity",
         format!(
@@ -122,10 +132,14 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
         ),
     )?;
     let outbox = &status.outbox;
+    if let Some(oldest) = &outbox.oldest_waiting {
+        let messages = counted(outbox.waiting, "message waits", "messages wait");
+        line("outbox", format!("{messages} to be sent, the oldest since {}", minute(oldest)))?;
+    }
     if outbox.overdue > 0 {
         let error = outbox.last_error.as_deref().unwrap_or("no attempt was made");
         let messages = counted(outbox.overdue, "message", "messages");
-        line("outbox", format!("{messages} undelivered for more than an hour: {error}"))?;
+        line("", format!("{messages} undelivered for more than an hour: {error}"))?;
     }
     for (index, task) in status.background.iter().enumerate() {
         let last = task.last_run_at.as_deref().map_or_else(never, minute);
@@ -141,8 +155,19 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
         let text = format!("{}: last {last}, next {next}{running}{failed}", task.task);
         line(if index == 0 { "background" } else { "" }, text)?;
     }
-    let tables: Vec<String> = status.tables.iter().map(|(table, rows)| format!("{table} {rows}")).collect();
-    line("rows", tables.join(", "))
+    let tables: Vec<String> = status
+        .tables
+        .iter()
+        .map(|(table, rows)| format!("{table} {}{rows}", at_least(status.tables_at_least.contains(table))))
+        .collect();
+    let counted_at = status.tables_counted_at.as_deref().map(minute);
+    let counted_at = counted_at.map_or_else(String::new, |at| format!(" (more than 10000: as counted {at})"));
+    line("rows", format!("{}{counted_at}", tables.join(", ")))
+}
+
+/// What stands before a count that stopped at its bound.
+fn at_least(is_bound: bool) -> &'static str {
+    if is_bound { "at least " } else { "" }
 }
 
 /// What needs a person: each thing with the command that shows it, and below it the first that it means.

@@ -127,3 +127,11 @@ fn what_a_note_advises_is_a_field_of_its_own() {
     let said = place.run(["items", "show", item["item"].as_str().unwrap()]).succeeds().stdout;
     assert_eq!(said.matches("without --update").count(), 1, "{said}");
 }
+
+#[test]
+fn a_kind_of_mails_that_there_is_not_names_those_that_there_are_and_the_word_for_all() {
+    let place = Place::with_home();
+    let set = ["collection", "set", "default", "--institution", "example.edu", "--suppress"];
+    place.run([&set[..], &["everything"]].concat()).fails(2, &["there is no kind of mails", "queued", "all"]);
+    place.run([&set[..], &["all"]].concat()).succeeds();
+}

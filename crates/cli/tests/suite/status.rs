@@ -169,6 +169,7 @@ fn what_fails_is_named_at_once_with_the_command_that_shows_it() {
         "collection example.edu/default held since ",
         ": rights (strongroom collection release default --institution example.edu)",
         "1 message not delivered yet, after an error (strongroom outbox list --waiting)",
+        "outbox      1 message waits to be sent, the oldest since ",
     ] {
         assert!(said.contains(words), "{words}: {said}");
     }
@@ -180,6 +181,17 @@ fn what_fails_is_named_at_once_with_the_command_that_shows_it() {
         (&batch.into(), &2.into()),
         "{review}"
     );
+    // The message by all commands: nothing of it is cut at 80 columns, and what it is about is named.
+    let message = place.run(["outbox", "list", "--waiting", "--json"]).succeeds().object();
+    let id = message["message"].as_str().unwrap();
+    let (code, screen) = place.run_by_typing(80, &["batches", "show", batch], "");
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(screen.contains(&format!("Message {id}")), "{screen}");
+    assert!(screen.contains("to admins@example.edu") && screen.contains(" waiting"), "{screen}");
+    let listed = place.run(["outbox", "list", "--waiting", "--long"]).succeeds().stdout;
+    assert!(listed.contains(batch), "{listed}");
+    let said = place.run(["outbox", "send", "--batch", batch]).succeeds().stdout;
+    assert!(said.ends_with("1 message waits to be sent, 0 need review\n"), "{said}");
     let entries = review["entries"].as_array().unwrap();
     assert!(entries.iter().all(|entry| entry["next"].as_str().unwrap().starts_with("strongroom ")), "{review}");
 }
@@ -203,6 +215,7 @@ fn status_is_one_page_that_shows_a_store_that_is_away() {
         &[
             "read_only",
             "items",
+            "items_at_least",
             "review",
             "queue",
             "stores",
@@ -213,6 +226,8 @@ fn status_is_one_page_that_shows_a_store_that_is_away() {
             "background",
             "staging",
             "tables",
+            "tables_at_least",
+            "tables_counted_at",
         ],
     );
     assert!(status["stores"].as_array().unwrap().iter().all(|store| store["reachable"] == true), "{status}");

@@ -16,6 +16,7 @@ use super::authorization::{INSTALLATION_INIT, Permission};
 use super::views::{InstallationView, UnusableStoreView};
 use super::{Caller, OpContext};
 use crate::event::Event;
+use crate::findings::Counting;
 use crate::journal::{self, JournalEntry, Target};
 use crate::profiles;
 use crate::settings::{Loaded, Settings, starting_file, with_registry};
@@ -170,8 +171,8 @@ impl<'i> AuthorizedInstallation<'i> {
     }
 
     /// Every store as it stands; without a registry that can be read, the stores are compared with one another only.
-    pub(crate) fn survey(&self, registry: Option<&Registry>) -> Result<Survey, EngineError> {
-        Survey::of(self.directory(), self.settings(), registry)
+    pub(crate) fn survey(&self, registry: Option<&Registry>, counting: Counting) -> Result<Survey, EngineError> {
+        Survey::of(self.directory(), self.settings(), registry, counting)
     }
 
     /// Opens the installation to import what its stores know, with an empty registry where there is none.

@@ -114,30 +114,86 @@ fn obstacle(message: &outbox::Message, failing: &[outbox::Message]) -> Option<St
 /// # Errors
 /// There is no such message, or it is not undeliverable.
 pub fn send(context: &OpContext, message: Uuid) -> Result<MessageView, EngineError> {
+    let sent = send_all(context, &[message])?.pop();
+    sent.ok_or_else(|| RegistryError::NotFound { what: "message", id: message.to_string() }.into())
+}
+
+/// The same for several messages: all of a page of them in one transaction, the first that was put into the outbox first, so that no run
+/// delivers a later one before an earlier one is to be attempted. As they are then, in that order.
+///
+/// # Errors
+/// One of them does not exist, or is not undeliverable; those of the pages before it are sent.
+pub fn send_all(context: &OpContext, messages: &[Uuid]) -> Result<Vec<MessageView>, EngineError> {
     let authorized = context.authorize(&OUTBOX_SEND)?;
-    let (who, workflows) = (authorized.actor().name.clone(), authorized.home().registry.workflows());
-    let item = authorized.read(|tx| match outbox::get(tx, message)?.filter(outbox::Message::is_removed) {
-        Some(removed) => failed_by(tx, &removed),
-        None => Ok(None),
-    })?;
-    if let Some(Item { id: item, .. }) = item {
-        let text = format!("message {message} was removed, and is not sent again");
-        let next = format!("strongroom items requeue {item}, which has the event posted by a new message");
-        return Err(EngineError::Refused(text).next(next));
+    let mut numbered = Vec::with_capacity(messages.len());
+    for message in messages {
+        let (number, item) = authorized.read(|tx| match outbox::get(tx, *message)? {
+            Some(removed) if removed.is_removed() => Ok((removed.number, failed_by(tx, &removed)?)),
+            Some(found) => Ok((found.number, None)),
+            None => Err(RegistryError::NotFound { what: "message", id: message.to_string() }),
+        })?;
+        if let Some(Item { id: item, .. }) = item {
+            let text = format!("message {message} was removed, and is not sent again");
+            let next = format!("strongroom items requeue {item}, which has the event posted by a new message");
+            return Err(EngineError::Refused(text).next(next));
+        }
+        numbered.push((number, *message));
     }
-    Ok(authorized.write_and_wake(move |tx| {
-        let found = outbox::find_undeliverable(tx, message, "send it again")?;
-        let topics = if let Some(item) = failed_by(tx, &found)? {
-            let request = items::Request::Requeue(Some(CONFIRM));
-            items::request(tx, workflows.as_ref(), Scope::System, item.id, request, who.as_str())?
-        } else {
-            outbox::send_again(tx, message)?;
-            schedules::hasten(tx, background::outbox::NAME)?;
-            Vec::new()
-        };
-        let again = outbox::Message { undeliverable_at: None, attempts: 0, next_attempt_at: None, ..found };
-        Ok::<_, RegistryError>((target(&again), (MessageView::from(again), topics)))
-    })?)
+    numbered.sort_unstable();
+    numbered.dedup();
+    let registry = &authorized.home().registry;
+    let mut sent = Vec::with_capacity(numbered.len());
+    for page in numbered.chunks(PAGE) {
+        let (page, who, workflows) = (page.to_vec(), authorized.actor().name.clone(), registry.workflows());
+        let entry = authorized.entry();
+        let (views, topics) = registry.write(move |tx| {
+            let (mut views, mut topics) = (Vec::with_capacity(page.len()), Vec::new());
+            for (_, message) in &page {
+                let found = outbox::find_undeliverable(tx, *message, "send it again")?;
+                if let Some(item) = failed_by(tx, &found)? {
+                    let request = items::Request::Requeue(Some(CONFIRM));
+                    topics.extend(items::request(
+                        tx,
+                        workflows.as_ref(),
+                        Scope::System,
+                        item.id,
+                        request,
+                        who.as_str(),
+                    )?);
+                } else {
+                    outbox::send_again(tx, *message)?;
+                    schedules::hasten(tx, background::outbox::NAME)?;
+                }
+                let again = outbox::Message { undeliverable_at: None, attempts: 0, next_attempt_at: None, ..found };
+                entry.done(tx, &target(&again))?;
+                views.push(MessageView::from(again));
+            }
+            Ok::<_, RegistryError>((views, topics))
+        })?;
+        registry.wakeups().notify(topics.iter().map(String::as_str));
+        sent.extend(views);
+    }
+    Ok(sent)
+}
+
+/// Has all undeliverable messages about a batch attempted again, page by page in the order in which they were put into the outbox; each is
+/// handed to `take` as it is then.
+pub fn send_of_batch<E: From<EngineError>>(
+    context: &OpContext,
+    batch: BatchId,
+    take: &mut dyn FnMut(MessageView) -> Result<(), E>,
+) -> Result<(), E> {
+    context.authorize(&OUTBOX_SEND)?;
+    let mut after = None;
+    loop {
+        let page = undeliverable_of_batch(context, batch, after)?;
+        let messages: Vec<Uuid> = page.items.iter().map(|message| message.message).collect();
+        send_all(context, &messages)?.into_iter().try_for_each(&mut *take)?;
+        if page.next.is_none() {
+            return Ok(());
+        }
+        after = page.next;
+    }
 }
 
 /// The work item that failed because a message was not delivered.

@@ -4,6 +4,7 @@ use super::authorization::STATUS_SHOW;
 use super::installation::Installation;
 use super::views::Status;
 use crate::EngineError;
+use crate::findings::Counting;
 use crate::status;
 
 /// What is worked on, what needs a person, and how stores and copies are.
@@ -11,7 +12,7 @@ pub fn show(installation: &Installation) -> Result<Status, EngineError> {
     let authorized = installation.authorize(&STATUS_SHOW)?;
     authorized.require_registry()?;
     let registry = authorized.registry()?;
-    let survey = authorized.survey(registry.as_ref())?;
+    let survey = authorized.survey(registry.as_ref(), Counting::Bounded)?;
     let registry = survey.registry.as_ref().ok_or_else(|| EngineError::NotFound {
         what: "registry",
         name: authorized.directory().display().to_string(),

@@ -19,6 +19,7 @@ use super::views::{
 };
 pub use crate::backfill::BackfillRequest;
 use crate::backfill::{self, BackfillSummary, Replacement, Retirement};
+use crate::findings::Counting;
 use crate::journal::Target;
 use crate::reconcile::{self, Compared};
 use crate::settings::{Settings, StoreSettings};
@@ -29,7 +30,7 @@ use crate::{EngineError, findings, places};
 pub fn list(installation: &Installation) -> Result<Vec<StoreView>, EngineError> {
     let authorized = installation.authorize(&STORES_LIST)?;
     let settings = authorized.settings();
-    let survey = authorized.survey(authorized.registry().ok().flatten().as_ref())?;
+    let survey = authorized.survey(authorized.registry().ok().flatten().as_ref(), Counting::Bounded)?;
     let mut views = Vec::with_capacity(settings.stores.len());
     for (name, store) in &settings.stores {
         let Some(one) = survey.store(name) else { continue };
@@ -120,7 +121,7 @@ pub fn check(installation: &Installation, stores: &[String]) -> Result<StoreChec
         Ok(registry) => (registry, Ok(())),
         Err(error) => (None, Err(error)),
     };
-    let survey = authorized.survey(registry.as_ref())?;
+    let survey = authorized.survey(registry.as_ref(), Counting::Whole)?;
     let chosen = survey.stores.iter().filter(|one| stores.is_empty() || stores.contains(&one.name));
     let mut checks = StoreChecks { stores: Vec::new(), journal };
     for one in chosen {
@@ -157,7 +158,7 @@ fn checked(
     let open = match (&survey.registry, problems) {
         (Some(registry), Some(count @ 1..)) => {
             let first = registry.read(|tx| findings::first_named(tx, Some(&one.name), 1))?;
-            let open = findings::in_words_with(count, first.first());
+            let open = findings::in_words_with((count, true), first.first());
             Some(format!("{open}; \"strongroom fixity problems\" lists all"))
         }
         _ => None,

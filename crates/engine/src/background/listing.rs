@@ -12,6 +12,8 @@ use crate::settings::Settings;
 
 /// A task that is due for so many microseconds, and that no process runs, is overdue.
 const OVERDUE: i64 = 3_600_000_000;
+/// A task that is due for so many microseconds, while no process runs it, is late.
+const LATE: i64 = 60_000_000;
 
 /// A background task as it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +40,8 @@ pub struct TaskStatus {
     pub holder: Option<String>,
     /// Whether it has been due for an hour, and no process runs it.
     pub is_overdue: bool,
+    /// Whether it has been due for a minute, and no process runs it.
+    pub is_late: bool,
     /// The start of its last run, where that lies ahead: the clock of the registry was ahead then.
     pub started_ahead: Option<Time>,
 }
@@ -64,6 +68,7 @@ pub fn list(settings: &Settings, registry: &Registry) -> Result<Vec<TaskStatus>,
         let due_at = schedule.as_ref().map(|one| one.next_run_at).or(due_since).unwrap_or(now);
         let is_held = schedule.as_ref().is_some_and(|one| is_held(one, now));
         let is_overdue = !is_held && due_at < now.plus(-OVERDUE);
+        let is_late = !is_held && due_at < now.plus(-LATE);
         let every = (task.every)(settings);
         match schedule {
             Some(one) => TaskStatus {
@@ -79,6 +84,7 @@ pub fn list(settings: &Settings, registry: &Registry) -> Result<Vec<TaskStatus>,
                 next_run_at: one.next_run_at,
                 holder: one.holder.filter(|_| is_held),
                 is_overdue,
+                is_late,
             },
             None => TaskStatus {
                 name: task.name,
@@ -92,6 +98,7 @@ pub fn list(settings: &Settings, registry: &Registry) -> Result<Vec<TaskStatus>,
                 next_run_at: now,
                 holder: None,
                 is_overdue,
+                is_late,
                 started_ahead: None,
             },
         }

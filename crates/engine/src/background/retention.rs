@@ -1,7 +1,7 @@
 //! Removes rows whose time by the settings `retention.*` has run out.
 
 use std::time::Duration;
-use strongroom_registry::counted;
+use strongroom_registry::{counted, retention};
 
 use super::BackgroundTask;
 use crate::retention::sweep;
@@ -14,6 +14,9 @@ pub(super) const TASK: BackgroundTask = BackgroundTask { name: "retention", ever
 
 fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     let swept = sweep(home, stop)?;
+    // What `status` shows of tables that it does not count.
+    let sizes = home.registry.read(retention::sizes)?;
+    home.registry.write(move |tx| retention::note_sizes(tx, &sizes))?;
     Ok(format!(
         "{} of history, {}, {}, {}, the records of {} and {} removed",
         counted(swept.item_history, "line", "lines"),

@@ -372,6 +372,8 @@ const CASES: &[Case] = cases! {
     "outbox::named" "outbox.list" |call, _| something(app::outbox::named(call, &FindingId::new().0.to_string()));
     "outbox::undeliverable_of_batch" "outbox.list" |call, world| app::outbox::undeliverable_of_batch(call, world.batch, None).map(|page| some(&page.items));
     "outbox::send" "outbox.send" |call, _| something(app::outbox::send(call, FindingId::new().0));
+    "outbox::send_all" "outbox.send" |call, _| something(app::outbox::send_all(call, &[FindingId::new().0]));
+    "outbox::send_of_batch" "outbox.send" |call, world| something(app::outbox::send_of_batch(call, world.batch, &mut |_| Ok::<_, EngineError>(())));
     "outbox::remove" "outbox.remove" |call, _| something(app::outbox::remove(call, FindingId::new().0, None));
     "profiles::list" "profiles.list" |call, _| app::profiles::list(call).map(|found| some(&found));
     "profiles::show" "profiles.show" |call, _| something(app::profiles::show(call, "btr-1.0", None));

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strongroom_engine::backfill::{self, BackfillSummary, LackingCopy, Retirement, Unretired};
+use strongroom_engine::findings::Counting;
 use strongroom_engine::fixity::{self, FixityRequest};
 use strongroom_engine::reconcile::{self, Code};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::Settings;
+use strongroom_engine::survey::Survey;
 use strongroom_engine::{EngineError, Home, background, build_runtime, rebuild};
 use strongroom_registry::{Scope, stores};
 use strongroom_storage::{Body, FolderStore, Key, PutOptions, StorageError};
@@ -426,4 +428,46 @@ fn a_worker_that_lost_the_object_puts_none_of_the_logs_that_other_stores_miss() 
     made.clock.advance(Duration::from_hours(2));
     assert_eq!(run(&made, THIRD).failed, 0);
     assert_eq!(logs(THIRD).len(), 2, "the registry holds what the second misses");
+}
+
+/// The same home with the settings that name no third store.
+fn without_third(made: &TestHome) -> Home {
+    let text = std::fs::read_to_string(made.path().join("strongroom.toml")).expect("settings");
+    let text = text.replace("[\"primary\", \"secondary\", \"third\"]", &format!("{KEPT_IN:?}"));
+    let settings = Settings::from_toml(&text).expect("settings");
+    Home::with_registry(made.path(), settings, made.registry.clone()).expect("opens")
+}
+
+/// What `status` counts for the third store: findings, and whether these are all.
+fn counted(made: &TestHome, home: &Home, counting: Counting) -> (Option<u64>, bool) {
+    let survey = Survey::of(made.path(), &home.settings, Some(&home.registry), counting).expect("looks");
+    (survey.findings_in(THIRD), survey.is_counted_whole(None))
+}
+
+#[test]
+fn status_counts_what_a_store_lacks_before_and_after_the_background_task_compared_it() {
+    let mut made = home_with_third();
+    let task = background::TASKS.iter().find(|task| task.name == "placements").expect("the task");
+    let compare = |home: &Home| background::run_now(home, task, &Shutdown::new()).expect("runs");
+    let all = |lacking| (Some(lacking), true);
+    let now = |made: &TestHome| counted(made, made, Counting::Bounded);
+    assert_eq!(now(&made), all(2));
+    compare(&made);
+    assert_eq!(now(&made), all(2));
+    assert_eq!(counted(&made, &made, Counting::Whole), all(2));
+    made.ingest("maps", &[("a.txt", b"north")]);
+    assert_eq!(now(&made), all(2), "a new object goes to each store of its placement");
+    assert_eq!(run(&made, THIRD).objects, 2);
+    assert_eq!(now(&made), all(0), "at once");
+    compare(&made);
+    assert_eq!(now(&made), all(0));
+    // Another process, whose settings do not name the store, takes a deposit in, and compares the placements as it knows them.
+    let with_third = made.home.clone();
+    made.home = Arc::new(without_third(&made));
+    made.ingest("plans", &[("a.txt", b"a house")]);
+    for comparing in [None, Some(&*made.home), Some(&*with_third)] {
+        comparing.map(compare);
+        assert_eq!(counted(&made, &with_third, Counting::Bounded), all(1));
+    }
+    assert_eq!(counted(&made, &with_third, Counting::Whole), all(1));
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use strongroom_database::{Clock, Location, ManualClock};
+use strongroom_engine::findings::Counting;
 use strongroom_engine::outbox::{Channel, Delay, Delivered, Delivery, deliver_through};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::survey::Survey;
@@ -232,11 +233,8 @@ fn a_message_that_fails_holds_up_the_later_ones_of_its_institution_in_its_channe
     home.advance(LONGEST_WAIT);
     let (done, attempted) = other.run(&home);
     assert_eq!((done.delivered, attempted), (2, vec!["second".to_owned(), "third".to_owned()]));
-    let waiting = home.registry.read(rows::waiting).expect("reads");
-    assert_eq!(
-        waiting.iter().map(|kind| (kind.kind.as_str(), kind.messages)).collect::<Vec<_>>(),
-        [("no channel takes it", 1)]
-    );
+    let waiting = |kind| home.registry.read(|tx| rows::waiting(tx, kind)).expect("reads").messages;
+    assert_eq!((waiting(KIND), waiting("no channel takes it")), (0, 1));
 }
 
 #[test]
@@ -280,7 +278,8 @@ fn a_place_whose_slice_of_a_run_is_used_up_waits_for_the_next_run_which_follows_
 fn messages_that_are_undelivered_for_an_hour_are_told_with_an_error() {
     let home = Frozen::new();
     let overdue = || {
-        let survey = Survey::of(home.made.path(), &home.settings, Some(&home.registry)).expect("looks");
+        let survey =
+            Survey::of(home.made.path(), &home.settings, Some(&home.registry), Counting::Bounded).expect("looks");
         let status = status::collect(home.made.path(), &home.settings, &home.registry, &survey).expect("collects");
         (status.outbox.overdue, status.outbox.last_error)
     };
@@ -305,6 +304,44 @@ fn messages_that_are_undelivered_for_an_hour_are_told_with_an_error() {
 }
 
 #[test]
+fn messages_that_nothing_sends_are_in_status_at_once_and_those_behind_one_that_failed_are_counted() {
+    let home = Frozen::new();
+    let status = || {
+        let survey =
+            Survey::of(home.made.path(), &home.settings, Some(&home.registry), Counting::Bounded).expect("looks");
+        status::collect(home.made.path(), &home.settings, &home.registry, &survey).expect("collects")
+    };
+    // The background tasks have run, and no process runs them any more.
+    background::run_due(&home, &Shutdown::new()).expect("runs");
+    put(&home, ours(&home), rows::INGESTED, "no channel takes it");
+    assert_eq!((status().outbox.waiting, status().outbox.oldest_waiting), (0, None));
+    let since = home.registry.read(|tx| tx.now()).expect("the time").to_string();
+    put(&home, ours(&home), rows::UPLOAD_EXPIRES, "notice");
+    put(&home, ours(&home), rows::UPLOAD_EXPIRES, "another");
+    let now = status();
+    assert_eq!((now.outbox.waiting, now.outbox.oldest_waiting), (2, Some(since)));
+    assert_eq!((now.review.unsent_messages, now.review.unattempted_messages), (0, 2), "the next run is not due yet");
+    home.advance(Duration::from_mins(30));
+    let review = status().review;
+    assert_eq!(review.unsent_messages, 2);
+    let entry = review.entries.iter().find(|entry| entry.of == "unsent_messages").expect("is said");
+    assert_eq!(entry.text, "2 messages to be sent, and no process sends them");
+    let institution = ours(&home);
+    let page = home.registry.read(|tx| rows::undelivered(tx, rows::UPLOAD_EXPIRES, institution, 0, 1));
+    let id = page.expect("reads")[0].id;
+    home.registry
+        .write(move |tx| {
+            let at = tx.now()?;
+            rows::set_failed(tx, id, "no way", at)
+        })
+        .expect("fails");
+    let review = status().review;
+    assert_eq!((review.failing_messages, review.unattempted_messages), (1, 1));
+    let entry = review.entries.iter().find(|entry| entry.of == "failing_messages").expect("is said");
+    assert_eq!(entry.text, "1 message not delivered yet, after an error, and 1 more that no attempt was made at");
+}
+
+#[test]
 fn a_message_that_failed_while_the_clock_was_ahead_is_attempted_when_it_is_right_again() {
     const YEAR: i64 = 365 * 24 * 3_600_000_000;
     let home = Frozen::new();
@@ -314,7 +351,7 @@ fn a_message_that_failed_while_the_clock_was_ahead_is_attempted_when_it_is_right
     let channel = Scripted::failing(&["first"]);
     assert_eq!(channel.run(&home).0.failed, 1);
     home.clock.advance(-YEAR);
-    let survey = Survey::of(home.made.path(), &home.settings, Some(&home.registry)).expect("looks");
+    let survey = Survey::of(home.made.path(), &home.settings, Some(&home.registry), Counting::Bounded).expect("looks");
     let status = status::collect(home.made.path(), &home.settings, &home.registry, &survey).expect("collects");
     assert_eq!(status.outbox.overdue, 1, "its age is not known");
     channel.recover();

@@ -84,6 +84,9 @@ ORDER BY number LIMIT 1
 UPDATE work_items SET is_committed = TRUE WHERE id = (SELECT item_id FROM versions WHERE versions.id = ?1)
 -- name: items.set_committed
 UPDATE work_items SET is_committed = TRUE WHERE id = ?1
+-- In the order of the index, so that it is read and nothing else.
+-- name: items.count_up_to
+SELECT count(*) AS items FROM (SELECT id FROM work_items WHERE status = ?1 ORDER BY id LIMIT ?2) AS counted
 -- name: items.count_by_status
 SELECT status, count(*) AS items FROM work_items GROUP BY status ORDER BY status
 -- name: items.count_by_status_of_institution
@@ -195,6 +198,10 @@ WHERE w.batch_id = ?1 AND (w.status IN ('pending', 'held') OR (w.status = 'start
 SELECT 1 AS found FROM work_items w
 WHERE w.batch_id = ?1 AND (w.status = 'pending' OR (w.status = 'started' AND w.cancel_requested IS NULL))
     AND NOT {items.is_committed} LIMIT 1
+-- Items that workers have, and that were told to end.
+-- name: batches.count_ending
+SELECT count(*) AS items FROM work_items
+WHERE batch_id = ?1 AND status = 'started' AND cancel_requested IS NOT NULL
 -- name: batches.end_stop
 DELETE FROM batch_stops WHERE batch_id = ?1 AND status = coalesce(?2, status)
 -- name: batches.stop_of

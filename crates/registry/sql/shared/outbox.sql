@@ -19,8 +19,8 @@ UPDATE outbox SET delivered_at = ?2, undeliverable_at = NULL, key = ?3 WHERE id 
 -- name: outbox.failed
 UPDATE outbox SET attempts = attempts + 1, next_attempt_at = ?2, last_error = ?3 WHERE id = ?1 AND delivered_at IS NULL
 -- name: outbox.waiting
-SELECT kind, count(*) AS messages, min(created_at) AS oldest_created_at FROM outbox
-WHERE delivered_at IS NULL AND undeliverable_at IS NULL GROUP BY kind ORDER BY kind
+SELECT count(*) AS messages, min(created_at) AS oldest_created_at FROM outbox
+WHERE delivered_at IS NULL AND undeliverable_at IS NULL AND kind = ?1
 -- name: outbox.overdue
 SELECT count(*) AS messages FROM outbox
 WHERE delivered_at IS NULL AND undeliverable_at IS NULL AND kind = ?1 AND (created_at < ?2 OR created_at > ?3)

@@ -72,3 +72,19 @@ SELECT count(*) AS row_count FROM uploads
 SELECT count(*) AS row_count FROM report_rows
 -- name: sizes.journal
 SELECT count(*) AS row_count FROM journal
+-- name: sizes.work_items_up_to
+SELECT count(*) AS row_count FROM (SELECT 1 AS one FROM work_items LIMIT ?1) AS counted
+-- name: sizes.item_history_up_to
+SELECT count(*) AS row_count FROM (SELECT 1 AS one FROM item_history LIMIT ?1) AS counted
+-- name: sizes.events_up_to
+SELECT count(*) AS row_count FROM (SELECT 1 AS one FROM events LIMIT ?1) AS counted
+-- name: sizes.outbox_up_to
+SELECT count(*) AS row_count FROM (SELECT 1 AS one FROM outbox LIMIT ?1) AS counted
+-- name: sizes.receipts_up_to
+SELECT count(*) AS row_count FROM (SELECT 1 AS one FROM receipts LIMIT ?1) AS counted
+-- name: sizes.uploads_up_to
+SELECT count(*) AS row_count FROM (SELECT 1 AS one FROM uploads LIMIT ?1) AS counted
+-- name: sizes.report_rows_up_to
+SELECT count(*) AS row_count FROM (SELECT 1 AS one FROM report_rows LIMIT ?1) AS counted
+-- name: sizes.journal_up_to
+SELECT count(*) AS row_count FROM (SELECT 1 AS one FROM journal LIMIT ?1) AS counted

@@ -5,7 +5,7 @@ use strongroom_queue::tasks;
 use uuid::Uuid;
 
 pub use super::batch_requests::{BatchAct, BatchRequest, Step, being_deleted, request};
-pub use super::stops::{Stop, stop_of, stops};
+pub use super::stops::{Stop, count_ending, stop_of, stops};
 use crate::{
     BatchId, BatchState, CollectionId, InstitutionId, ItemId, ItemStatus, Order, RegistryError, Scope, items,
     notifications, reports,

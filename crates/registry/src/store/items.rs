@@ -404,6 +404,19 @@ pub fn counts(
     rows.iter().map(|row| Ok((row.text("status")?.parse()?, row.count("items")?))).collect()
 }
 
+/// How many items have each status, for those that any has; of one status no more than one beyond `limit` are counted.
+pub fn counts_up_to(tx: &mut dyn Transaction, limit: u64) -> Result<Vec<(ItemStatus, u64)>, RegistryError> {
+    let mut counts = Vec::new();
+    for status in ItemStatus::ALL {
+        let values = [status.as_str().into(), (limit + 1).into()];
+        let count = tx.query_one(Statement("items.count_up_to"), &values)?.map_or(Ok(0), |row| row.count("items"))?;
+        if count > 0 {
+            counts.push((*status, count));
+        }
+    }
+    Ok(counts)
+}
+
 /// An item's history, oldest first.
 pub fn history(tx: &mut dyn Transaction, scope: Scope, id: ItemId) -> Result<Vec<HistoryLine>, RegistryError> {
     tx.query(Statement("items.history"), &[id.into(), scope.value()])?

@@ -35,6 +35,7 @@ pub mod objects;
 pub mod outbox;
 pub mod parts;
 pub mod pipelines;
+pub mod placements;
 mod populating;
 pub mod profiles;
 pub mod provenance;

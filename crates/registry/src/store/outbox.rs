@@ -347,27 +347,28 @@ pub fn overdue(tx: &mut dyn Transaction, kind: &str, before: Time) -> Result<(u6
     Ok((count, error))
 }
 
-/// Undelivered messages of one kind.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Undelivered messages that are attempted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Waiting {
-    /// The kind.
-    pub kind: String,
     /// How many.
     pub messages: u64,
-    /// When the oldest was put into the outbox.
-    pub oldest: Time,
+    /// When the oldest was put into the outbox; none where there is none.
+    pub oldest: Option<Time>,
 }
 
-/// How many messages of each kind were not delivered.
-pub fn waiting(tx: &mut dyn Transaction) -> Result<Vec<Waiting>, RegistryError> {
-    let row = |row: &Row| {
-        Ok(Waiting {
-            kind: row.text("kind")?.to_owned(),
-            messages: row.count("messages")?,
-            oldest: row.time("oldest_created_at")?,
-        })
-    };
-    tx.query(Statement("outbox.waiting"), &[])?.iter().map(row).collect()
+impl Waiting {
+    /// These and others.
+    #[must_use]
+    pub fn and(self, others: Self) -> Self {
+        let oldest = [self.oldest, others.oldest].into_iter().flatten().min();
+        Self { messages: self.messages + others.messages, oldest }
+    }
+}
+
+/// The messages of a kind that wait to be delivered.
+pub fn waiting(tx: &mut dyn Transaction, kind: &str) -> Result<Waiting, RegistryError> {
+    let Some(row) = tx.query_one(Statement("outbox.waiting"), &[kind.into()])? else { return Ok(Waiting::default()) };
+    Ok(Waiting { messages: row.count("messages")?, oldest: row.optional_time("oldest_created_at")? })
 }
 
 fn message_row(row: &Row) -> Result<Message, RegistryError> {

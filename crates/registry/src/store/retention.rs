@@ -6,7 +6,7 @@ use strongroom_database::{Statement, Time, Transaction};
 use uuid::Uuid;
 
 use crate::versions::ROWS_AT_ONCE;
-use crate::{BatchId, ItemId, RegistryError};
+use crate::{BatchId, ItemId, RegistryError, tenants};
 
 /// Work items inspected in one transaction: each has rows in other tables.
 const ITEMS_AT_ONCE: usize = 100;
@@ -76,22 +76,69 @@ pub fn drop_items(
     Ok((dropped, if rows.len() < ITEMS_AT_ONCE { None } else { last }))
 }
 
+/// The tables that grow with use and hold nothing of what is kept, with the statements that count all of their rows, and some.
+const TABLES: [(&str, Statement, Statement); 8] = [
+    ("work_items", Statement("sizes.work_items"), Statement("sizes.work_items_up_to")),
+    ("item_history", Statement("sizes.item_history"), Statement("sizes.item_history_up_to")),
+    ("events", Statement("sizes.events"), Statement("sizes.events_up_to")),
+    ("outbox", Statement("sizes.outbox"), Statement("sizes.outbox_up_to")),
+    ("journal", Statement("sizes.journal"), Statement("sizes.journal_up_to")),
+    ("receipts", Statement("sizes.receipts"), Statement("sizes.receipts_up_to")),
+    ("report_rows", Statement("sizes.report_rows"), Statement("sizes.report_rows_up_to")),
+    ("uploads", Statement("sizes.uploads"), Statement("sizes.uploads_up_to")),
+];
+/// What the names of the facts begin with that say how many rows a table had.
+const ROWS: &str = "tables.rows/";
+/// The fact that says when they were counted.
+const COUNTED_AT: &str = "tables.counted_at";
+
 /// The rows of the tables that grow with use and hold nothing of what is kept, by name.
 pub fn sizes(tx: &mut dyn Transaction) -> Result<Vec<(&'static str, u64)>, RegistryError> {
-    let tables = [
-        ("work_items", Statement("sizes.work_items")),
-        ("item_history", Statement("sizes.item_history")),
-        ("events", Statement("sizes.events")),
-        ("outbox", Statement("sizes.outbox")),
-        ("journal", Statement("sizes.journal")),
-        ("receipts", Statement("sizes.receipts")),
-        ("report_rows", Statement("sizes.report_rows")),
-        ("uploads", Statement("sizes.uploads")),
-    ];
-    let mut sizes = Vec::with_capacity(tables.len());
-    for (table, statement) in tables {
+    let mut sizes = Vec::with_capacity(TABLES.len());
+    for (table, statement, _) in TABLES {
         let row = tx.query_one(statement, &[])?;
         sizes.push((table, row.map_or(Ok(0), |row| row.count("row_count"))?));
+    }
+    Ok(sizes)
+}
+
+/// Notes how many rows the tables had, for [`sizes_now`].
+pub fn note_sizes(tx: &mut dyn Transaction, sizes: &[(&'static str, u64)]) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    for (table, rows) in sizes {
+        tenants::set_fact(tx, &format!("{ROWS}{table}"), &rows.to_string())?;
+    }
+    tenants::set_fact(tx, COUNTED_AT, &now.to_string())
+}
+
+/// The rows of the tables that grow with use.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TableSizes {
+    /// By name: counted now where there are no more than the limit, else as they were last noted.
+    pub rows: Vec<(&'static str, u64)>,
+    /// The tables that have more rows than that, and were never noted to.
+    pub at_least: Vec<&'static str>,
+    /// When those were noted that were not counted now.
+    pub counted_at: Option<String>,
+}
+
+/// The rows of the tables that grow with use; of each no more than one beyond `limit` are counted.
+pub fn sizes_now(tx: &mut dyn Transaction, limit: u64) -> Result<TableSizes, RegistryError> {
+    let mut sizes = TableSizes::default();
+    for (table, _, up_to) in TABLES {
+        let row = tx.query_one(up_to, &[(limit + 1).into()])?;
+        let mut rows = row.map_or(Ok(0), |row| row.count("row_count"))?;
+        if rows > limit {
+            let noted = tenants::fact(tx, &format!("{ROWS}{table}"))?.and_then(|text| text.parse::<u64>().ok());
+            if let Some(noted) = noted.filter(|noted| *noted > limit) {
+                rows = noted;
+                sizes.counted_at = tenants::fact(tx, COUNTED_AT)?;
+            } else {
+                rows = limit;
+                sizes.at_least.push(table);
+            }
+        }
+        sizes.rows.push((table, rows));
     }
     Ok(sizes)
 }

@@ -60,6 +60,12 @@ pub fn stop_of(tx: &mut dyn Transaction, batch: BatchId) -> Result<Option<Stop>,
     tx.query_one(Statement("batches.stop_of"), &[batch.into()])?.as_ref().map(stop_row).transpose()
 }
 
+/// How many items of a batch workers have that were told to end.
+pub fn count_ending(tx: &mut dyn Transaction, batch: BatchId) -> Result<u64, RegistryError> {
+    let row = tx.query_one(Statement("batches.count_ending"), &[batch.into()])?;
+    Ok(row.map_or(Ok(0), |row| row.count("items"))?)
+}
+
 /// Whether there is any. A read.
 pub(super) fn has_stop(tx: &mut dyn Transaction) -> Result<bool, RegistryError> {
     let row = tx.query_one(Statement("batches.has_stop"), &[])?;

@@ -29,6 +29,7 @@ mod messages;
 mod model;
 mod ordering;
 mod parts;
+mod placements;
 mod postgres;
 mod profiles;
 mod provenance;
@@ -76,6 +77,15 @@ macro_rules! conformance_suite {
                 a_pipeline_is_found_by_its_name_within_a_scope
                 a_pipeline_of_the_most_steps_is_run_at_once
                 activities_of_another_institution_are_not_seen
+            }
+            placements {
+                what_a_store_lacks_is_counted_before_and_after_it_was_compared
+                whatever_takes_something_away_is_counted_at_once
+                a_mark_goes_when_every_store_holds_the_object_whole
+                a_count_that_stops_at_its_bound_says_so
+                a_store_that_is_compared_no_more_is_compared_from_the_beginning_later
+                counts_of_items_and_rows_stop_at_their_bound
+                items_of_a_cancelled_batch_that_a_worker_has_are_counted_until_they_end
             }
             provenance {
                 the_first_result_of_an_entity_generates_it_and_later_ones_revise_it

@@ -2,7 +2,8 @@
 //! other dialect.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use strongroom_database::testing::Scratch;
@@ -11,11 +12,12 @@ use strongroom_queue::LeaseRequest;
 use strongroom_registry::items::{self, ItemFilter, NewItem};
 use strongroom_registry::work::{self, Claim, HeartbeatOutcome, StageEnd};
 use strongroom_registry::{
-    Action, BatchId, BatchState, InstitutionId, ItemStatus, Registry, RegistryError, Scope, Stage, batches, schema,
-    tenants,
+    Action, BatchId, BatchState, InstitutionId, ItemStatus, Registry, RegistryError, Scope, Stage, batches, placements,
+    schema, tenants,
 };
 
 use super::conformance_suite;
+use super::placements::{compare, kept, marked};
 use super::sqlite::{self, may_scan};
 use super::world::{INGEST, Subject, Table, World, holder, new_batch, topic};
 
@@ -180,6 +182,29 @@ fn a_row_that_somebody_keeps_locked_keeps_no_other_lease_from_being_extended_or_
     transaction.rollback().expect("lets go");
     world.reclaim();
     assert_eq!(world.status(locked.item).1, ItemStatus::Pending);
+}
+
+/// The one that removes it has seen the object whole.
+#[test]
+fn a_mark_that_is_set_while_another_transaction_removes_it_stays() {
+    let Some(subject) = fresh() else { return };
+    let world = World::new(&subject);
+    let (object, _) = kept(&world, "bag", &["primary"]);
+    compare(&world, &["primary"]);
+    let mut other = subject.scratch.client();
+    other.batch_execute("UPDATE objects SET head = head").expect("marks the object");
+    assert_eq!(marked(&world), [(object, Vec::new())]);
+    let (other, attempts) = (Mutex::new(other), Arc::new(AtomicU32::new(0)));
+    let counted = attempts.clone();
+    let removed = world.write(move |tx| {
+        if counted.fetch_add(1, Ordering::SeqCst) == 0 {
+            let mut other = other.lock().unwrap_or_else(PoisonError::into_inner);
+            other.batch_execute("DELETE FROM object_copies").expect("takes something away");
+        }
+        placements::unmark(tx, &[object])
+    });
+    assert_eq!((removed, attempts.load(Ordering::SeqCst)), (0, 2), "it was undone, and decided anew");
+    assert_eq!(marked(&world), [(object, vec!["primary".to_owned()])]);
 }
 
 fn new_item(institution: InstitutionId, batch: BatchId, number: usize) -> NewItem {

@@ -59,6 +59,8 @@ impl Filler {
     /// Makes sets of copies until there are so many work items, or a few less.
     pub(super) fn fill(&self, registry: &mut Registry, items: u64) -> Result<()> {
         registry.begin_fill()?;
+        // No trigger marks what is inserted: all objects are to be compared anew.
+        registry.batch("DELETE FROM placement_comparisons")?;
         let last = DEPOSITS + (items / self.items).saturating_sub(1);
         let last_number = registry.number("SELECT max(number) FROM work_items")?;
         // Sets are numbered from that of the first objects on.

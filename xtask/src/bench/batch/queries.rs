@@ -82,6 +82,10 @@ pub(super) fn run(program: &Path, options: &Options) -> Result<()> {
         home.wait_for_none(IS_ANY_OPEN)?;
         workers.stop()?;
         filler.fill(home.registry(), size(options, ITEMS))?;
+        // What a registry that has grown in the course of time has, too.
+        for task in ["placements", "retention"] {
+            place::succeed(home.command().args(["background", "run", task])).context("a background task failed")?;
+        }
         let items = home.number("SELECT count(*) FROM work_items")?;
         let batch = super::some_batch(&home)?;
         for command in COMMANDS {

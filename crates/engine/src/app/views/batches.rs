@@ -43,6 +43,8 @@ pub struct BatchView {
     pub holds: Vec<HoldView>,
     /// What its open items are being made, until each was told.
     pub stopping: Option<StopView>,
+    /// How many of its items workers have that are to end: they were told, and their workers have not noticed it, or are gone.
+    pub ending: u64,
     /// The topics that are paused and in which its items wait; `all` where all topics are.
     pub paused: Vec<String>,
     /// When it was made.
@@ -59,6 +61,7 @@ impl BatchView {
             counts.iter().filter(|(status, _)| wanted(*status)).map(|(_, count)| count).sum::<u64>()
         };
         let holds = holds::of_batch(tx, &batch)?;
+        let has_started = sum(|status| status == ItemStatus::Started) > 0;
         let waits = sum(|status| status == ItemStatus::Pending) > 0;
         let paused = if waits { batches::paused_topics(tx, batch.id)? } else { Vec::new() };
         Ok(Self {
@@ -79,6 +82,7 @@ impl BatchView {
             rows: batch.row_count,
             holds: holds.into_iter().map(HoldView::from).collect(),
             stopping: batches::stop_of(tx, batch.id)?.map(StopView::from),
+            ending: if has_started { batches::count_ending(tx, batch.id)? } else { 0 },
             paused,
             created_at: batch.created_at.to_string(),
             updated_at: batch.updated_at.to_string(),

@@ -63,7 +63,7 @@ views! {
     HistoryLineView { number, time, stage, status, note, holder, fence, actor }
     BatchView {
         batch, institution, collection, kind, state, items, succeeded, failed, cancelled, open, held, deleted, submitted_by,
-        note, rows, holds, stopping, paused, created_at, updated_at
+        note, rows, holds, stopping, ending, paused, created_at, updated_at
     }
     ReportView {
         batch, number, kind, made_at, made_by, state, deleted_at, institution, collection, submitted, submitted_by, submitted_at, note, items,

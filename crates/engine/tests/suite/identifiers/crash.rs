@@ -52,8 +52,8 @@ fn i06_a_deposit_ends_with_one_ark_when_its_process_is_killed_at_any_point(engin
         assert_none_leaked(&double, &home);
         let names: BTreeSet<String> = double.requests().into_iter().map(|request| request.path).collect();
         assert_eq!(names.len(), 1, "{point}: one name was asked for");
-        let messages = home.registry.read(strongroom_registry::outbox::waiting).expect("reads");
-        assert!(messages.iter().any(|kind| kind.kind == "ezid" && kind.messages == 1), "{point}: {messages:?}");
+        let waiting = home.registry.read(|tx| strongroom_registry::outbox::waiting(tx, "ezid")).expect("reads");
+        assert_eq!(waiting.messages, 1, "{point}");
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use strongroom_download::Policy;
+use strongroom_engine::findings::Counting;
 use strongroom_engine::ingest::{self, DepositKind, DepositRequest};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::status;
@@ -372,7 +373,8 @@ fn what_a_deposit_that_failed_long_ago_keeps_is_removed(engine: Engine) {
     // What is staged of it and what is kept of the download count.
     let has = reserved(&world, failed.id);
     assert!(has >= (16 << 20) + 400 * KB as u64, "{has}");
-    let survey = Survey::of(world.home.path(), &world.home.settings, Some(&world.home.registry)).expect("looks");
+    let survey = Survey::of(world.home.path(), &world.home.settings, Some(&world.home.registry), Counting::Bounded)
+        .expect("looks");
     let status = status::collect(world.home.path(), &world.home.settings, &world.home.registry, &survey);
     let status = status.expect("collects");
     assert!(status.staging.kept_bytes >= 16 << 20, "{:?}", status.staging);

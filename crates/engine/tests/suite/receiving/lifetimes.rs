@@ -1,6 +1,7 @@
 //! How long what is not valid stays, and who is told.
 
 use strongroom_engine::app::{self, Caller, OpContext};
+use strongroom_engine::findings::Counting;
 use strongroom_engine::outbox::{self, Delivered};
 use strongroom_engine::survey::Survey;
 use strongroom_engine::workflow::Workflows;
@@ -241,7 +242,7 @@ fn without_its_store(home: &TestHome) -> Home {
 
 /// How many messages the status says are undeliverable.
 fn undeliverable(home: &TestHome) -> u64 {
-    let survey = Survey::of(home.path(), &home.settings, Some(&home.registry)).expect("looks");
+    let survey = Survey::of(home.path(), &home.settings, Some(&home.registry), Counting::Bounded).expect("looks");
     let status = status::collect(home.path(), &home.settings, &home.registry, &survey).expect("collects");
     status.review.undeliverable_messages
 }

@@ -1,0 +1,146 @@
+//! Which stores do not hold an object whole that their placement names, without reading every object each time. A transaction by which an
+//! object may come to lack something marks it (triggers of the tables `objects`, `copies` and `object_copies`); a comparison of a placement
+//! with a store marks what the store lacks, page by page. What is not marked, the stores hold, as far as the comparison has come.
+//!
+//! A mark is removed only where every store that is compared with the placement holds the object whole. The transactions that remove
+//! marks and those that move a comparison on change one row first, so that none of them decides by a state which another has changed.
+//! Nothing here depends on a clock or on the settings of one process.
+
+use strongroom_database::{Row, Statement, Transaction};
+use uuid::Uuid;
+
+use crate::{ObjectId, RegistryError, tenants};
+
+/// The fact that says when marks or comparisons were last changed.
+const TURN: &str = "placements.compared_at";
+
+/// Objects that a store does not hold whole, as far as they were looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LackingCount {
+    /// How many.
+    pub objects: u64,
+    /// Whether there are no more.
+    pub is_all: bool,
+}
+
+/// How many objects of a placement a store does not hold whole. It examines at most `limit` marked objects, and as many that were not
+/// compared yet.
+pub fn count_lacking(
+    tx: &mut dyn Transaction,
+    (placement, store): (&str, &str),
+    limit: usize,
+) -> Result<LackingCount, RegistryError> {
+    let examined = |row: Option<Row>| match row {
+        Some(row) => Ok::<_, RegistryError>((row.count("lacking")?, row.count("examined")? < limit as u64)),
+        None => Ok((0, true)),
+    };
+    let marked = [placement.into(), store.into(), limit.into()];
+    let (mut objects, mut is_all) = examined(tx.query_one(Statement("placements.count_marked"), &marked)?)?;
+    let comparison = tx.query_one(Statement("placements.get"), &[placement.into(), store.into()])?;
+    let comparison = comparison.as_ref().map(comparison_row).transpose()?;
+    if comparison.as_ref().is_none_or(|comparison| !comparison.is_complete) {
+        let after = comparison.map_or(ObjectId(Uuid::nil()), |comparison| comparison.compared_to);
+        let behind = [placement.into(), store.into(), after.into(), limit.into()];
+        let (found, is_end) = examined(tx.query_one(Statement("placements.count_behind"), &behind)?)?;
+        objects += found;
+        is_all &= is_end;
+    }
+    Ok(LackingCount { objects, is_all })
+}
+
+/// A placement that is compared with a store of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Comparison {
+    /// The placement.
+    pub placement: String,
+    /// The store.
+    pub store: String,
+    /// The last object that was compared.
+    pub compared_to: ObjectId,
+    /// Whether all were.
+    pub is_complete: bool,
+}
+
+fn comparison_row(row: &Row) -> Result<Comparison, RegistryError> {
+    Ok(Comparison {
+        placement: row.text("placement")?.to_owned(),
+        store: row.text("store")?.to_owned(),
+        compared_to: ObjectId(row.uuid("compared_to")?),
+        is_complete: row.bool("is_complete")?,
+    })
+}
+
+/// The comparisons that were begun.
+pub fn list(tx: &mut dyn Transaction) -> Result<Vec<Comparison>, RegistryError> {
+    tx.query(Statement("placements.list"), &[])?.iter().map(comparison_row).collect()
+}
+
+/// Begins the comparisons of placements with stores that there are not, and forgets those that are not among `wanted`.
+pub fn set(tx: &mut dyn Transaction, wanted: &[(String, String)]) -> Result<(), RegistryError> {
+    take_turn(tx)?;
+    for known in list(tx)? {
+        if !wanted.iter().any(|(placement, store)| (placement, store) == (&known.placement, &known.store)) {
+            tx.execute(Statement("placements.forget"), &[known.placement.into(), known.store.into()])?;
+        }
+    }
+    for (placement, store) in wanted {
+        tx.execute(Statement("placements.begin"), &[placement.into(), store.into(), Uuid::nil().into()])?;
+    }
+    Ok(())
+}
+
+/// Compares the next objects of a placement with a store, and marks those that it does not hold whole; whether this was the end.
+pub fn advance(
+    tx: &mut dyn Transaction,
+    (placement, store): (&str, &str),
+    limit: usize,
+) -> Result<bool, RegistryError> {
+    take_turn(tx)?;
+    let found = tx.query_one(Statement("placements.get"), &[placement.into(), store.into()])?;
+    let Some(known) = found.as_ref().map(comparison_row).transpose()?.filter(|known| !known.is_complete) else {
+        return Ok(true);
+    };
+    let page = tx.query(Statement("placements.objects"), &[known.compared_to.into(), limit.into()])?;
+    let is_end = page.len() < limit;
+    let last = page.last().map_or(Ok(known.compared_to), |row| row.uuid("id").map(ObjectId))?;
+    let range = [placement.into(), store.into(), known.compared_to.into(), last.into()];
+    tx.execute(Statement("placements.mark"), &range)?;
+    tx.execute(Statement("placements.advance"), &[placement.into(), store.into(), last.into(), is_end.into()])?;
+    Ok(is_end)
+}
+
+/// An object that is marked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marked {
+    /// The object.
+    pub object: ObjectId,
+    /// The stores of its placement that do not hold it whole.
+    pub lacking_in: Vec<String>,
+}
+
+/// Objects that are marked, in the order of their identifiers, after `after`.
+pub fn marked(tx: &mut dyn Transaction, after: ObjectId, limit: usize) -> Result<Vec<Marked>, RegistryError> {
+    let mut found: Vec<Marked> = Vec::new();
+    for row in tx.query(Statement("placements.marked"), &[after.into(), limit.into()])? {
+        let object = ObjectId(row.uuid("object_id")?);
+        let store = row.optional_text("store")?.map(str::to_owned);
+        match found.last_mut() {
+            Some(last) if last.object == object => last.lacking_in.extend(store),
+            _ => found.push(Marked { object, lacking_in: store.into_iter().collect() }),
+        }
+    }
+    Ok(found)
+}
+
+/// Removes the marks of those of these objects that every store which is compared with their placement holds whole.
+pub fn unmark(tx: &mut dyn Transaction, objects: &[ObjectId]) -> Result<u64, RegistryError> {
+    take_turn(tx)?;
+    let mut rows = objects.iter().map(|object| vec![(*object).into()]);
+    Ok(tx.execute_each(Statement("placements.unmark"), &mut rows)?)
+}
+
+/// One transaction after another: each changes the same row.
+fn take_turn(tx: &mut dyn Transaction) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    tenants::set_fact(tx, TURN, &now.to_string())
+}
