@@ -6,8 +6,8 @@ use strongroom_database::{Placeholders, Statements};
 /// among its own migrations.
 pub fn schema(dialect: &str) -> &'static [&'static str] {
     match dialect {
-        "sqlite" => &[include_str!("../sql/sqlite/schema_1.sql")],
-        "postgres" => &[include_str!("../sql/postgres/schema_1.sql")],
+        "sqlite" => &[include_str!("../sql/sqlite/schema_1.sql"), include_str!("../sql/sqlite/schema_2.sql")],
+        "postgres" => &[include_str!("../sql/postgres/schema_1.sql"), include_str!("../sql/postgres/schema_2.sql")],
         _ => &[],
     }
 }

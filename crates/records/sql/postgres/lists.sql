@@ -4,9 +4,15 @@
 WITH page AS MATERIALIZED (SELECT id FROM record_chunks WHERE list_id = $1 ORDER BY id LIMIT $2 FOR UPDATE)
 DELETE FROM record_chunks USING page WHERE record_chunks.id = page.id
 
+-- name: records_delete_states
+WITH page AS MATERIALIZED (
+    SELECT ctid FROM record_states WHERE list_id = $1 ORDER BY number LIMIT $2 FOR UPDATE
+)
+DELETE FROM record_states WHERE ctid = ANY (ARRAY(SELECT ctid FROM page))
+
 -- name: records_delete_some
-WITH page AS MATERIALIZED (SELECT number FROM records WHERE list_id = $1 ORDER BY number LIMIT $2 FOR UPDATE)
-DELETE FROM records WHERE list_id = $1 AND number = ANY (ARRAY(SELECT number FROM page))
+WITH page AS MATERIALIZED (SELECT ctid FROM records WHERE list_id = $1 ORDER BY number LIMIT $2 FOR UPDATE)
+DELETE FROM records WHERE ctid = ANY (ARRAY(SELECT ctid FROM page))
 
 -- name: records_lock_list
 SELECT id FROM record_lists WHERE id = $1 FOR UPDATE

@@ -6,6 +6,9 @@ INSERT INTO record_lists (id, made_at) VALUES (?1, ?2) ON CONFLICT (id) DO NOTHI
 -- name: records_make_slot
 INSERT INTO record_slots (list_id, slot) VALUES (?1, ?2) ON CONFLICT (list_id, slot) DO NOTHING
 
+-- name: records_make_cursor
+INSERT INTO record_cursors (list_id) VALUES (?1) ON CONFLICT (list_id) DO NOTHING
+
 -- name: records_status
 SELECT is_complete, population_cursor, populated_by, populated_until,
     counted.todo, counted.processing, counted.processed, counted.failed, counted.cancelled
@@ -20,8 +23,7 @@ WHERE id = ?1 AND NOT is_removed
 -- name: records_count
 UPDATE record_slots
 SET todo = todo + ?3, processing = processing + ?4, processed = processed + ?5, failed = failed + ?6,
-    cancelled = cancelled + ?7, sequence = sequence + ?8,
-    claimed_to = CASE WHEN claimed_to < ?9 THEN ?9 ELSE claimed_to END
+    cancelled = cancelled + ?7, sequence = sequence + ?8
 WHERE list_id = ?1 AND slot = ?2
 
 -- name: records_mark_removed
@@ -47,6 +49,9 @@ SELECT is_complete, population_cursor, populated_by, populated_until, todo, proc
     EXISTS (SELECT 1 FROM records WHERE list_id = ?1) AS has_records
 FROM record_lists JOIN record_slots ON list_id = id AND slot = -1
 WHERE id = ?1 AND is_removed
+
+-- name: records_delete_cursor
+DELETE FROM record_cursors WHERE list_id = ?1
 
 -- name: records_delete_slots
 DELETE FROM record_slots WHERE list_id = ?1

@@ -26,7 +26,7 @@ UPDATE record_lists SET is_complete = FALSE WHERE id = ?1 AND is_complete AND NO
 
 -- name: records_reach
 SELECT max(sequence) AS reach, count(*) AS found FROM (
-    SELECT sequence FROM records WHERE list_id = ?1 AND state = 2 AND slot = ?2 AND sequence > ?3
+    SELECT sequence FROM record_states WHERE list_id = ?1 AND state = 2 AND slot = ?2 AND sequence > ?3
     ORDER BY sequence LIMIT ?4
 ) AS page
 

@@ -8,6 +8,7 @@ mod counting;
 mod endings;
 mod following;
 mod population;
+mod ranges;
 
 pub use administration::*;
 pub use claims::*;
@@ -15,6 +16,7 @@ pub use counting::*;
 pub use endings::*;
 pub use following::*;
 pub use population::*;
+pub use ranges::*;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,6 +62,13 @@ macro_rules! conformance_suite {
             workers_never_share_a_record
             a_lease_that_ran_out_is_returned_and_one_that_was_extended_is_not
             what_an_ended_worker_had_is_returned_at_once
+            claims_at_once_share_the_last_records_of_a_list
+            a_half_ended_chunk_is_returned_without_what_has_ended
+            a_chunk_has_what_came_back_what_is_new_and_what_waited
+            what_is_claimed_is_not_cancelled_with_the_rest
+            records_that_are_claimed_one_by_one_are_all_claimed_once
+            numbers_between_those_of_a_chunk_do_not_belong_to_it
+            many_records_that_arrived_as_processed_are_passed_by
             each_record_ends_as_its_worker_says
             records_of_a_chunk_end_one_by_one_or_together
             a_record_is_retried_until_its_attempts_are_spent

@@ -1,9 +1,9 @@
 //! Counts and pages of a list, and what people do to it.
 
-use strongroom_database::{Row, Statement, Transaction, Value};
+use strongroom_database::{Row, Statement, Time, Transaction, Value};
 
 use super::population::{complete, locked};
-use super::{Delta, MOST_RECORDS, any_slot, count, whole};
+use super::{Delta, MOST_RECORDS, NEVER_CLAIMED, any_slot, count, fresh, state, whole};
 use crate::{Counts, Cursor, ListId, ListStatus, Page, Record, RecordState, RecordsError};
 
 /// The counts of a list and how far its population is: one committed state. It reads a row for each slot, however long the list is.
@@ -41,20 +41,86 @@ pub fn page(
     (state, after): (RecordState, Cursor),
     limit: usize,
 ) -> Result<Page, RecordsError> {
+    let limit = limit.clamp(1, MOST_RECORDS);
     let Cursor(major, minor) = after;
     let statement = match state {
-        RecordState::Todo => Statement("records_page_todo"),
-        RecordState::Processing => Statement("records_page_processing"),
+        RecordState::Todo => return page_todo(tx, list, after, limit),
+        RecordState::Processing => return page_processing(tx, list, minor, limit),
         RecordState::Processed => Statement("records_page_processed"),
         RecordState::Failed => Statement("records_page_failed"),
         RecordState::Cancelled => Statement("records_page_cancelled"),
     };
     let mut values: Vec<Value> = vec![list.into()];
-    if matches!(state, RecordState::Todo | RecordState::Processed) {
+    if state == RecordState::Processed {
         values.push(major.into());
     }
-    values.extend([minor.into(), limit.clamp(1, MOST_RECORDS).into()]);
-    tx.query(statement, &values)?.iter().map(record).collect()
+    values.extend([minor.into(), limit.into()]);
+    read(tx, statement, &values)
+}
+
+fn read(tx: &mut dyn Transaction, statement: Statement, values: &[Value]) -> Result<Page, RecordsError> {
+    tx.query(statement, values)?.iter().map(record).collect()
+}
+
+/// What came back, then what was never claimed, then what waits for its time.
+fn page_todo(
+    tx: &mut dyn Transaction,
+    list: ListId,
+    Cursor(major, minor): Cursor,
+    limit: usize,
+) -> Result<Page, RecordsError> {
+    let marked = |tx: &mut dyn Transaction, after: (i64, i64), to: i64, limit: usize| {
+        let values = [list.into(), after.0.into(), after.1.into(), to.into(), limit.into()];
+        read(tx, Statement("records_page_todo"), &values)
+    };
+    let mut page = Page::new();
+    if major < NEVER_CLAIMED {
+        page = marked(tx, (major, minor), 0, limit)?;
+    }
+    if page.len() < limit && major <= NEVER_CLAIMED {
+        let after = if major == NEVER_CLAIMED { minor } else { 0 };
+        let after = after.max(fresh::claimed_to(tx, list)?);
+        let found = fresh::fresh(tx, list, after, limit - page.len())?;
+        page.extend(found.records.into_iter().map(|record| {
+            let cursor = Cursor(NEVER_CLAIMED, whole(record.number));
+            untouched(record.number, record.id, (0, record.added_at), cursor)
+        }));
+    }
+    if page.len() < limit {
+        let after = if major > NEVER_CLAIMED { (major, minor) } else { (NEVER_CLAIMED, i64::MAX) };
+        let missing = limit - page.len();
+        page.extend(marked(tx, after, i64::MAX, missing)?);
+    }
+    Ok(page)
+}
+
+/// Those that have a state, and those of the ranges of numbers that chunks have.
+fn page_processing(tx: &mut dyn Transaction, list: ListId, after: i64, limit: usize) -> Result<Page, RecordsError> {
+    let values: [Value; 3] = [list.into(), after.into(), limit.into()];
+    let mut page = read(tx, Statement("records_page_processing"), &values)?;
+    let mut missing = limit;
+    for range in tx.query(Statement("records_open_ranges"), &values)? {
+        if missing == 0 {
+            break;
+        }
+        let (from, to) = (range.integer("after_number")?.max(after), range.integer("to_number")?);
+        let claimed_at = range.time("claimed_at")?;
+        let values = [list.into(), from.into(), to.into(), missing.into()];
+        for row in tx.query(Statement("records_open_of_range"), &values)? {
+            let number = row.count("number")?;
+            let cursor = Cursor(0, whole(number));
+            page.push(untouched(number, row.text("record")?.to_owned(), (1, claimed_at), cursor));
+            missing -= 1;
+        }
+    }
+    page.sort_unstable_by_key(|record| record.number);
+    page.truncate(limit);
+    Ok(page)
+}
+
+/// A record that has no state.
+fn untouched(number: u64, id: String, (attempts, changed_at): (u32, Time), cursor: Cursor) -> Record {
+    Record { number, id, attempts, changed_at, result: None, error: None, cursor }
 }
 
 fn record(row: &Row) -> Result<Record, RecordsError> {
@@ -87,7 +153,13 @@ pub fn cancel_rest(tx: &mut dyn Transaction, list: ListId, limit: usize) -> Resu
     if !locked(tx, list)?.bool("is_complete")? {
         complete(tx, list)?;
     }
-    let changed = change(tx, Statement("records_cancel"), list, limit)?;
+    let limit = limit.clamp(1, MOST_RECORDS);
+    let mut changed = change(tx, Statement("records_cancel"), list, limit)?;
+    let missing = limit.saturating_sub(usize::try_from(changed).unwrap_or(usize::MAX));
+    if missing > 0 {
+        let taken = fresh::take(tx, list, missing)?;
+        changed += fresh::mark(tx, list, (taken.after, taken.to), (state::CANCELLED, 0))?;
+    }
     let cancelled = whole(changed);
     if changed > 0 {
         count(tx, list, any_slot(), Delta { todo: -cancelled, cancelled, ..Delta::default() })?;
@@ -104,18 +176,35 @@ fn change(tx: &mut dyn Transaction, statement: Statement, list: ListId, limit: u
 /// of it can be claimed, ended or added. To be repeated until it is gone; [`being_removed`] lists what was left at a crash.
 pub fn remove(tx: &mut dyn Transaction, list: ListId, limit: usize) -> Result<bool, RecordsError> {
     let limit = limit.clamp(1, MOST_RECORDS);
-    // Those who take records from it are let finish first; see `add_from`.
-    tx.query_one(Statement("records_lock_list"), &[list.into()])?;
-    tx.execute(Statement("records_mark_removed"), &[list.into()])?;
-    // Chunks before slots, as everywhere. Without the row of its slot a claim that is under way changes nothing.
+    let has_begun = begin_removal(tx, list)?;
+    // Without the row of its slot a claim that is under way changes nothing.
     if tx.execute(Statement("records_delete_chunks"), &[list.into(), limit.into()])? == limit as u64 {
         return Ok(false);
     }
     tx.execute(Statement("records_delete_slots"), &[list.into()])?;
-    if tx.execute(Statement("records_delete_some"), &[list.into(), limit.into()])? == limit as u64 {
+    if !has_begun || !delete_some(tx, list, limit)? {
         return Ok(false);
     }
     tx.execute(Statement("records_delete_list"), &[list.into()])?;
+    Ok(true)
+}
+
+/// Marks a list as one that is being removed; whether it was one before. Where it was not, records may be claimed until the transaction is
+/// kept, and are removed by a later one.
+fn begin_removal(tx: &mut dyn Transaction, list: ListId) -> Result<bool, RecordsError> {
+    // Those who take records from it are let finish first; see `add_from`.
+    tx.query_one(Statement("records_lock_list"), &[list.into()])?;
+    tx.execute(Statement("records_mark_removed"), &[list.into()])?;
+    Ok(tx.execute(Statement("records_delete_cursor"), &[list.into()])? == 0)
+}
+
+/// Deletes up to `limit` rows of records, their states first; whether none is left.
+fn delete_some(tx: &mut dyn Transaction, list: ListId, limit: usize) -> Result<bool, RecordsError> {
+    for statement in [Statement("records_delete_states"), Statement("records_delete_some")] {
+        if tx.execute(statement, &[list.into(), limit.into()])? == limit as u64 {
+            return Ok(false);
+        }
+    }
     Ok(true)
 }
 
@@ -124,15 +213,14 @@ pub fn remove(tx: &mut dyn Transaction, list: ListId, limit: usize) -> Result<bo
 /// [removed](remove) with its counts goes on being so.
 pub fn remove_records(tx: &mut dyn Transaction, list: ListId, limit: usize) -> Result<bool, RecordsError> {
     let limit = limit.clamp(1, MOST_RECORDS);
-    tx.query_one(Statement("records_lock_list"), &[list.into()])?;
-    tx.execute(Statement("records_mark_removed"), &[list.into()])?;
+    let has_begun = begin_removal(tx, list)?;
     // Without the row of its slot a claim that is under way changes nothing.
     tx.execute(Statement("records_keep_counts"), &[list.into()])?;
     tx.execute(Statement("records_delete_counted_slots"), &[list.into()])?;
     if tx.execute(Statement("records_delete_chunks"), &[list.into(), limit.into()])? == limit as u64 {
         return Ok(false);
     }
-    Ok(tx.execute(Statement("records_delete_some"), &[list.into(), limit.into()])? < limit as u64)
+    Ok(has_begun && delete_some(tx, list, limit)?)
 }
 
 /// What came of a list whose records were [removed](remove_records), and whether all of them are gone; none of any other list.

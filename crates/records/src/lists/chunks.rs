@@ -1,97 +1,15 @@
-//! Who works on which records, for how long, and what came of them. A chunk is the lease and the fence of its records: whoever
-//! changes them locks its row first, and where the row is gone nothing is changed.
+//! How long workers have their records, and what came of them. A chunk is the lease and the fence of its records: whoever
+//! changes them locks its row first, and where the row is gone nothing is changed. A record that was claimed for the first time gets
+//! a state with its end.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
-use strongroom_database::{Row, Statement, Transaction, Value};
-use uuid::Uuid;
+use strongroom_database::{Row, Statement, Time, Transaction, Value};
 
-use super::{
-    Delta, LONGEST_ID, LONGEST_WORKER, MOST_RECORDS, after, bounded, check_text, count, slot_for, state, unexpected,
-    whole,
-};
-use crate::{
-    Chunk, ChunkLease, ClaimRequest, Claimed, Ending, Finished, ListId, Outcome, RecordState, RecordsError, Returned,
-};
-
-/// Claims records that are to be processed: first those that came back, then those never claimed, by their number, then those
-/// whose time has come. Each counts an attempt. None where there is nothing to claim now, also where the list is being removed.
-/// Records that others are claiming at the same time are passed by.
-///
-/// A worker that dies leaves its records in processing until they are [returned](return_expired). A record that ends its worker each
-/// time is told by its attempts.
-pub fn claim(tx: &mut dyn Transaction, request: &ClaimRequest) -> Result<Option<Chunk>, RecordsError> {
-    check_text("worker", &request.worker, LONGEST_WORKER)?;
-    let (list, now) = (request.list, tx.now()?);
-    let limit = request.limit.clamp(1, MOST_RECORDS);
-    let lease = ChunkLease { list, chunk: Uuid::now_v7() };
-    let slot = slot_for(lease.chunk);
-    let outlook = tx.query_one(Statement("records_outlook"), &[list.into(), slot.into()])?;
-    let Some(outlook) = outlook else { return Ok(None) };
-    let todo = outlook.integer("todo")?;
-    if todo <= 0 {
-        return Ok(None);
-    }
-    // Below this number all was claimed before, and the entries of the index are dead until they are vacuumed. Only what another
-    // claim let go again is passed by, until the rest is claimed.
-    let claimed_to = outlook.integer("claimed_to")?;
-    let mut claiming = Claiming { lease, limit, found: Vec::new() };
-    claiming.read(tx, claimed_to)?;
-    if claiming.found.len() < limit && todo > whole(claiming.found.len() as u64) && claimed_to > 0 {
-        claiming.read(tx, 0)?;
-    }
-    let mut found = claiming.found;
-    if found.is_empty() {
-        return Ok(None);
-    }
-    let lease_until = after(now, request.lease);
-    let records = whole(found.len() as u64);
-    let values = [
-        lease.chunk.into(),
-        list.into(),
-        slot.into(),
-        request.worker.as_str().into(),
-        lease_until.into(),
-        records.into(),
-    ];
-    tx.execute(Statement("records_make_chunk"), &values)?;
-    found.sort_unstable_by_key(|(due, record)| (*due, record.number));
-    let fresh = found.iter().filter(|(due, _)| *due == NEVER_CLAIMED).map(|(_, record)| whole(record.number)).max();
-    let claimed_to = fresh.unwrap_or(0);
-    count(tx, list, slot, Delta { todo: -records, processing: records, claimed_to, ..Delta::default() })?;
-    let records = found.into_iter().map(|(_, record)| record).collect();
-    Ok(Some(Chunk { lease, lease_until, records }))
-}
-
-/// How `records.due` has what was never claimed.
-const NEVER_CLAIMED: i64 = 1;
-
-/// A claim under way.
-struct Claiming {
-    lease: ChunkLease,
-    limit: usize,
-    /// What was claimed, with its `due`.
-    found: Vec<(i64, Claimed)>,
-}
-
-impl Claiming {
-    /// Claims what is missing; of what was never claimed, from this number on.
-    fn read(&mut self, tx: &mut dyn Transaction, from: i64) -> Result<(), RecordsError> {
-        let (now, missing) = (tx.now()?, self.limit.saturating_sub(self.found.len()));
-        let values: [Value; 5] =
-            [self.lease.list.into(), now.into(), missing.into(), self.lease.chunk.into(), from.into()];
-        tx.query_each(Statement("records_claim"), &values, &mut |row| {
-            let record = Claimed {
-                number: row.count("number")?,
-                id: row.text("record")?.to_owned(),
-                attempts: u32::try_from(row.count("attempts")?).unwrap_or(u32::MAX),
-            };
-            self.found.push((row.integer("due")?, record));
-            Ok(())
-        })?;
-        Ok(())
-    }
-}
+use super::fresh::{between, mark};
+use super::{Delta, LONGEST_ID, NEVER_CLAIMED, after, bounded, check_text, count, state, unexpected, whole};
+use crate::{ChunkLease, Ending, Finished, ListId, Outcome, RecordState, RecordsError, Returned};
 
 /// Extends leases; for each, in order, whether the worker still has the chunk. A lease that has run out is extended as well, while
 /// its records were not returned.
@@ -115,25 +33,42 @@ pub fn finish(tx: &mut dyn Transaction, lease: ChunkLease, endings: &[Ending]) -
     let lost = || RecordsError::ChunkLost(lease.chunk);
     let (list, now) = (lease.list, tx.now()?);
     let row = tx.query_one(Statement("records_hold_chunk"), &[lease.chunk.into(), list.into()])?.ok_or_else(lost)?;
-    let (slot, open, sequence) = (row.integer("slot")?, row.integer("open")?, row.integer("sequence")?);
-    let mut taken = 0;
-    let mut lists = endings.iter().map(|ending| {
+    let held = HeldChunk::of(&row)?;
+    let (slot, mut sequence) = (row.integer("slot")?, row.integer("sequence")?);
+    let first = sequence;
+    let mut ends: Vec<End<'_>> = Vec::with_capacity(endings.len());
+    for ending in endings {
         let mut place = [Value::Null, Value::Null];
         if matches!(ending.outcome, Outcome::Processed { .. }) {
-            taken += 1;
-            place = [slot.into(), (sequence + taken).into()];
+            sequence += 1;
+            place = [slot.into(), sequence.into()];
         }
-        let change = Change::of(&ending.outcome);
-        let mut values = vec![list.into(), ending.number.into(), lease.chunk.into(), change.state.into()];
-        values.extend([change.due.into(), change.max_attempts.into(), change.given_back.into()]);
-        values.extend(place);
-        values.extend([now.into(), change.result.into(), change.error.into()]);
-        values
-    });
-    let rows = tx.query_many(Statement("records_finish"), &mut lists)?;
-    drop(lists);
+        ends.push(End { number: whole(ending.number), change: Change::of(&ending.outcome), place });
+    }
+    let mut states = vec![None; ends.len()];
+    let mut marked = 0;
+    if held.marked > 0 {
+        let mut lists = ends.iter().map(|end| end.of_marked(lease, now));
+        for (state, row) in states.iter_mut().zip(tx.query_many(Statement("records_finish"), &mut lists)?) {
+            *state = row.as_ref().map(state_of).transpose()?;
+            marked += i64::from(state.is_some());
+        }
+    }
+    // Those that have no state end for the first time.
+    let rest = || states.iter().zip(&ends).filter(|(state, _)| state.is_none()).map(|(_, end)| end);
+    let others = whole(rest().count() as u64);
+    if others > 0 {
+        if !held.has(tx, list, rest().map(|end| end.number))? {
+            return Err(lost());
+        }
+        let mut lists = rest().map(|end| end.of_fresh(lease, now));
+        // One that has ended before, or is named twice, is not added.
+        if tx.execute_each(Statement("records_end"), &mut lists)? != others.unsigned_abs() {
+            return Err(lost());
+        }
+    }
     let states: Vec<RecordState> =
-        rows.iter().map(|row| state_of(row.as_ref().ok_or_else(lost)?)).collect::<Result<_, RecordsError>>()?;
+        states.into_iter().zip(&ends).map(|(state, end)| state.unwrap_or_else(|| end.change.first_state())).collect();
     let ended = whole(states.len() as u64);
     let of = |state| whole(states.iter().filter(|one| **one == state).count() as u64);
     let delta = Delta {
@@ -141,17 +76,93 @@ pub fn finish(tx: &mut dyn Transaction, lease: ChunkLease, endings: &[Ending]) -
         processing: -ended,
         processed: of(RecordState::Processed),
         failed: of(RecordState::Failed),
-        taken,
+        taken: sequence - first,
         ..Delta::default()
     };
-    let left = open - ended;
+    let left = held.open - ended;
     if left > 0 {
-        tx.execute(Statement("records_shrink_chunk"), &[lease.chunk.into(), ended.into()])?;
+        let values = [lease.chunk.into(), ended.into(), marked.into()];
+        tx.execute(Statement("records_shrink_chunk"), &values)?;
     } else {
         tx.execute(Statement("records_drop_chunk"), &[lease.chunk.into()])?;
     }
     count(tx, list, slot, delta)?;
     Ok(Finished { states, open: left.max(0).unsigned_abs() })
+}
+
+/// What a chunk still has.
+struct HeldChunk {
+    /// Records that have not ended.
+    open: i64,
+    /// Those of them that have a state.
+    marked: i64,
+    /// The others are behind this number,
+    after: i64,
+    /// up to this one.
+    to: i64,
+    /// Whether not every number between them is one of the chunk.
+    has_gaps: bool,
+}
+
+impl HeldChunk {
+    fn of(row: &Row) -> Result<Self, RecordsError> {
+        Ok(Self {
+            open: row.integer("open")?,
+            marked: row.integer("marked")?,
+            after: row.integer("after_number")?,
+            to: row.integer("to_number")?,
+            has_gaps: row.bool("has_gaps")?,
+        })
+    }
+
+    /// Whether all numbers are of records that were claimed with it for the first time.
+    fn has(
+        &self,
+        tx: &mut dyn Transaction,
+        list: ListId,
+        numbers: impl Iterator<Item = i64> + Clone,
+    ) -> Result<bool, RecordsError> {
+        if !numbers.clone().all(|number| number > self.after && number <= self.to) {
+            return Ok(false);
+        }
+        if !self.has_gaps {
+            return Ok(true);
+        }
+        let (least, most) =
+            numbers.clone().fold((self.to, self.after), |(a, b), number| (a.min(number), b.max(number)));
+        let known: HashSet<i64> = between(tx, list, (least - 1, most))?;
+        Ok(numbers.into_iter().all(|number| known.contains(&number)))
+    }
+}
+
+/// The end of a record, with its place among the processed.
+struct End<'a> {
+    number: i64,
+    change: Change<'a>,
+    place: [Value; 2],
+}
+
+impl End<'_> {
+    /// The values for a record that has a state.
+    fn of_marked(&self, lease: ChunkLease, now: Time) -> Vec<Value> {
+        let Self { number, change, place } = self;
+        let mut values = vec![lease.list.into(), (*number).into(), lease.chunk.into(), change.state.into()];
+        values.extend([change.due.into(), change.max_attempts.into(), change.given_back.into()]);
+        values.extend(place.clone());
+        values.extend([now.into(), change.result.into(), change.error.as_deref().into()]);
+        values
+    }
+
+    /// The values for a record that was claimed for the first time.
+    fn of_fresh(&self, lease: ChunkLease, now: Time) -> Vec<Value> {
+        let Self { number, change, place } = self;
+        let state = if change.first_state() == RecordState::Failed { state::FAILED } else { change.state };
+        let mut values = vec![lease.list.into(), (*number).into(), state.into(), change.due.into()];
+        values.push((1 - change.given_back).into());
+        values.extend(place.clone());
+        values.extend([now.into(), change.result.into(), change.error.as_deref().into()]);
+        values
+    }
 }
 
 /// What an outcome makes of a record.
@@ -179,6 +190,15 @@ impl<'a> Change<'a> {
                 ..unlimited
             },
             Outcome::Released => Self { given_back: 1, ..unlimited },
+        }
+    }
+
+    /// The state of a record that was claimed once.
+    fn first_state(&self) -> RecordState {
+        match self.state {
+            state::PROCESSED => RecordState::Processed,
+            state::TODO if self.max_attempts > 1 => RecordState::Todo,
+            _ => RecordState::Failed,
         }
     }
 }
@@ -215,8 +235,14 @@ pub fn return_of_worker(tx: &mut dyn Transaction, worker: &str, limit: usize) ->
 
 fn return_chunk(tx: &mut dyn Transaction, row: &Row) -> Result<Returned, RecordsError> {
     let (list, chunk, slot) = (ListId(row.uuid("list_id")?), row.uuid("id")?, row.integer("slot")?);
-    let now = tx.now()?;
-    let records = tx.execute(Statement("records_return"), &[list.into(), chunk.into(), now.into()])?;
+    let (held, now) = (HeldChunk::of(row)?, tx.now()?);
+    let mut records = 0;
+    if held.marked > 0 {
+        records += tx.execute(Statement("records_return"), &[list.into(), chunk.into(), now.into()])?;
+    }
+    if held.open > held.marked {
+        records += mark(tx, list, (held.after, held.to), (state::TODO, 1))?;
+    }
     tx.execute(Statement("records_drop_chunk"), &[chunk.into()])?;
     let todo = whole(records);
     count(tx, list, slot, Delta { todo, processing: -todo, ..Delta::default() })?;

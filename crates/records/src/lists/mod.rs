@@ -3,11 +3,14 @@
 
 mod administration;
 mod chunks;
+mod claims;
 mod copying;
+mod fresh;
 mod population;
 
 pub use administration::{being_removed, cancel_rest, outcome, page, remove, remove_records, retry_failed, status};
-pub use chunks::{claim, extend, finish, return_expired, return_of_worker};
+pub use chunks::{extend, finish, return_expired, return_of_worker};
+pub use claims::claim;
 pub use copying::add_from;
 pub use population::{add, complete, create, extend_population, release_population, reopen, take_population};
 
@@ -32,12 +35,17 @@ const LONGEST_ERROR: usize = 2_000;
 /// The slots of a list. With so many, two of eight workers seldom wait for one another, and the sum of their rows is still cheap.
 const SLOTS: i64 = 16;
 
-/// How `records.state` has the states.
+/// How `record_states.state` has the states.
 mod state {
     pub(super) const TODO: i64 = 0;
     pub(super) const PROCESSED: i64 = 2;
     pub(super) const FAILED: i64 = 3;
+    pub(super) const CANCELLED: i64 = 4;
 }
+
+/// Where what was never claimed stands in the order of what is to be processed: behind what came back (0), and before what waits for a time
+/// (the time).
+const NEVER_CLAIMED: i64 = 1;
 
 /// Changes of the counts of a list.
 #[derive(Debug, Clone, Copy, Default)]
@@ -49,14 +57,12 @@ struct Delta {
     cancelled: i64,
     /// Numbers that were taken from the sequence of the slot.
     taken: i64,
-    /// The highest number of a record that was claimed for the first time.
-    claimed_to: i64,
 }
 
 /// Changes the counts of a slot, which stays locked until the transaction ends.
 fn count(tx: &mut dyn Transaction, list: ListId, slot: i64, delta: Delta) -> Result<(), RecordsError> {
-    let Delta { todo, processing, processed, failed, cancelled, taken, claimed_to } = delta;
-    let changes = [todo, processing, processed, failed, cancelled, taken, claimed_to].map(Value::Integer);
+    let Delta { todo, processing, processed, failed, cancelled, taken } = delta;
+    let changes = [todo, processing, processed, failed, cancelled, taken].map(Value::Integer);
     let values: Vec<Value> = [list.into(), slot.into()].into_iter().chain(changes).collect();
     // Where the slot is gone, the list is being removed.
     if tx.execute(Statement("records_count"), &values)? == 1 { Ok(()) } else { Err(RecordsError::NoList(list)) }

@@ -16,6 +16,7 @@ pub fn create(tx: &mut dyn Transaction, list: ListId) -> Result<(), RecordsError
     if tx.execute(Statement("records_make_list"), &[list.into(), now.into()])? == 1 {
         let mut slots = (0..SLOTS).map(|slot| vec![list.into(), slot.into()]);
         tx.execute_each(Statement("records_make_slot"), &mut slots)?;
+        tx.execute(Statement("records_make_cursor"), &[list.into()])?;
     }
     Ok(())
 }
@@ -151,45 +152,49 @@ fn insert(tx: &mut dyn Transaction, list: ListId, records: &[NewRecord], first: 
     if records.is_empty() {
         return Ok(Added::default());
     }
-    let (now, slot) = (tx.now()?, any_slot());
-    // The slot is locked before numbers of its sequence are used.
-    let row = tx.query_one(Statement("records_slot"), &[list.into(), slot.into()])?;
-    let sequence = row.ok_or(RecordsError::NoList(list))?.integer("sequence")?;
-    let mut taken = 0;
+    let now = tx.now()?;
     let mut lists = (first..).zip(records).map(|(number, record)| {
-        let place = match &record.arrival {
-            Arrival::Todo => [state::TODO.into(), 0_i64.into(), Value::Null, Value::Null],
-            Arrival::Processed { .. } => {
-                taken += 1;
-                [state::PROCESSED.into(), 1_i64.into(), slot.into(), (sequence + taken).into()]
-            }
-            Arrival::Failed { .. } => [state::FAILED.into(), 1_i64.into(), Value::Null, Value::Null],
-        };
-        let (result, error) = match &record.arrival {
-            Arrival::Todo => (Value::Null, Value::Null),
-            Arrival::Processed { result } => (result.as_ref().into(), Value::Null),
-            Arrival::Failed { error } => (Value::Null, bounded(error).into()),
-        };
-        let mut values = vec![list.into(), number.into(), record.id.as_str().into()];
-        values.extend(place);
-        values.extend([now.into(), result, error]);
-        values
+        let has_state = record.arrival != Arrival::Todo;
+        vec![list.into(), number.into(), record.id.as_str().into(), now.into(), has_state.into()]
     });
     let made = tx.query_many(Statement("records_insert"), &mut lists)?;
     drop(lists);
-    let mut delta = Delta { taken, ..Delta::default() };
-    let mut added = Added::default();
-    for row in &made {
-        let Some(row) = row else {
+    let slot = any_slot();
+    // The slot is locked before numbers of its sequence are used.
+    let row = tx.query_one(Statement("records_slot"), &[list.into(), slot.into()])?;
+    let sequence = row.ok_or(RecordsError::NoList(list))?.integer("sequence")?;
+    let (mut delta, mut added, mut arrived) = (Delta::default(), Added::default(), Vec::new());
+    for ((number, record), made) in (first..).zip(records).zip(&made) {
+        if made.is_none() {
             added.duplicates += 1;
             continue;
-        };
-        added.added += 1;
-        match row.integer("state")? {
-            state::PROCESSED => delta.processed += 1,
-            state::FAILED => delta.failed += 1,
-            _ => delta.todo += 1,
         }
+        added.added += 1;
+        let come = match &record.arrival {
+            Arrival::Todo => {
+                delta.todo += 1;
+                continue;
+            }
+            Arrival::Processed { result } => {
+                delta.processed += 1;
+                delta.taken += 1;
+                let place = [slot.into(), (sequence + delta.taken).into()];
+                (state::PROCESSED, place, [result.as_ref().into(), Value::Null])
+            }
+            Arrival::Failed { error } => {
+                delta.failed += 1;
+                (state::FAILED, [Value::Null, Value::Null], [Value::Null, bounded(error).into()])
+            }
+        };
+        let (state, place, came) = come;
+        let mut values = vec![list.into(), number.into(), state.into()];
+        values.extend(place);
+        values.push(now.into());
+        values.extend(came);
+        arrived.push(values);
+    }
+    if !arrived.is_empty() {
+        tx.execute_each(Statement("records_arrive"), &mut arrived.into_iter())?;
     }
     count(tx, list, slot, delta)?;
     Ok(added)

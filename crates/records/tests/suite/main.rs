@@ -1,5 +1,6 @@
 //! Record lists against their engines.
 
+mod migrating;
 mod postgres;
 mod sqlite;
 mod transactions;
