@@ -107,7 +107,7 @@ macro_rules! schema_in {
 /// The numbers of the queue's revisions among the migrations of the registry.
 const QUEUE_VERSIONS: [u32; 2] = [1, 16];
 /// Those of the revisions of record lists.
-const RECORDS_VERSIONS: [u32; 2] = [41, 47];
+const RECORDS_VERSIONS: [u32; 2] = [41, 48];
 
 /// What the registry, its queue and its record lists bring to a database of this dialect (`sqlite` or `postgres`): every statement, and the
 /// schema's history, oldest first. Both dialects have the same versions.
