@@ -34,3 +34,10 @@ SELECT max(sequence) AS reach, count(*) AS found FROM (
 SELECT max(number) AS reach, count(*) AS found FROM (
     SELECT number FROM records WHERE list_id = ?1 AND number > ?2 ORDER BY number LIMIT ?3
 ) AS page
+
+-- name: records_find
+SELECT number, state, result, error FROM records WHERE list_id = ?1 AND record = ?2
+
+-- name: records_supersede
+UPDATE records SET state = ?4, slot = ?5, sequence = ?6, changed_at = ?7, result = ?8, error = ?9
+WHERE list_id = ?1 AND number = ?2 AND state = ?3
