@@ -31,10 +31,10 @@ pub(super) fn settle<'f>(
                 settled.taken.push(one);
             }
             (_, RecordState::Failed, Arrival::Failed { error }) if listed.error.as_ref() == Some(error) => {}
-            (Repeats::LaterState, RecordState::Processed | RecordState::Failed, _) => {
-                if !is_earlier(tx, one, &listed)? && lists::supersede(tx, population, &listed, &one.arrival)? {
-                    settled.taken.push(one);
-                }
+            (Repeats::LaterState, RecordState::Processed | RecordState::Failed, _)
+                if !is_earlier(tx, one, &listed)? && lists::supersede(tx, population, &listed, &one.arrival)? =>
+            {
+                settled.taken.push(one);
             }
             (Repeats::Another, RecordState::Processed | RecordState::Failed, arrival) => {
                 settled.another(tx, population, one, (&listed, arrival))?;
