@@ -150,7 +150,11 @@ impl HarvestError {
         match self {
             Self::Download(error) => error.is_transient(),
             Self::Malformed { is_cut, .. } => *is_cut,
-            Self::File { source, .. } | Self::Kept { source, .. } => source.kind() != io::ErrorKind::PermissionDenied,
+            // Only the system has numbers: without one it is what the file is, which reading it again does not change.
+            Self::File { source, .. } => {
+                source.raw_os_error().is_some() && source.kind() != io::ErrorKind::PermissionDenied
+            }
+            Self::Kept { source, .. } => source.kind() != io::ErrorKind::PermissionDenied,
             Self::TokenExpired { .. } => true,
             Self::Status { .. } | Self::Oai { .. } | Self::Loop { .. } | Self::Setting { .. } | Self::Cursor { .. } => {
                 false
@@ -158,15 +162,18 @@ impl HarvestError {
         }
     }
 
-    /// Whether it concerns everything that is read from the source, not only the set or file that is read.
+    /// Whether it concerns everything that is read from the source, not only the set that is read: what may pass is waited for, so that an
+    /// outage does not have one set after the other fail. A token that expires again and again is of its list.
     pub(crate) fn is_of_all(&self) -> bool {
-        matches!(
-            self,
-            Self::Download(DownloadError::Interrupted { .. } | DownloadError::Refused { .. })
-                | Self::Setting { .. }
-                | Self::Cursor { .. }
-                | Self::Kept { .. }
-        )
+        let may_pass = self.is_transient() && !matches!(self, Self::TokenExpired { .. });
+        may_pass
+            || matches!(
+                self,
+                Self::Download(DownloadError::Interrupted { .. } | DownloadError::Refused { .. })
+                    | Self::Setting { .. }
+                    | Self::Cursor { .. }
+                    | Self::Kept { .. }
+            )
     }
 }
 

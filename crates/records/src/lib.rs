@@ -35,7 +35,7 @@ pub use database_lists::DatabaseRecordLists;
 pub use error::RecordsError;
 pub use record::{
     Added, Addition, Arrival, Chunk, ChunkLease, ClaimRequest, Claimed, Copied, Counts, Cursor, Ending, Finished, From,
-    ListId, ListStatus, NewRecord, Outcome, Page, Population, PopulationRequest, Record, RecordState, Returned,
+    ListId, ListStatus, Listed, NewRecord, Outcome, Page, Population, PopulationRequest, Record, RecordState, Returned,
     Selection, Takes,
 };
 pub use record_lists::RecordLists;

@@ -148,6 +148,19 @@ pub struct Added {
     pub duplicates: u64,
 }
 
+/// A record of a list, as it is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Its number.
+    pub number: u64,
+    /// Its state.
+    pub state: RecordState,
+    /// What came of it.
+    pub result: Option<String>,
+    /// Why it failed, or why its last attempt did.
+    pub error: Option<String>,
+}
+
 /// Which records of another list are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Selection {

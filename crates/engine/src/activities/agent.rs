@@ -132,6 +132,14 @@ pub trait Agent: Send + Sync {
         None
     }
 
+    /// Whether the records of an activity can be processed again one by one, in another run over the same.
+    ///
+    /// # Errors
+    /// They cannot.
+    fn check_rerun(&self, _: &Activity) -> Result<(), EngineError> {
+        Ok(())
+    }
+
     /// The agent for an activity, in one task of it.
     ///
     /// # Errors
@@ -209,7 +217,7 @@ pub type PageCursor = dyn Fn(u64) -> Option<String> + Send + Sync + 'static;
 
 /// What an agent finds at once.
 pub struct FoundPage {
-    /// Records of the list. Ids that are there already are left out.
+    /// Records of the list.
     pub found: Vec<Found>,
     /// Entities whose validity ends, such as those of records that a source has deleted. Those that are invalid already stay as they are.
     pub invalid: Vec<String>,
@@ -219,13 +227,36 @@ pub struct FoundPage {
     pub is_last: bool,
     /// With the last page, how far the source was read.
     pub watermark: Option<String>,
+    /// What a record is whose id is there already.
+    pub repeats: Repeats,
+}
+
+/// What a record is whose id the list has already.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Repeats {
+    /// Nothing: it is left out.
+    #[default]
+    LeftOut,
+    /// A state of the same record that takes the place of the one that the list has, unless its document has an earlier datestamp.
+    LaterState,
+    /// The same, where it has the same content. Otherwise it is another record, which has failed, under an id of its own.
+    Another,
+}
+
+/// What came of a page.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PageAdded {
+    /// Records that are new in the list.
+    pub new: u64,
+    /// Entities that became invalid with it.
+    pub invalidated: u64,
 }
 
 impl FoundPage {
     /// A page of records, with the cursor behind it.
     pub fn of(found: Vec<Found>, cursor: Option<String>) -> Self {
         let cursor = Arc::new(move |_| cursor.clone());
-        Self { found, invalid: Vec::new(), cursor, is_last: false, watermark: None }
+        Self { found, invalid: Vec::new(), cursor, is_last: false, watermark: None, repeats: Repeats::LeftOut }
     }
 }
 
@@ -243,8 +274,8 @@ pub trait Finding: Sync {
     /// Whether to go on. To be called at least once a second of work.
     fn check(&self) -> Result<(), Stop>;
 
-    /// Adds a page, in one transaction; how many entities became invalid with it.
-    fn add_page(&self, page: FoundPage) -> Result<u64, AgentError>;
+    /// Adds a page, in one transaction.
+    fn add_page(&self, page: FoundPage) -> Result<PageAdded, AgentError>;
 
     /// Adds records, and the cursor behind them: another worker goes on there. Ids that are there already are left out.
     fn add(&self, found: Vec<Found>, cursor: Option<String>) -> Result<(), AgentError> {

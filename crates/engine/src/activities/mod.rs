@@ -15,6 +15,7 @@ mod input;
 mod keeper;
 mod options;
 mod populating;
+mod repeats;
 mod sending;
 
 use std::sync::Arc;
@@ -25,8 +26,8 @@ use strongroom_registry::activities::{self, Activity};
 use strongroom_registry::{ActivityId, ActivityState, RegistryError, Transaction};
 
 pub use agent::{
-    Agent, AgentInput, AgentOption, Asked, Finding, Found, FoundPage, Makes, OpenAgent, PageCursor, Planned,
-    RecordOutcome, RecordWrites, Work,
+    Agent, AgentInput, AgentOption, Asked, Finding, Found, FoundPage, Makes, OpenAgent, PageAdded, PageCursor, Planned,
+    RecordOutcome, RecordWrites, Repeats, Work,
 };
 pub use agents::Agents;
 pub use documents::{Content, DocumentAgent, DocumentStep, StepKind};

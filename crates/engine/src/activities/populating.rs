@@ -1,5 +1,6 @@
 //! The population of the list of an activity: one worker at a time, page by page, by the agent or from another activity.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -9,11 +10,11 @@ use strongroom_registry::documents;
 use strongroom_registry::provenance::{self, By, Made, Missing};
 use strongroom_registry::{ActivityState, RegistryError, Scope, Transaction};
 
-use super::agent::{Finding, Found, FoundPage, OpenAgent};
+use super::agent::{Finding, Found, FoundPage, OpenAgent, PageAdded};
 use super::error::{AgentError, Stop};
 use super::handler::Run;
 use super::keeper::Held;
-use super::{TOPIC, enqueue_helpers};
+use super::{TOPIC, enqueue_helpers, repeats};
 use crate::{Home, crash_point};
 
 /// Records that are taken from another activity in one transaction.
@@ -134,29 +135,42 @@ impl Finding for Finder<'_> {
 
     /// One transaction: records, their documents, what was made of those that are processed already, what is no longer valid, the
     /// cursor, and who has work by it.
-    fn add_page(&self, page: FoundPage) -> Result<u64, AgentError> {
+    fn add_page(&self, page: FoundPage) -> Result<PageAdded, AgentError> {
         self.run.check()?;
-        let FoundPage { mut found, invalid, cursor, is_last, watermark } = page;
-        let documents: Vec<_> = found.iter_mut().filter_map(|found| found.document.take()).collect();
-        let records: Vec<_> = found.into_iter().map(|Found { id, arrival, .. }| NewRecord { id, arrival }).collect();
+        let FoundPage { found, invalid, cursor, is_last, watermark, repeats } = page;
         let (activity, population, workers) = (self.activity.clone(), self.population.clone(), self.run.workers);
-        let (is_at_work, ended, cursor) = self.run.home.registry.write(move |tx| {
+        let (is_at_work, outcome, cursor) = self.run.home.registry.write(move |tx| {
             // What was read of the same page is valid, if it was deleted before.
-            let ended = invalidate(tx, &activity, &invalid)?;
-            let cursor = cursor(ended);
-            let addition = Addition { records: records.clone(), cursor: cursor.clone(), is_last };
-            let added = lists::add(tx, &population, &addition)?;
-            documents::put(tx, &documents)?;
-            record(tx, &activity, &addition.records)?;
+            let invalidated = invalidate(tx, &activity, &invalid)?;
+            let cursor = cursor(invalidated);
+            let records = found.iter().map(|found| NewRecord { id: found.id.clone(), arrival: found.arrival.clone() });
+            let addition = Addition { records: records.collect(), cursor: cursor.clone(), is_last: false };
+            let left_out: HashSet<usize> = lists::add_new(tx, &population, &addition)?.into_iter().collect();
+            let is_left_out = |place: &usize| left_out.contains(place);
+            let (again, mut taken): (Vec<_>, Vec<_>) =
+                found.iter().enumerate().partition(|(place, _)| is_left_out(place));
+            let new = taken.len() as u64;
+            let settled = repeats::settle(tx, &population, repeats, again.into_iter().map(|(_, found)| found))?;
+            if !settled.again.is_empty() {
+                let addition = Addition { records: settled.again, cursor: cursor.clone(), is_last: false };
+                lists::add(tx, &population, &addition)?;
+            }
+            if is_last {
+                lists::complete(tx, population.list)?;
+            }
+            taken.extend(settled.taken.into_iter().map(|found| (0, found)));
+            let taken: Vec<&Found> = taken.into_iter().map(|(_, found)| found).collect();
+            documents::put(tx, taken.iter().filter_map(|found| found.document.as_ref()))?;
+            record(tx, &activity, &taken)?;
             if let Some(watermark) = &watermark {
                 activities::note_watermark(tx, activity.id, watermark)?;
             }
-            if added.added > 0 {
+            if !taken.is_empty() {
                 activities::wake_followers(tx, activity.id)?;
                 enqueue_helpers(tx, &activity, workers)?;
             }
             let is_at_work = activities::find(tx, Scope::System, activity.id)?.state.is_at_work();
-            Ok::<_, RegistryError>((is_at_work, ended, cursor))
+            Ok::<_, RegistryError>((is_at_work, PageAdded { new, invalidated }, cursor))
         })?;
         self.run.home.registry.wakeups().notify([TOPIC]);
         *self.cursor.lock().unwrap_or_else(PoisonError::into_inner) = cursor;
@@ -164,7 +178,7 @@ impl Finding for Finder<'_> {
         if is_last {
             self.is_complete.store(true, Ordering::SeqCst);
         }
-        if is_at_work || is_last { Ok(ended) } else { Err(Stop::NotAtWork.into()) }
+        if is_at_work || is_last { Ok(outcome) } else { Err(Stop::NotAtWork.into()) }
     }
 }
 
@@ -179,7 +193,7 @@ fn invalidate(tx: &mut dyn Transaction, activity: &Activity, entities: &[String]
 }
 
 /// Records what was made of the records that are processed already.
-fn record(tx: &mut dyn Transaction, activity: &Activity, records: &[NewRecord]) -> Result<(), RegistryError> {
+fn record(tx: &mut dyn Transaction, activity: &Activity, records: &[&Found]) -> Result<(), RegistryError> {
     let made: Vec<Made<'_>> = records
         .iter()
         .filter_map(|record| match &record.arrival {

@@ -314,6 +314,14 @@ pub fn restart(context: &OpContext, id: ActivityId) -> Result<ActivityView, Engi
 /// Begins another run of an activity that has ended, over the same records or over what its input has now.
 pub fn rerun(context: &OpContext, id: ActivityId, is_anew: bool) -> Result<ActivityView, EngineError> {
     let rerun = if is_anew { Rerun::Anew } else { Rerun::SameRecords };
+    if !is_anew {
+        let authorized = context.authorize(&ACTIVITIES_RERUN)?;
+        let activity = authorized.read(|tx| activities::find(tx, authorized.scope(), id))?;
+        // One whose agent is not there any more is refused by the worker.
+        if let Ok(agent) = authorized.home().agents().find(&activity.agent) {
+            agent.check_rerun(&activity)?;
+        }
+    }
     steer(context, &ACTIVITIES_RERUN, id, move |tx, scope| activities::rerun(tx, scope, id, rerun).map(drop))
         .map_err(without_records)
 }

@@ -10,6 +10,7 @@ mod lists;
 mod misbehaving;
 mod pipelines;
 mod provenance;
+mod repeating;
 mod scripted;
 mod sending;
 mod sources;

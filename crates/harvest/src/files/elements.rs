@@ -63,8 +63,9 @@ impl<'o> FileReader<'o> {
             return Ok(None);
         }
         self.advance().map_err(|error| match error {
-            XmlError::Malformed { fault, is_cut } => {
-                HarvestError::Malformed { place: self.place.at(fault.byte), reason: fault.reason, is_cut }
+            // A file of the disk is as it is: it is not whole when it is read again.
+            XmlError::Malformed { fault, .. } => {
+                HarvestError::Malformed { place: self.place.at(fault.byte), reason: fault.reason, is_cut: false }
             }
             XmlError::Io(source) => HarvestError::File { act: "read", path: self.place.source.clone().into(), source },
         })

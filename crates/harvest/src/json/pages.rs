@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::io::{BufReader, Read};
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 use strongroom_download::{Page, Supervision};
 use url::Url;
 
@@ -287,7 +287,7 @@ fn record(source: &JsonSource, bytes: &[u8]) -> Result<Record, (Option<String>, 
     let value: Value = serde_json::from_slice(bytes).map_err(|error| (None, reason_of(&error)))?;
     let id = match value.pointer(&options.id) {
         Some(Value::String(id)) => id.clone(),
-        Some(Value::Number(id)) => id.to_string(),
+        Some(Value::Number(id)) => digits(bytes, &options.id, id).map_err(|reason| (None, reason))?,
         _ => return Err((None, format!("it has no text or number at {:?}", shown(&options.id)))),
     };
     if id.is_empty() || id.len() > limits.id_bytes || id.chars().any(char::is_control) {
@@ -310,6 +310,20 @@ fn record(source: &JsonSource, bytes: &[u8]) -> Result<Record, (Option<String>, 
         document: Some(document),
         about: Vec::new(),
     })
+}
+
+/// The bytes of a number that is an identifier: as a value it may be rounded, and be that of another record.
+fn digits(bytes: &[u8], pointer: &str, number: &Number) -> Result<String, String> {
+    let text = Text::new(bytes);
+    let found = text.find(pointer).ok().flatten().and_then(|at| {
+        let (value, end) = text.value::<Number>(at).ok()?;
+        Some((value, String::from_utf8(text.slice(at..end).to_vec()).ok()?))
+    });
+    match found {
+        Some((value, digits)) if value == *number => Ok(digits),
+        // The text names the first member of a name, and the value is the last.
+        _ => Err(format!("what is at {:?} is there more than once", shown(pointer))),
+    }
 }
 
 fn malformed(place: &Place, broken: Broken) -> HarvestError {

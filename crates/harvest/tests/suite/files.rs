@@ -182,3 +182,17 @@ fn bounds_hold_for_files_and_folders() {
     let broken = given(&source(&folder.path().join("large.xml"), FileRecords::Marc));
     assert!(broken.error.is_none());
 }
+
+#[test]
+fn what_a_file_of_the_disk_is_does_not_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.xml");
+    let whole = collection(&[marc("a", 'c'), marc("b", 'c')]);
+    fs::write(&path, &whole[..whole.len() - 40]).unwrap();
+    let cut = given(&source(&path, FileRecords::Marc));
+    assert!(!cut.error.expect("it is cut").is_transient());
+    let limits = Limits { record_bytes: 100, ..Limits::default() };
+    let records = FileRecords::Files { id: None };
+    let long = given(&FileSource::new(FileOptions { path: path.clone(), records, limits }).unwrap());
+    assert!(!long.error.expect("it is too long").is_transient());
+}

@@ -34,3 +34,12 @@ SELECT max(sequence) AS reach, count(*) AS found FROM (
 SELECT max(number) AS reach, count(*) AS found FROM (
     SELECT number FROM records WHERE list_id = ?1 AND number > ?2 ORDER BY number LIMIT ?3
 ) AS page
+
+-- name: records_find
+SELECT records.number, coalesce(found.state, 0) AS state, found.result, found.error
+FROM records LEFT JOIN record_states AS found ON found.list_id = records.list_id AND found.number = records.number
+WHERE records.list_id = ?1 AND records.record = ?2
+
+-- name: records_supersede
+UPDATE record_states SET state = ?4, slot = ?5, sequence = ?6, changed_at = ?7, result = ?8, error = ?9
+WHERE list_id = ?1 AND number = ?2 AND state = ?3

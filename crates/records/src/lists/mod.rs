@@ -12,7 +12,9 @@ pub use administration::{being_removed, cancel_rest, outcome, page, remove, remo
 pub use chunks::{extend, finish, return_expired, return_of_worker};
 pub use claims::claim;
 pub use copying::add_from;
-pub use population::{add, complete, create, extend_population, release_population, reopen, take_population};
+pub use population::{
+    add, add_new, complete, create, extend_population, find, release_population, reopen, supersede, take_population,
+};
 
 use std::time::Duration;
 

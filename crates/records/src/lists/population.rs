@@ -6,9 +6,11 @@ use strongroom_database::{Row, Statement, Time, Transaction, Value};
 
 use super::{
     Delta, LONGEST_CURSOR, LONGEST_ID, LONGEST_WORKER, MOST_RECORDS, SLOTS, after, any_slot, bounded, check_result,
-    check_text, count, state, whole,
+    check_text, count, state, unexpected, whole,
 };
-use crate::{Added, Addition, Arrival, ListId, NewRecord, Population, PopulationRequest, RecordsError};
+use crate::{
+    Added, Addition, Arrival, ListId, Listed, NewRecord, Population, PopulationRequest, RecordState, RecordsError,
+};
 
 /// Makes a list without records. One that is there already stays as it is.
 pub fn create(tx: &mut dyn Transaction, list: ListId) -> Result<(), RecordsError> {
@@ -82,15 +84,90 @@ pub fn release_population(tx: &mut dyn Transaction, population: &Population) -> 
 /// # Errors
 /// [`RecordsError::PopulationLost`]; [`RecordsError::Text`] where an id, a result or the cursor is not fit to be kept.
 pub fn add(tx: &mut dyn Transaction, population: &Population, addition: &Addition) -> Result<Added, RecordsError> {
+    let duplicates = add_new(tx, population, addition)?.len() as u64;
+    Ok(Added { added: (addition.records.len() as u64).saturating_sub(duplicates), duplicates })
+}
+
+/// As [`add`]; says which of the records were left out, by their places in the addition.
+///
+/// # Errors
+/// Those of [`add`].
+pub fn add_new(
+    tx: &mut dyn Transaction,
+    population: &Population,
+    addition: &Addition,
+) -> Result<Vec<usize>, RecordsError> {
     check(addition)?;
     let first = held(tx, population)?.integer("next_number")?;
-    let added = insert(tx, population.list, &addition.records, first)?;
+    let repeated = insert(tx, population.list, &addition.records, first)?;
     let next = first.saturating_add(whole(addition.records.len() as u64));
     record_progress(tx, population.list, next, addition.cursor.as_deref())?;
     if addition.is_last {
         complete(tx, population.list)?;
     }
-    Ok(added)
+    Ok(repeated)
+}
+
+/// The record of an id, as the list has it; none where it has none.
+pub fn find(tx: &mut dyn Transaction, list: ListId, id: &str) -> Result<Option<Listed>, RecordsError> {
+    let Some(row) = tx.query_one(Statement("records_find"), &[list.into(), id.into()])? else { return Ok(None) };
+    let state = usize::try_from(row.integer("state")?).ok().and_then(|state| RecordState::ALL.get(state));
+    Ok(Some(Listed {
+        number: row.count("number")?,
+        state: *state.ok_or_else(|| unexpected("records_find", "a state that is none"))?,
+        result: row.optional_text("result")?.map(str::to_owned),
+        error: row.optional_text("error")?.map(str::to_owned),
+    }))
+}
+
+/// Gives a record that has ended another end, where the source that is read says more of it; whether it did. One that was processed comes
+/// last among the processed ones, so that those who take them take it. One that has changed since it was found stays as it is, and so does one that
+/// has not ended.
+///
+/// # Errors
+/// [`RecordsError::PopulationLost`]; [`RecordsError::Text`] where the result is not fit to be kept.
+pub fn supersede(
+    tx: &mut dyn Transaction,
+    population: &Population,
+    record: &Listed,
+    arrival: &Arrival,
+) -> Result<bool, RecordsError> {
+    held(tx, population)?;
+    let (list, now, slot) = (population.list, tx.now()?, any_slot());
+    let mut delta = match record.state {
+        RecordState::Processed => Delta { processed: -1, ..Delta::default() },
+        RecordState::Failed => Delta { failed: -1, ..Delta::default() },
+        RecordState::Todo | RecordState::Processing | RecordState::Cancelled => return Ok(false),
+    };
+    let was = if record.state == RecordState::Processed { state::PROCESSED } else { state::FAILED };
+    let ending = match arrival {
+        Arrival::Todo => return Ok(false),
+        Arrival::Processed { result } => {
+            check_result(result.as_ref())?;
+            let row = tx.query_one(Statement("records_slot"), &[list.into(), slot.into()])?;
+            let sequence = row.ok_or(RecordsError::NoList(list))?.integer("sequence")?;
+            (delta.processed, delta.taken) = (delta.processed + 1, 1);
+            [
+                state::PROCESSED.into(),
+                slot.into(),
+                (sequence + 1).into(),
+                now.into(),
+                result.as_ref().into(),
+                Value::Null,
+            ]
+        }
+        Arrival::Failed { error } => {
+            delta.failed += 1;
+            [state::FAILED.into(), Value::Null, Value::Null, now.into(), Value::Null, bounded(error).into()]
+        }
+    };
+    let mut values: Vec<Value> = vec![list.into(), whole(record.number).into(), was.into()];
+    values.extend(ending);
+    if tx.execute(Statement("records_supersede"), &values)? == 0 {
+        return Ok(false);
+    }
+    count(tx, list, slot, delta)?;
+    Ok(true)
 }
 
 /// Marks a list as complete, whoever has its population: where it is cancelled, or all was taken of what it follows.
@@ -147,10 +224,15 @@ fn check(addition: &Addition) -> Result<(), RecordsError> {
     Ok(())
 }
 
-/// Inserts records, numbered from `first`.
-fn insert(tx: &mut dyn Transaction, list: ListId, records: &[NewRecord], first: i64) -> Result<Added, RecordsError> {
+/// Inserts records, numbered from `first`; the places of those whose ids the list has.
+fn insert(
+    tx: &mut dyn Transaction,
+    list: ListId,
+    records: &[NewRecord],
+    first: i64,
+) -> Result<Vec<usize>, RecordsError> {
     if records.is_empty() {
-        return Ok(Added::default());
+        return Ok(Vec::new());
     }
     let now = tx.now()?;
     let mut lists = (first..).zip(records).map(|(number, record)| {
@@ -163,13 +245,12 @@ fn insert(tx: &mut dyn Transaction, list: ListId, records: &[NewRecord], first: 
     // The slot is locked before numbers of its sequence are used.
     let row = tx.query_one(Statement("records_slot"), &[list.into(), slot.into()])?;
     let sequence = row.ok_or(RecordsError::NoList(list))?.integer("sequence")?;
-    let (mut delta, mut added, mut arrived) = (Delta::default(), Added::default(), Vec::new());
-    for ((number, record), made) in (first..).zip(records).zip(&made) {
+    let (mut delta, mut repeated, mut arrived) = (Delta::default(), Vec::new(), Vec::new());
+    for (place, ((number, record), made)) in (first..).zip(records).zip(&made).enumerate() {
         if made.is_none() {
-            added.duplicates += 1;
+            repeated.push(place);
             continue;
         }
-        added.added += 1;
         let come = match &record.arrival {
             Arrival::Todo => {
                 delta.todo += 1;
@@ -197,5 +278,5 @@ fn insert(tx: &mut dyn Transaction, list: ListId, records: &[NewRecord], first: 
         tx.execute_each(Statement("records_arrive"), &mut arrived.into_iter())?;
     }
     count(tx, list, slot, delta)?;
-    Ok(added)
+    Ok(repeated)
 }

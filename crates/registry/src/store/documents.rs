@@ -65,7 +65,11 @@ pub fn of_entity(entity: &str) -> Option<DocumentId> {
 ///
 /// # Errors
 /// [`RegistryError::State`] where one is longer than [`MOST_BYTES`].
-pub fn put(tx: &mut dyn Transaction, documents: &[Document]) -> Result<(), RegistryError> {
+pub fn put<'d>(
+    tx: &mut dyn Transaction,
+    documents: impl IntoIterator<Item = &'d Document>,
+) -> Result<(), RegistryError> {
+    let documents: Vec<&Document> = documents.into_iter().collect();
     let now = tx.now()?;
     if let Some(document) = documents.iter().find(|document| document.bytes.len() > MOST_BYTES) {
         return Err(RegistryError::State {

@@ -7,28 +7,33 @@
 
 mod earlier;
 mod options;
+mod state;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use jiff::Timestamp;
 use strongroom_download::Supervision;
 use strongroom_harvest::{
-    Connection, Cursor, ElementPath, Event, FileOptions, FileRecords, FileSource, HarvestError, JsonForm, JsonOptions,
+    Connection, ElementPath, Event, FileOptions, FileRecords, FileSource, HarvestError, JsonForm, JsonOptions,
     JsonSource, Limits, Notice, OaiClient, OaiOptions, OaiSource, Paging, Record, RecordSource, Window,
 };
-use strongroom_records::Arrival;
+use strongroom_records::{Arrival, lists};
 use strongroom_registry::activities::Activity;
 use strongroom_registry::documents::{self, Document, MOST_BYTES};
-use strongroom_registry::{InstitutionId, Scope};
+use strongroom_registry::{InstitutionId, RegistryError, Scope, watermarks};
 
 use self::earlier::Earlier;
 use self::options::{Kind, Options, PagingKind};
+use self::state::State;
+pub(crate) use self::state::deleted;
 use crate::activities::agent::{
-    Agent, AgentInput, AgentOption, Asked, Finding, Found, FoundPage, Makes, OpenAgent, Planned, RecordOutcome, Work,
+    Agent, AgentInput, AgentOption, Asked, Finding, Found, FoundPage, Makes, OpenAgent, Planned, RecordOutcome,
+    Repeats, Work,
 };
 use crate::activities::error::{AgentError, Stop};
 use crate::activities::options::parsed;
+use crate::activities::repeats::mark;
 use crate::provenance::file_iri;
 use crate::{EngineError, Home, chain};
 
@@ -119,31 +124,20 @@ impl Agent for Harvest {
         Some(if options.kind.is_of_files() { file_iri(&location) } else { location })
     }
 
+    /// Records of a provider alone can be asked for one by one.
+    fn check_rerun(&self, activity: &Activity) -> Result<(), EngineError> {
+        let (id, options) = (activity.id, parsed::<Options>(NAME, &activity.options)?);
+        if options.kind == Kind::Oai {
+            return Ok(());
+        }
+        let text = format!("activity {id} cannot be run again over the same records: its source gives none by itself");
+        let next = format!("\"strongroom activity rerun {id} --anew\" reads the source again");
+        Err(EngineError::Refused(text).next(next))
+    }
+
     fn open(&self, _: &Arc<Home>, activity: &Activity) -> Result<Box<dyn OpenAgent>, EngineError> {
         Ok(Box::new(Harvesting { options: parsed(NAME, &activity.options)? }))
     }
-}
-
-/// How far a harvest has come, as the cursor of the list keeps it.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default)]
-struct State {
-    cursor: Option<Cursor>,
-    /// Deleted records that were passed by.
-    deleted: u64,
-    /// Documents of earlier harvests that are no longer valid by it.
-    invalidated: u64,
-}
-
-impl State {
-    fn text(&self) -> Option<String> {
-        serde_json::to_string(self).ok()
-    }
-}
-
-/// Deleted records that a harvest has passed by, and documents of earlier ones that are no longer valid by it, of the cursor of its list.
-pub(crate) fn deleted(cursor: &str) -> Option<(u64, u64)> {
-    serde_json::from_str::<State>(cursor).ok().map(|state| (state.deleted, state.invalidated))
 }
 
 struct Harvesting {
@@ -216,13 +210,17 @@ fn limits() -> Limits {
     Limits { record_bytes: MOST_BYTES, ..Limits::default() }
 }
 
-/// Text from outside as an id: printable, and not too long.
+/// Text from outside as an id: printable, and not too long. One that is changed for it is still another than others.
 fn fit_id(text: &str) -> String {
     let printable = |character: char| if character.is_control() { char::REPLACEMENT_CHARACTER } else { character };
     let mut fit: String = text.chars().map(printable).collect();
     let end = (0..=LONGEST_ID.min(fit.len())).rev().find(|at| fit.is_char_boundary(*at)).unwrap_or_default();
     fit.truncate(end);
-    if fit.is_empty() { "unnamed".to_owned() } else { fit }
+    match fit.as_str() {
+        "" => "unnamed".to_owned(),
+        same if same == text => fit,
+        changed => format!("{changed} (shown otherwise, {})", mark(text)),
+    }
 }
 
 /// A record of the source as one of the list.
@@ -249,7 +247,7 @@ fn found(record: Record, location: &str, institution: Option<InstitutionId>) -> 
 fn missing(notice: &Notice) -> Option<Found> {
     let id = match notice {
         Notice::Restarted { .. } => return None,
-        Notice::Unreadable { id: Some(id), .. } => fit_id(id),
+        Notice::Unreadable { id: Some(id), .. } if !id.is_empty() => fit_id(id),
         Notice::Unreadable { place, .. } => fit_id(&format!("a record at {place}")),
         Notice::SetFailed { set, .. } => fit_id(&format!("set {set}")),
         Notice::FileFailed { path, .. } => fit_id(&format!("file {path}")),
@@ -266,6 +264,7 @@ struct Page {
     /// Identifiers of records that are deleted.
     gone: Vec<String>,
     earlier: Earlier,
+    repeats: Repeats,
 }
 
 impl Page {
@@ -279,11 +278,12 @@ impl Page {
         self.gone.push(id);
     }
 
-    /// Writes it.
-    fn add(&mut self, finding: &dyn Finding, saved: &mut State) -> Result<(), AgentError> {
+    /// Writes it; how many records are new.
+    fn add(&mut self, finding: &dyn Finding, saved: &mut State) -> Result<u64, AgentError> {
         let page = self.take(finding, saved)?;
-        saved.invalidated += finding.add_page(page)?;
-        Ok(())
+        let added = finding.add_page(page)?;
+        saved.invalidated += added.invalidated;
+        Ok(added.new)
     }
 
     /// Writes it as the last one, and notes how far the source was read.
@@ -296,10 +296,50 @@ impl Page {
     fn take(&mut self, finding: &dyn Finding, saved: &State) -> Result<FoundPage, AgentError> {
         let invalid = self.earlier.made_of(finding, &std::mem::take(&mut self.gone))?;
         let state = saved.clone();
-        let cursor = move |ended: u64| State { invalidated: state.invalidated + ended, ..state.clone() }.text();
+        let cursor = move |ended: u64| state.text(ended);
         self.bytes = 0;
         let found = std::mem::take(&mut self.found);
-        Ok(FoundPage { invalid, cursor: Arc::new(cursor), ..FoundPage::of(found, None) })
+        Ok(FoundPage { invalid, cursor: Arc::new(cursor), repeats: self.repeats, ..FoundPage::of(found, None) })
+    }
+}
+
+impl Harvesting {
+    /// Until when every record of the source was taken, where that can be said: a harvest of a window that does not begin at the
+    /// watermark, or has an end, leaves records out that a later one would not ask for either.
+    fn watermark(&self, finding: &dyn Finding, saved: &State) -> Result<Option<String>, AgentError> {
+        let (from, until) = self.options.window(None)?;
+        if until.is_some() {
+            return Ok(None);
+        }
+        if let Some(from) = from {
+            let activity = finding.activity();
+            let Some(name) = activity.watermark.clone() else { return Ok(None) };
+            let present = finding.home().registry.read(|tx| watermarks::get(tx, activity.institution, &name))?;
+            let reached = present.and_then(|present| present.value.parse::<Timestamp>().ok());
+            if reached.is_none_or(|reached| from > reached) {
+                return Ok(None);
+            }
+        }
+        Ok(saved.reached())
+    }
+}
+
+/// A record that cannot be asked for by itself fails as it did, with what to do.
+fn refused(record: &str, work: &Work<'_>) -> RecordOutcome {
+    let Activity { id, list, .. } = work.activity;
+    let advice = format!(
+        "it cannot be read by itself; next: run the harvest again: \"strongroom activity rerun {id} --anew\", or one with --only-changed"
+    );
+    let before = match work.home.registry.read(|tx| Ok::<_, RegistryError>(lists::find(tx, *list, record)?)) {
+        Ok(before) => before.and_then(|record| record.error),
+        Err(error) => return RecordOutcome::Stopped(error.into()),
+    };
+    RecordOutcome::Failed {
+        error: match before {
+            Some(error) if error.contains("it cannot be read by itself") => error,
+            Some(error) => format!("{error}; {advice}"),
+            None => advice,
+        },
     }
 }
 
@@ -312,13 +352,11 @@ impl OpenAgent for Harvesting {
         let activity = finding.activity();
         let source = source(finding.home(), &self.options, activity.watermark_from.as_deref())?;
         let (location, institution) = (self.options.location(), activity.institution);
-        let mut saved: State = match finding.cursor() {
-            None => State::default(),
-            Some(text) => serde_json::from_str(&text)
-                .map_err(|error| AgentError::Fatal(format!("the cursor of the harvest cannot be read: {error}")))?,
-        };
-        let mut deleted = saved.deleted;
-        let mut page = Page { earlier: Earlier::of(&self.options, activity), ..Page::default() };
+        let mut saved = State::of(finding)?;
+        let (mut deleted, mut new) = (saved.deleted, 0);
+        // In OAI-PMH an identifier is that of one record (section 2.4).
+        let repeats = if self.options.kind == Kind::Oai { Repeats::LaterState } else { Repeats::Another };
+        let mut page = Page { earlier: Earlier::of(&self.options, activity), repeats, ..Page::default() };
         // An interrupted request fails with what interrupted it.
         let failed = |error: HarvestError| match finding.check() {
             Err(stop) => AgentError::from(stop),
@@ -336,32 +374,36 @@ impl OpenAgent for Harvesting {
                     page.bytes += record.document.as_ref().map_or(0, |document| document.bytes.len());
                     page.found.push(found(record, &location, institution));
                 }
-                Event::Notice(notice) => page.found.extend(missing(&notice)),
+                Event::Notice(notice) => {
+                    if matches!(notice, Notice::Restarted { .. }) {
+                        deleted = saved.begin_again();
+                    }
+                    page.found.extend(missing(&notice));
+                }
                 Event::Page(cursor) => {
-                    saved = State { cursor: Some(cursor), deleted, ..saved };
-                    if !saved.cursor.as_ref().is_some_and(Cursor::is_finished) {
-                        page.add(finding, &mut saved)?;
+                    let has_deleted = deleted > saved.deleted;
+                    saved.pass(cursor, deleted);
+                    if !saved.is_finished() {
+                        new += page.add(finding, &mut saved)?;
+                        if self.options.has_pages() {
+                            saved.judge(std::mem::take(&mut new), has_deleted, &location)?;
+                        }
                     }
                 }
             }
             if page.is_full() {
                 // Read again from the last cursor, they are there already.
-                page.add(finding, &mut saved)?;
+                new += page.add(finding, &mut saved)?;
             }
         }
-        let watermark = match &saved.cursor {
-            // What a set lacks is asked for again by the next harvest of what has changed.
-            Some(Cursor::Oai(cursor)) if cursor.failed_sets().is_empty() => cursor.began().map(str::to_owned),
-            _ => None,
-        };
+        let watermark = self.watermark(finding, &saved)?;
         page.complete(finding, &saved, watermark)
     }
 
     /// A record that failed is asked for by itself.
     fn process(&self, record: &str, work: &Work<'_>) -> RecordOutcome {
-        if self.options.kind != Kind::Oai {
-            let error = "a single record of this kind of source cannot be read; next: run the harvest again".to_owned();
-            return RecordOutcome::Failed { error };
+        if !self.options.is_asked_for_alone(record) {
+            return refused(record, work);
         }
         let client = match client(work.home, &self.options) {
             Ok(client) => client,

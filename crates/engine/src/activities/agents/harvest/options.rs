@@ -8,6 +8,7 @@ use url::Url;
 
 use crate::EngineError;
 use crate::activities::options::many;
+use crate::activities::repeats::mark;
 
 /// What kind of source it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -139,16 +140,34 @@ impl Options {
         }
     }
 
+    /// What the query of the URL is known by: it may say which source it is, and may contain secrets.
+    fn query_mark(&self) -> String {
+        let url = self.url.as_deref().and_then(|url| Url::parse(url).ok());
+        url.as_ref().and_then(Url::query).map_or_else(|| "-".to_owned(), mark)
+    }
+
     /// Whether these are of the same source, whichever part of it is read.
     pub(super) fn is_of(&self, other: &Self) -> bool {
-        self.kind == other.kind && self.prefix() == other.prefix() && self.location() == other.location()
+        let of = |options: &Self| (options.kind, options.location(), options.query_mark());
+        of(self) == of(other) && self.prefix() == other.prefix()
     }
 
     /// What is the same in all harvests of the same records.
     pub(super) fn name(&self) -> String {
         let mut sets = self.set.clone();
         sets.sort_unstable();
-        format!("harvest {} {} {} {}", self.kind.as_str(), self.location(), self.prefix(), sets.join(" "))
+        let (kind, location, query) = (self.kind.as_str(), self.location(), self.query_mark());
+        format!("harvest {kind} {location} {query} {} {}", self.prefix(), sets.join(" "))
+    }
+
+    /// Whether the id of a failed record is that of a set, or of another source than a provider: it cannot be asked for by itself.
+    pub(super) fn is_asked_for_alone(&self, record: &str) -> bool {
+        self.kind == Kind::Oai && !self.set.iter().any(|set| super::fit_id(&format!("set {set}")) == record)
+    }
+
+    /// Whether a list may have no end: that of pages that lead to each other.
+    pub(super) fn has_pages(&self) -> bool {
+        self.kind == Kind::Oai || self.paging != PagingKind::One
     }
 }
 
