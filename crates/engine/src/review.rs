@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use strongroom_queue::{TaskState, TopicCounts, tasks};
+use strongroom_records::{RecordsError, lists};
+use strongroom_registry::activities::{self, Activity};
 use strongroom_registry::items::{self, Item, ItemFilter};
 use strongroom_registry::{
-    BatchId, BatchState, HoldKind, ItemId, ItemStatus, Order, RegistryError, Scope, Stage, Transaction, UploadState,
-    batches, counted, health, holds, outbox, tool_findings,
+    ActivityId, ActivityState, BatchId, BatchState, HoldKind, ItemId, ItemStatus, Order, RegistryError, Scope, Stage,
+    Transaction, UploadState, batches, counted, health, holds, outbox, tool_findings,
 };
 use uuid::Uuid;
 
@@ -51,6 +53,14 @@ pub struct Review {
     pub tool_findings: u64,
     /// The first of them.
     pub first_tool_findings: Vec<InfectedFile>,
+    /// Activities that failed as a whole; at most 1,000 are counted, here and below.
+    pub failed_activities: u64,
+    /// Activities that ended with records that failed, and that no person has given up.
+    pub activities_with_errors: u64,
+    /// Activities that wait for one that failed, because they follow it.
+    pub waiting_activities: u64,
+    /// The newest of each of these.
+    pub first_activities: Vec<ReviewActivity>,
     /// Tasks that no worker tries any more.
     pub dead_tasks: u64,
     /// Work items that are held.
@@ -131,6 +141,23 @@ pub struct ReviewItem {
     pub note: Option<String>,
 }
 
+/// An activity that needs a person.
+#[derive(Debug, Clone, Serialize)]
+pub struct ReviewActivity {
+    /// Its identifier.
+    pub activity: ActivityId,
+    /// Its agent.
+    pub agent: String,
+    /// Where it is.
+    pub state: ActivityState,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// Its records that failed; none where its list was lost.
+    pub failed: Option<u64>,
+    /// The activity that it waits for.
+    pub waits_for: Option<ActivityId>,
+}
+
 /// A file in which a tool has found a virus.
 #[derive(Debug, Clone, Serialize)]
 pub struct InfectedFile {
@@ -193,6 +220,10 @@ impl Review {
             findings: findings::first_named(tx, None, NAMED)?,
             tool_findings: tool_findings::count_open(tx)?,
             first_tool_findings: infected_files(tx)?,
+            failed_activities: activities::count_in_state(tx, ActivityState::Failed, REVIEWED)?,
+            activities_with_errors: activities::count_in_state(tx, ActivityState::FinishedWithErrors, REVIEWED)?,
+            waiting_activities: activities::behind_failed(tx, REVIEWED)?.len() as u64,
+            first_activities: first_activities(tx)?,
             dead_tasks: queue.iter().map(|topic| topic.dead).sum(),
             held: held.len() as u64,
             holds: holds_of_many(tx)?,
@@ -254,6 +285,13 @@ impl Review {
             let text = "not every object was compared with the stores of its placement yet";
             entries.add_if(self.problems_at_least, "problems_at_least", text, "background run placements");
         }
+        let failed = ("activity", "activities", "failed");
+        entries.count("failed_activities", self.failed_activities, failed, "activity list --state failed");
+        let waiting = ("activity", "activities", "waiting for one that failed");
+        entries.count("waiting_activities", self.waiting_activities, waiting, "activity list --state failed");
+        let with_errors = ("activity", "activities", "ended with records that failed");
+        let command = "activity list --state finished_with_errors";
+        entries.count("activities_with_errors", self.activities_with_errors, with_errors, command);
         let unattended = ("task", "tasks", "that no worker takes");
         entries.count("unattended_tasks", self.unattended_tasks, unattended, "serve");
         entries.count("dead_tasks", self.dead_tasks, ("dead task", "dead tasks", ""), "queue dead");
@@ -310,6 +348,33 @@ fn named(tx: &mut dyn Transaction, item: &Item) -> Result<ReviewItem, RegistryEr
         stage: item.stage,
         status: item.status,
         note: holds::note_now(item, &held).or(item.note.clone()),
+    })
+}
+
+/// The newest activities that need a person, of each kind.
+fn first_activities(tx: &mut dyn Transaction) -> Result<Vec<ReviewActivity>, RegistryError> {
+    let mut found = activities::in_state(tx, ActivityState::Failed, NAMED)?;
+    for id in activities::behind_failed(tx, NAMED)? {
+        found.push(activities::find(tx, Scope::System, id)?);
+    }
+    found.extend(activities::in_state(tx, ActivityState::FinishedWithErrors, NAMED)?);
+    found.into_iter().map(|activity| named_activity(tx, activity)).collect()
+}
+
+fn named_activity(tx: &mut dyn Transaction, activity: Activity) -> Result<ReviewActivity, RegistryError> {
+    let status = match lists::status(tx, activity.list) {
+        Ok(status) => Some(status),
+        Err(RecordsError::NoList(_)) => lists::outcome(tx, activity.list)?.map(|(status, _)| status),
+        Err(error) => return Err(error.into()),
+    };
+    let waits_for = activities::waits_for(tx, &activity)?.map(|other| other.id);
+    Ok(ReviewActivity {
+        activity: activity.id,
+        agent: activity.agent,
+        state: activity.state,
+        error: activity.error,
+        failed: status.map(|status| status.counts.failed),
+        waits_for,
     })
 }
 

@@ -96,8 +96,8 @@ impl RecordLists for DatabaseRecordLists {
         self.database.read(|tx| lists::page(tx, list, (state, after), limit))
     }
 
-    fn retry_failed(&self, list: ListId, limit: usize) -> Result<u64, RecordsError> {
-        self.write(move |tx| lists::retry_failed(tx, list, limit))
+    fn retry_failed(&self, list: ListId, until: Time, limit: usize) -> Result<u64, RecordsError> {
+        self.write(move |tx| lists::retry_failed(tx, list, until, limit))
     }
 
     fn cancel_rest(&self, list: ListId, limit: usize) -> Result<u64, RecordsError> {

@@ -268,6 +268,13 @@ pub enum Outcome {
         /// The attempts that it has.
         max_attempts: u32,
     },
+    /// It waits for something else: it is claimed again, and the attempt is given back.
+    Waiting {
+        /// Not before.
+        not_before: Time,
+        /// For what; cut where it is long.
+        error: String,
+    },
     /// It was not tried. Its attempt is given back, and it comes first again.
     Released,
 }

@@ -55,7 +55,7 @@ pub trait RecordLists: Send + Sync {
     fn page(&self, list: ListId, state: RecordState, after: Cursor, limit: usize) -> Result<Page, RecordsError>;
 
     /// See [`crate::lists::retry_failed`].
-    fn retry_failed(&self, list: ListId, limit: usize) -> Result<u64, RecordsError>;
+    fn retry_failed(&self, list: ListId, until: Time, limit: usize) -> Result<u64, RecordsError>;
 
     /// See [`crate::lists::cancel_rest`].
     fn cancel_rest(&self, list: ListId, limit: usize) -> Result<u64, RecordsError>;

@@ -277,7 +277,7 @@ fn exit_of(ended: &[ActivityView]) -> Exit {
     let is = |states: &[ActivityState]| ended.iter().any(|one| states.contains(&one.state));
     if ended.iter().all(|one| one.state == ActivityState::Finished) {
         Exit::Done
-    } else if is(&[ActivityState::Failed, ActivityState::Paused]) {
+    } else if is(&[ActivityState::Failed, ActivityState::Paused]) || ended.iter().any(|one| one.waits_for.is_some()) {
         // Those behind it wait.
         Exit::No
     } else if is(&[ActivityState::Queued, ActivityState::Populating, ActivityState::Running]) {

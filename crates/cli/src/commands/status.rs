@@ -1,8 +1,11 @@
 //! `status`: the state of the installation on one screen.
 
 use clap::Args;
+use strongroom_engine::app::activities::ActivityState;
 use strongroom_engine::app::status;
-use strongroom_engine::app::views::{InfectedFile, ItemStatus, Review, ReviewBatch, ReviewItem, Status};
+use strongroom_engine::app::views::{
+    InfectedFile, ItemStatus, Review, ReviewActivity, ReviewBatch, ReviewItem, Status,
+};
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
@@ -180,6 +183,17 @@ fn show_review(review: &Review, context: &Context) -> Result<(), Failure> {
         let note = beginning_of(item.note.as_deref().unwrap_or_default(), NOTE);
         format!("{} {} {} at {}: {note}", item.item, item.object, item.status, item.stage)
     };
+    let activity = |one: &ReviewActivity| {
+        let what = match (one.waits_for, &one.error, one.failed) {
+            (Some(other), ..) => format!("waits for {other}"),
+            (None, Some(error), _) => beginning_of(error, NOTE),
+            (None, None, failed) => format!("{} failed", counted(failed.unwrap_or(0), "record", "records")),
+        };
+        format!("{} {}: {what}", one.activity, one.agent)
+    };
+    let activities = |is_meant: &dyn Fn(&ReviewActivity) -> bool| {
+        review.first_activities.iter().filter(|one| is_meant(one)).map(activity).collect::<Vec<_>>()
+    };
     let mut name = "to review";
     for entry in &review.entries {
         // Times are those of records.
@@ -198,6 +212,9 @@ fn show_review(review: &Review, context: &Context) -> Result<(), Failure> {
                     .map(|file| format!("{}: {}: {} says {}", file.object, file.path, file.tool, said(file)))
                     .collect()
             }
+            "failed_activities" => activities(&|one| one.state == ActivityState::Failed),
+            "waiting_activities" => activities(&|one| one.state.is_at_work()),
+            "activities_with_errors" => activities(&|one| one.state == ActivityState::FinishedWithErrors),
             "problems" => review.findings.iter().map(ToString::to_string).collect(),
             "failing_messages" => review.message_error.iter().map(|error| beginning_of(error, NOTE)).collect(),
             "batches" => {

@@ -248,3 +248,28 @@ fn activities_move_to_postgresql_with_their_lists_documents_and_provenance() {
     let again = place.run(["activity", "rerun", harvest, "--anew", "--json"]).succeeds().json();
     assert_eq!(again[0]["run"], 2);
 }
+
+#[test]
+fn what_follows_an_activity_that_a_person_has_to_act_on_is_not_waited_for() {
+    let place = place(&["Harbour"]);
+    let made = place.run(HARVEST).succeeds().json();
+    let harvest = made[0]["activity"].as_str().unwrap();
+    place.run(["activity", "pause", harvest]).succeeds();
+    let ended = place.run(["activity", "run", "deposit", "--input", harvest, "--follow", "--wait", "--json"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert_eq!(ended.json()[0]["waits_for"], harvest);
+}
+
+#[test]
+fn status_names_activities_with_failures_until_they_are_given_up() {
+    let place = place(&["Harbour"]);
+    place.write("catalogue/broken.xml", "<not closed>");
+    let made = place.run(HARVEST.iter().chain(&["--wait"]));
+    assert_eq!(made.code, Some(1), "{made:?}");
+    let said = place.run(["status"]).succeeds().stdout;
+    let told = "1 activity ended with records that failed (strongroom activity list --state finished_with_errors)";
+    assert!(said.contains(told) && said.contains("harvest: 1 record failed"), "{said}");
+    place.run(["activity", "cancel", made.json()[0]["activity"].as_str().unwrap()]).succeeds();
+    let said = place.run(["status"]).succeeds().stdout;
+    assert!(!said.contains("records that failed"), "{said}");
+}

@@ -121,6 +121,11 @@ pub trait Agent: Send + Sync {
         true
     }
 
+    /// Whether it does something with work items when they have ended, and waits for that.
+    fn waits_for_work_items(&self) -> bool {
+        false
+    }
+
     /// Whether it can do what is asked for, before an activity is made.
     ///
     /// # Errors
@@ -173,6 +178,13 @@ pub enum RecordOutcome {
         after: Duration,
         /// Why.
         error: String,
+    },
+    /// It cannot be processed before something else has ended, such as a work item; no attempt is spent however long that takes.
+    Waits {
+        /// After how long it is given to the agent again.
+        after: Duration,
+        /// What it waits for.
+        reason: String,
     },
     /// It was not processed, because the work is to stop or cannot go on now. Nor is what is behind it in its batch.
     Stopped(AgentError),

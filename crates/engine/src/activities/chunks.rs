@@ -159,6 +159,11 @@ fn carry_out<'c>(agent: &dyn OpenAgent, batch: &'c [Claimed], work: &Work<'_>) -
 
 fn ended<'c>(record: &'c Claimed, outcome: RecordOutcome, most: u32, work: &Work<'_>) -> Result<Ended<'c>, AgentError> {
     let ended = |outcome, writes| Ok(Ended { record, outcome, writes });
+    let time_after = |after: Duration| {
+        let now = work.home.registry.read(|tx| tx.now().map_err(RegistryError::from));
+        let now = now.unwrap_or_else(|_| jiff::Timestamp::now().into());
+        now.plus(i64::try_from(after.as_micros()).unwrap_or(i64::MAX))
+    };
     match outcome {
         RecordOutcome::Processed { result, writes } => {
             let result = result.filter(|result| *result != record.id);
@@ -166,10 +171,10 @@ fn ended<'c>(record: &'c Claimed, outcome: RecordOutcome, most: u32, work: &Work
         }
         RecordOutcome::Failed { error } => ended(Outcome::Failed { error }, None),
         RecordOutcome::Later { after, error } => {
-            let now = work.home.registry.read(|tx| tx.now().map_err(RegistryError::from));
-            let now = now.unwrap_or_else(|_| jiff::Timestamp::now().into());
-            let not_before = now.plus(i64::try_from(after.as_micros()).unwrap_or(i64::MAX));
-            ended(Outcome::Retry { not_before, error, max_attempts: most }, None)
+            ended(Outcome::Retry { not_before: time_after(after), error, max_attempts: most }, None)
+        }
+        RecordOutcome::Waits { after, reason } => {
+            ended(Outcome::Waiting { not_before: time_after(after), error: reason }, None)
         }
         RecordOutcome::Stopped(reason) => Err(reason),
     }

@@ -1,10 +1,10 @@
 //! Activities: runs of agents over lists of record ids.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::Value;
-use strongroom_queue::tasks;
-use strongroom_records::{Cursor, RecordsError, lists};
+use strongroom_queue::{TaskRecord, TaskState, tasks};
+use strongroom_records::{Cursor, ListId, RecordsError, lists};
 use strongroom_registry::activities::{self, Activity, ActivityFilter, Input, NewActivity, Rerun};
 use strongroom_registry::{
     ActivityId, InstitutionId, RegistryError, Scope, ToolFindingId, Transaction, pipelines, tenants, tool_findings,
@@ -229,13 +229,43 @@ pub(super) fn view_of(tx: &mut dyn Transaction, activity: Activity) -> Result<Ac
     };
     let now = tx.now()?;
     let names = ActivityNames { institution, pipeline };
-    Ok(ActivityView { records_removed: are_removed, ..ActivityView::new(activity, status.as_ref(), names, now) })
+    let waits_for = activities::waits_for(tx, &activity)?.map(|other| other.id);
+    let retried = retried(tx, &activity)?;
+    Ok(ActivityView {
+        records_removed: are_removed,
+        waits_for,
+        tried_again_at: retried.as_ref().map(|task| task.ready_at.to_string()),
+        attempt_error: retried.and_then(|task| task.reason),
+        ..ActivityView::new(activity, status.as_ref(), names, now)
+    })
+}
+
+/// The task that carries an activity on, where it is tried again after an error.
+fn retried(tx: &mut dyn Transaction, activity: &Activity) -> Result<Option<TaskRecord>, RegistryError> {
+    if !activity.state.is_at_work() {
+        return Ok(None);
+    }
+    let of_activity = tasks::of_key(tx, &activity.id.to_string())?;
+    let is_retried = |task: &TaskRecord| {
+        let waits = matches!(task.state, TaskState::Ready | TaskState::Delayed);
+        task.topic == TOPIC && waits && task.spent > 0 && task.reason.is_some()
+    };
+    Ok(of_activity.into_iter().find(is_retried))
 }
 
 /// Where a listing of records goes on.
-pub type RecordsAfter = (RecordState, Cursor);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordsAfter {
+    /// The list that is read: another run of the activity has another one.
+    list: ListId,
+    state: RecordState,
+    cursor: Cursor,
+}
 
 /// Records of an activity, of one state or of all, state by state.
+///
+/// # Errors
+/// There is no such activity, its records were removed, or it has been run again since the page before.
 pub fn records(
     context: &OpContext,
     id: ActivityId,
@@ -245,19 +275,25 @@ pub fn records(
     let authorized = context.authorize(&ACTIVITIES_SHOW)?;
     let states: Vec<RecordState> = match state {
         Some(state) => vec![state],
-        None => RecordState::ALL.into_iter().filter(|state| after.is_none_or(|(at, _)| *state >= at)).collect(),
+        None => RecordState::ALL.into_iter().filter(|state| after.is_none_or(|at| *state >= at.state)).collect(),
     };
     let mut page = Page { items: Vec::new(), next: None };
+    let mut list = after.map(|at| at.list);
     for state in states {
-        let from = after.filter(|(at, _)| *at == state).map_or(Cursor::START, |(_, cursor)| cursor);
-        let found = authorized
+        let from = after.filter(|at| at.state == state).map_or(Cursor::START, |at| at.cursor);
+        let (found, of) = authorized
             .read(|tx| {
                 let activity = activities::find(tx, authorized.scope(), id)?;
                 activities::check_records(tx, &activity, "list them")?;
-                Ok(lists::page(tx, activity.list, (state, from), PAGE)?)
+                Ok((lists::page(tx, activity.list, (state, from), PAGE)?, activity.list))
             })
             .map_err(without_records)?;
-        page.next = found.last().map(|last| (state, last.cursor));
+        if list.is_some_and(|list| list != of) {
+            let text = format!("the activity {id} was run again while its records were listed, and has others now");
+            return Err(EngineError::Refused(text).next("what was listed is not whole; list the records again"));
+        }
+        list = Some(of);
+        page.next = found.last().map(|last| RecordsAfter { list: of, state, cursor: last.cursor });
         page.items.extend(found.into_iter().map(|record| RecordView::new(record, state)));
         if page.next.is_some() {
             break;
@@ -341,19 +377,21 @@ pub fn cancel(context: &OpContext, id: ActivityId) -> Result<ActivityView, Engin
     Ok(authorized.read(|tx| view(tx, scope, id))?)
 }
 
-/// Has the failed records of an activity processed again, and no others.
+/// Has the records of an activity processed again that have failed until now, and no others.
 pub fn retry_failed(context: &OpContext, id: ActivityId) -> Result<RetriedView, EngineError> {
     let authorized = context.authorize(&ACTIVITIES_RETRY)?;
     let scope = authorized.scope();
+    // A worker may fail them again before all of them are changed.
+    let until = authorized.read(|tx| Ok::<_, RegistryError>(tx.now()?))?;
     let retried = authorized.write_and_wake(move |tx| {
-        let changed = activities::retry_failed(tx, scope, id)?;
+        let changed = activities::retry_failed(tx, scope, id, until)?;
         let activity = activities::find(tx, scope, id)?;
         Ok((target(activity.institution, id), (changed, topics())))
     });
     let mut records = retried.map_err(without_records)?;
     let mut changed = records;
     while changed > 0 {
-        changed = authorized.home().registry.write(move |tx| activities::retry_failed(tx, scope, id))?;
+        changed = authorized.home().registry.write(move |tx| activities::retry_failed(tx, scope, id, until))?;
         records += changed;
     }
     Ok(RetriedView { activity: id, records })
@@ -409,31 +447,42 @@ pub fn dismiss(context: &OpContext, id: ToolFindingId, note: &str) -> Result<Too
     Ok(found.into())
 }
 
-/// Works on activities in this process until all of these have ended, or wait for a person, or a stop is asked for.
+/// Works on activities in this process, and on work items where one of these waits for such, until all of these have ended, or wait for a person, or a stop is asked for.
 pub fn work(context: &OpContext, ids: &[ActivityId], shutdown: &Shutdown) -> Result<Summary, EngineError> {
     let authorized = context.authorize(&ACTIVITIES_WORK)?;
     let (home, scope) = (authorized.home(), authorized.scope());
-    authorized.read(|tx| ids.iter().try_for_each(|id| activities::find(tx, scope, *id).map(drop)))?;
-    let runtime = build_runtime(home, Some(&topics()))?.build();
+    let chosen = authorized
+        .read(|tx| ids.iter().map(|id| activities::find(tx, scope, *id)).collect::<Result<Vec<_>, RegistryError>>())?;
+    let mut waits_for_items = false;
+    for activity in &chosen {
+        waits_for_items |= takes_work_items_that_end(&authorized, activity)?;
+    }
+    // What waits for work items goes on when these have ended.
+    let topics = (!waits_for_items).then(topics);
+    let runtime = build_runtime(home, topics.as_deref())?.build();
     let is_over = || home.registry.read(|tx| is_over(tx, scope, ids)).unwrap_or(false);
     Ok(runtime.run_until(shutdown, &is_over))
 }
 
-/// Whether none of these activities, of which later ones may follow earlier ones, goes on without a person's act.
+/// Whether an activity does something with the work items of another one when these have ended.
+fn takes_work_items_that_end(authorized: &Authorized<'_>, activity: &Activity) -> Result<bool, EngineError> {
+    let waits = authorized.home().agents().find(&activity.agent).is_ok_and(Agent::waits_for_work_items);
+    let Some((other, _)) = activity.input.of().filter(|_| waits) else { return Ok(false) };
+    let other = authorized.read(|tx| activities::find(tx, authorized.scope(), other))?;
+    Ok(made_by(authorized, &other)? == Makes::WorkItems)
+}
+
+/// Whether none of these activities goes on without a person's act.
 fn is_over(tx: &mut dyn Transaction, scope: Scope, ids: &[ActivityId]) -> Result<bool, RegistryError> {
-    // Those that get no more, and have not ended for those that follow them.
-    let mut stuck = BTreeSet::new();
     for id in ids {
         let activity = activities::find(tx, scope, *id)?;
-        if activity.state.is_at_work() {
-            let waits = matches!(activity.input, Input::Follow(other, _) if stuck.contains(&other));
-            // What has no task has taken all that there was.
-            if !waits || !tasks::of_key(tx, &id.to_string())?.is_empty() {
-                return Ok(false);
-            }
+        if !activity.state.is_at_work() {
+            continue;
         }
-        if !activity.state.is_ended_for_followers() {
-            stuck.insert(*id);
+        // What has no task has taken all that there was.
+        let waits = activities::waits_for(tx, &activity)?.is_some();
+        if !waits || !tasks::of_key(tx, &id.to_string())?.is_empty() {
+            return Ok(false);
         }
     }
     Ok(true)

@@ -17,6 +17,7 @@ mod sources;
 mod tools;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use strongroom_engine::activities::Agent;
 use strongroom_engine::app::activities::{self, ActivityState, Request};
@@ -107,13 +108,22 @@ fn ids(home: &Arc<Home>, id: ActivityId, state: RecordState) -> Vec<String> {
 
 /// Works on activities until nothing happens without a person's act. Where all tasks wait for a time, the clock of the registry goes on.
 fn work(made: &TestHome) {
+    work_rounds(made, usize::MAX);
+}
+
+/// The same, until all tasks have waited for a time so often.
+fn work_rounds(made: &TestHome, most: usize) {
     let runtime = build_runtime(made, Some(&[TOPIC.to_owned()])).expect("a runtime").build();
+    let rounds = AtomicUsize::new(0);
     let is_over = || {
         let (is_open, waits) = made.registry.read(state_of_work).expect("the state of work");
         if !is_open {
             return true;
         }
         if waits {
+            if rounds.fetch_add(1, Ordering::SeqCst) >= most {
+                return true;
+            }
             made.clock.advance(std::time::Duration::from_secs(30));
             background::run_now(made, task("activities"), &Shutdown::new()).expect("runs");
         }

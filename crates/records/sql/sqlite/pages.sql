@@ -4,7 +4,7 @@
 UPDATE record_states SET state = 0, due = 0, attempts = 0, changed_at = ?3
 WHERE list_id = ?1 AND number IN (
     SELECT number FROM record_states INDEXED BY record_states_failed
-    WHERE list_id = ?1 AND state = 3 ORDER BY number LIMIT ?2
+    WHERE list_id = ?1 AND state = 3 AND changed_at <= ?4 ORDER BY number LIMIT ?2
 )
 
 -- name: records_cancel

@@ -3,8 +3,8 @@
 use crate::{ListId, RecordState, RecordsError};
 
 use super::{
-    Subject, addition, all, claim, claim_by, claimed_ids, end, endings, failed, filled, id, ids, numbers, processed,
-    request_by, take,
+    LEASE, Subject, addition, all, claim, claim_by, claimed_ids, end, endings, failed, filled, id, ids, numbers,
+    processed, request_by, take,
 };
 
 /// With all their attempts (Q19).
@@ -13,14 +13,28 @@ pub fn only_failed_records_are_retried(subject: &dyn Subject) {
     let list = filled(&*lists, 9);
     end(&*lists, &claim(&*lists, list, 3), &processed());
     end(&*lists, &claim(&*lists, list, 3), &failed("no"));
-    assert_eq!(lists.retry_failed(list, 2).expect("retries"), 2);
-    assert_eq!(lists.retry_failed(list, 2).expect("retries"), 1);
-    assert_eq!(lists.retry_failed(list, 2).expect("retries"), 0);
+    assert_eq!(lists.retry_failed(list, subject.now(), 2).expect("retries"), 2);
+    assert_eq!(lists.retry_failed(list, subject.now(), 2).expect("retries"), 1);
+    assert_eq!(lists.retry_failed(list, subject.now(), 2).expect("retries"), 0);
     assert_eq!(numbers(&*lists, list), [6, 0, 3, 0, 0]);
     assert_eq!(all(&*lists, list, RecordState::Todo, 10)[0].error.as_deref(), Some("no"), "it says why until it ends");
     let again = claim(&*lists, list, 3);
     assert_eq!(claimed_ids(&again), [id(3), id(4), id(5)]);
     assert!(again.records.iter().all(|record| record.attempts == 1));
+}
+
+/// What fails again while a person's request goes on is not its business.
+pub fn what_fails_after_the_time_of_a_retry_is_left_alone(subject: &dyn Subject) {
+    let lists = subject.lists();
+    let list = filled(&*lists, 4);
+    end(&*lists, &claim(&*lists, list, 4), &failed("no"));
+    let until = subject.now();
+    subject.advance(LEASE);
+    assert_eq!(lists.retry_failed(list, until, 2).expect("retries"), 2);
+    end(&*lists, &claim(&*lists, list, 2), &failed("no"));
+    assert_eq!(lists.retry_failed(list, until, 10).expect("retries"), 2);
+    assert_eq!(lists.retry_failed(list, until, 10).expect("retries"), 0);
+    assert_eq!(numbers(&*lists, list), [2, 0, 0, 2, 0]);
 }
 
 /// What is under way ends as its worker says, and nothing is added (Q21).
@@ -97,7 +111,7 @@ pub fn the_records_of_a_list_are_removed_in_pages_and_its_counts_stay(subject: &
     assert!(matches!(lists.status(list), Err(RecordsError::NoList(_))));
     assert!(matches!(lists.take_population(&request_by(list, "worker")), Err(RecordsError::NoList(_))));
     assert_eq!(claim_by(&*lists, list, "worker", 5), None);
-    assert_eq!(lists.retry_failed(list, 10).ok(), None, "nothing of it is changed any more");
+    assert_eq!(lists.retry_failed(list, subject.now(), 10).ok(), None, "nothing of it is changed any more");
     while !lists.remove_records(list, 10).expect("removes") {}
     assert!(lists.remove_records(list, 10).expect("answers"), "there is nothing left");
     assert_eq!(lists.outcome(list).expect("reads"), Some((before, true)));
@@ -116,7 +130,7 @@ pub fn lists_do_not_know_each_other(subject: &dyn Subject) {
     let (one, other) = (filled(&*lists, 5), filled(&*lists, 5));
     end(&*lists, &claim(&*lists, one, 5), &failed("no"));
     assert_eq!(numbers(&*lists, other), [5, 0, 0, 0, 0]);
-    lists.retry_failed(other, 10).expect("retries");
+    lists.retry_failed(other, subject.now(), 10).expect("retries");
     let mut foreign = claim(&*lists, other, 2).lease;
     foreign.list = one;
     let refused = lists.finish(foreign, &[crate::Ending { number: 1, outcome: processed() }]);

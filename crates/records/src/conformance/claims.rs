@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Mutex;
 
-use crate::{ChunkLease, Outcome, RecordsError};
+use crate::{ChunkLease, Outcome, RecordState, RecordsError};
 
 use super::{
-    LEASE, Subject, WORKER, claim, claim_by, claimed_ids, end, endings, expected, failed, filled, id, numbers,
+    LEASE, Subject, WORKER, all, claim, claim_by, claimed_ids, end, endings, expected, failed, filled, id, numbers,
     processed,
 };
 
@@ -52,6 +52,23 @@ pub fn every_claim_counts_an_attempt_and_a_release_gives_it_back(subject: &dyn S
     subject.advance(LEASE * 2);
     lists.return_expired(10).expect("returns");
     assert_eq!(attempts(), 2);
+}
+
+/// However often it waits.
+pub fn a_record_that_waits_for_something_else_keeps_its_attempts(subject: &dyn Subject) {
+    let lists = subject.lists();
+    let list = filled(&*lists, 1);
+    for _ in 0..5 {
+        let chunk = claim(&*lists, list, 1);
+        assert_eq!(chunk.records[0].attempts, 1);
+        let not_before = subject.now().plus(LEASE.as_micros() as i64);
+        end(&*lists, &chunk, &Outcome::Waiting { not_before, error: "the work item is open".into() });
+        assert_eq!(claim_by(&*lists, list, WORKER, 1), None);
+        assert_eq!(numbers(&*lists, list), [1, 0, 0, 0, 0]);
+        let waits = &all(&*lists, list, RecordState::Todo, 10)[0];
+        assert_eq!((waits.attempts, waits.error.as_deref()), (0, Some("the work item is open")));
+        subject.advance(LEASE);
+    }
 }
 
 /// Threads of two processes claim at once; each record is claimed by one of them.

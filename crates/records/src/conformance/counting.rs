@@ -91,7 +91,7 @@ pub fn counts_are_what_the_pages_have(subject: &dyn Subject) {
     subject.advance(LEASE * 2);
     lists.return_expired(10).expect("returns");
     check();
-    lists.retry_failed(list, 2).expect("retries");
+    lists.retry_failed(list, subject.now(), 2).expect("retries");
     check();
     lists.cancel_rest(list, 10).expect("cancels");
     check();

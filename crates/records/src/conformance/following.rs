@@ -71,7 +71,7 @@ pub fn a_snapshot_takes_what_was_processed_once(subject: &dyn Subject) {
     assert_eq!(sorted_ids(&*lists, population.list, RecordState::Todo), (0..4).map(id).collect::<Vec<_>>());
     let copied = lists.add_from(&population, of(list), 1_000).expect("takes");
     assert_eq!((copied.added.added, copied.added.duplicates, copied.is_caught_up), (4, 0, true));
-    lists.retry_failed(list, 10).expect("retries");
+    lists.retry_failed(list, subject.now(), 10).expect("retries");
     drain(&*lists, list, "worker", 10);
     assert_eq!(lists.add_from(&population, of(list), 1_000).expect("takes").added.added, 2);
     assert_eq!(sorted_ids(&*lists, population.list, RecordState::Todo), expected(10));

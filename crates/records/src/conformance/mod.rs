@@ -59,6 +59,7 @@ macro_rules! conformance_suite {
             the_oldest_are_claimed_first_and_what_came_back_before_them
             a_record_waits_for_its_time_and_keeps_no_other_waiting
             every_claim_counts_an_attempt_and_a_release_gives_it_back
+            a_record_that_waits_for_something_else_keeps_its_attempts
             workers_never_share_a_record
             a_lease_that_ran_out_is_returned_and_one_that_was_extended_is_not
             what_an_ended_worker_had_is_returned_at_once
@@ -83,6 +84,7 @@ macro_rules! conformance_suite {
             results_or_records_are_taken
             a_list_is_made_of_all_records_of_another
             only_failed_records_are_retried
+            what_fails_after_the_time_of_a_retry_is_left_alone
             cancelling_ends_what_has_not_begun
             every_record_is_on_exactly_one_page
             a_list_is_removed_in_pages_and_not_found_from_the_first_one_on

@@ -161,7 +161,7 @@ pub fn numbers_between_those_of_a_chunk_do_not_belong_to_it(subject: &dyn Subjec
     }
     lists.finish(chunk.lease, &ends(&[5], &processed())).expect("ends");
     // One that arrived as failed is claimed by itself, and ends with the others.
-    assert_eq!(lists.retry_failed(list, 10).expect("retries"), 1);
+    assert_eq!(lists.retry_failed(list, subject.now(), 10).expect("retries"), 1);
     let retried = claim(&*lists, list, 2);
     assert_eq!(claimed_ids(&retried), [id(7), id(9)]);
     assert_eq!(claimed_numbers(&retried), [9, 11]);

@@ -135,10 +135,11 @@ fn record(row: &Row) -> Result<Record, RecordsError> {
     })
 }
 
-/// Has up to `limit` failed records processed again, with all their attempts; how many. They keep their errors until they end anew.
-/// To be repeated until there is none.
-pub fn retry_failed(tx: &mut dyn Transaction, list: ListId, limit: usize) -> Result<u64, RecordsError> {
-    let changed = change(tx, Statement("records_retry_failed"), list, limit)?;
+/// Has up to `limit` records processed again that had failed by this time, with all their attempts; how many. They keep their errors until
+/// they end anew. To be repeated with the same time until there is none: what fails meanwhile is left alone.
+pub fn retry_failed(tx: &mut dyn Transaction, list: ListId, until: Time, limit: usize) -> Result<u64, RecordsError> {
+    let values = [list.into(), limit.clamp(1, MOST_RECORDS).into(), tx.now()?.into(), until.into()];
+    let changed = tx.execute(Statement("records_retry_failed"), &values)?;
     let todo = whole(changed);
     if changed > 0 {
         count(tx, list, any_slot(), Delta { todo, failed: -todo, ..Delta::default() })?;
@@ -154,7 +155,8 @@ pub fn cancel_rest(tx: &mut dyn Transaction, list: ListId, limit: usize) -> Resu
         complete(tx, list)?;
     }
     let limit = limit.clamp(1, MOST_RECORDS);
-    let mut changed = change(tx, Statement("records_cancel"), list, limit)?;
+    let values = [list.into(), limit.into(), tx.now()?.into()];
+    let mut changed = tx.execute(Statement("records_cancel"), &values)?;
     let missing = limit.saturating_sub(usize::try_from(changed).unwrap_or(usize::MAX));
     if missing > 0 {
         let taken = fresh::take(tx, list, missing)?;
@@ -165,11 +167,6 @@ pub fn cancel_rest(tx: &mut dyn Transaction, list: ListId, limit: usize) -> Resu
         count(tx, list, any_slot(), Delta { todo: -cancelled, cancelled, ..Delta::default() })?;
     }
     Ok(changed)
-}
-
-fn change(tx: &mut dyn Transaction, statement: Statement, list: ListId, limit: usize) -> Result<u64, RecordsError> {
-    let now = tx.now()?;
-    Ok(tx.execute(statement, &[list.into(), limit.clamp(1, MOST_RECORDS).into(), now.into()])?)
 }
 
 /// Removes a list, up to `limit` rows in this transaction; whether it is gone. From the first call on it is not found, and nothing

@@ -189,6 +189,12 @@ impl<'a> Change<'a> {
                 error: Some(bounded(error)),
                 ..unlimited
             },
+            Outcome::Waiting { not_before, error } => Self {
+                due: not_before.0.max(NEVER_CLAIMED + 1),
+                given_back: 1,
+                error: Some(bounded(error)),
+                ..unlimited
+            },
             Outcome::Released => Self { given_back: 1, ..unlimited },
         }
     }

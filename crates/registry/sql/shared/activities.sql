@@ -25,6 +25,22 @@ SELECT {activities.columns} FROM {activities.tables} WHERE a.list_id = ?1
 SELECT {activities.columns} FROM {activities.tables}
 WHERE a.input_activity_id = ?1 AND a.id > ?2 ORDER BY a.id LIMIT ?3
 
+-- name: activities.count_in_state
+SELECT count(*) AS activities FROM (SELECT 1 FROM activities WHERE state = ?1 LIMIT ?2) AS found
+
+-- name: activities.in_state
+SELECT {activities.columns} FROM {activities.tables} WHERE a.state = ?1 ORDER BY a.id DESC LIMIT ?2
+
+-- name: activities.behind_failed
+-- Those that follow one that has failed, and those that follow them.
+WITH RECURSIVE stuck (id, list_id) AS (
+    SELECT id, list_id FROM activities WHERE state = 'failed'
+    UNION
+    SELECT a.id, a.list_id FROM stuck JOIN activities a ON a.input_activity_id = stuck.id
+    WHERE a.input = 'follow' AND a.input_list_id = stuck.list_id AND a.state IN ('queued', 'populating', 'running')
+)
+SELECT a.id FROM activities a JOIN stuck ON stuck.id = a.id WHERE a.state <> 'failed' ORDER BY a.id DESC LIMIT ?1
+
 -- name: activities.of_pipeline_run
 SELECT {activities.columns} FROM {activities.tables} WHERE a.pipeline_id = ?1 AND a.pipeline_run = ?2 ORDER BY a.step
 

@@ -237,3 +237,14 @@ SELECT EXISTS (SELECT 1 FROM work_items WHERE batch_id = ?1 AND status IN ('pend
 UPDATE work_items SET options = ?3 WHERE id = ?1 AND fence = ?2
 -- name: items.set_object_identifier
 UPDATE work_items SET object_identifier = ?3, wait_key = ?4 WHERE id = ?1 AND fence = ?2
+-- What the newest deposit of an object says that a harvest has made, and that has not failed.
+-- name: items.harvested
+SELECT w.options FROM work_items w
+WHERE w.institution_id = ?1 AND w.object_identifier = ?2 AND w.action = 'ingest' AND w.source LIKE 'document:%'
+    AND w.status IN ('pending', 'started', 'held', 'succeeded')
+ORDER BY w.number DESC LIMIT 1
+-- The same of the versions of the object, where there is no such work item, as after a rebuild.
+-- name: items.harvested_version
+SELECT v.message FROM objects o JOIN versions v ON v.object_id = o.id AND v.generation = o.generation
+WHERE o.institution_id = ?1 AND o.identifier = ?2 AND v.state = 'published' AND v.message LIKE ?3
+ORDER BY v.number DESC LIMIT 1

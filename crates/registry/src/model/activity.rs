@@ -35,6 +35,8 @@ pub const TRANSITIONS: &[(ActivityState, ActivityState)] = &[
     (Running, Cancelled),
     (Paused, Cancelled),
     (Failed, Cancelled),
+    // Its failed records are given up.
+    (FinishedWithErrors, Cancelled),
     // Restarted, retried, run again, or continued because what it follows has got more.
     (Failed, Queued),
     (Finished, Queued),

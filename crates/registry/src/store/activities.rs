@@ -184,6 +184,46 @@ pub fn list(
     tx.query(statement, &values)?.iter().map(activity_row).collect()
 }
 
+/// How many activities are in a state, up to `limit`.
+pub fn count_in_state(tx: &mut dyn Transaction, state: ActivityState, limit: usize) -> Result<u64, RegistryError> {
+    let row = tx.query_one(Statement("activities.count_in_state"), &[state.as_str().into(), limit.into()])?;
+    Ok(row.map(|row| row.count("activities")).transpose()?.unwrap_or_default())
+}
+
+/// The newest activities in a state.
+pub fn in_state(tx: &mut dyn Transaction, state: ActivityState, limit: usize) -> Result<Vec<Activity>, RegistryError> {
+    let rows = tx.query(Statement("activities.in_state"), &[state.as_str().into(), limit.into()])?;
+    rows.iter().map(activity_row).collect()
+}
+
+/// The newest activities at work that follow one that has failed, or follow such a one, up to `limit`.
+pub fn behind_failed(tx: &mut dyn Transaction, limit: usize) -> Result<Vec<ActivityId>, RegistryError> {
+    let rows = tx.query(Statement("activities.behind_failed"), &[limit.into()])?;
+    rows.iter().map(|row| Ok(ActivityId(row.uuid("id")?))).collect()
+}
+
+/// The activity for which one that follows waits, because only a person can have it go on: it has failed or is paused, and nothing between the
+/// two has work.
+pub fn waits_for(tx: &mut dyn Transaction, activity: &Activity) -> Result<Option<Activity>, RegistryError> {
+    let mut follower = activity.clone();
+    while follower.state.is_at_work()
+        && let Input::Follow(other, _) = follower.input
+    {
+        let other = find(tx, Scope::System, other)?;
+        if follower.input_list != Some(other.list) || other.state.is_ended_for_followers() {
+            return Ok(None);
+        }
+        if !other.state.is_at_work() {
+            return Ok(Some(other));
+        }
+        if !tasks::of_key(tx, &other.id.to_string())?.is_empty() {
+            return Ok(None);
+        }
+        follower = other;
+    }
+    Ok(None)
+}
+
 /// Notes how far an activity will have come when it ends well: the watermark that the next run of the same begins behind.
 pub fn note_watermark(tx: &mut dyn Transaction, id: ActivityId, value: &str) -> Result<(), RegistryError> {
     tx.execute(Statement("activities.set_watermark_to"), &[id.into(), value.into()])?;

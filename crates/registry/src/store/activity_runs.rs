@@ -1,6 +1,6 @@
 //! How an activity goes on and ends, and what people ask of it. Each function locks the row of the activity first.
 
-use strongroom_database::{Statement, Transaction};
+use strongroom_database::{Statement, Time, Transaction};
 use strongroom_records::{ListId, RecordsError, lists};
 use uuid::Uuid;
 
@@ -105,15 +105,15 @@ pub fn cancel(tx: &mut dyn Transaction, scope: Scope, id: ActivityId) -> Result<
     Ok(())
 }
 
-/// Has failed records processed again, the first of them in this transaction; how many. The caller repeats it until there is none. An activity
-/// that had ended goes on, and those that followed it to its end do so again.
-pub fn retry_failed(tx: &mut dyn Transaction, scope: Scope, id: ActivityId) -> Result<u64, RegistryError> {
+/// Has records processed again that had failed by this time, the first of them in this transaction; how many. The caller repeats it until there
+/// is none. An activity that had ended goes on, and those that followed it to its end do so again.
+pub fn retry_failed(tx: &mut dyn Transaction, scope: Scope, id: ActivityId, until: Time) -> Result<u64, RegistryError> {
     let activity = lock(tx, scope, id)?;
     if activity.state == ActivityState::Cancelled {
         return Err(refused(&activity, "retry what failed in it"));
     }
     check_records(tx, &activity, "process its failed records again")?;
-    let changed = lists::retry_failed(tx, activity.list, PAGE)?;
+    let changed = lists::retry_failed(tx, activity.list, until, PAGE)?;
     if changed == 0 {
         return Ok(0);
     }

@@ -253,6 +253,26 @@ pub fn get(tx: &mut dyn Transaction, scope: Scope, id: ItemId) -> Result<Option<
     tx.query_one(Statement("items.get"), &[id.into(), scope.value()])?.as_ref().map(item_row).transpose()
 }
 
+/// The note, which begins so, of the newest deposit of an object that a harvest has made and that has not failed.
+pub fn harvest_note(
+    tx: &mut dyn Transaction,
+    institution: InstitutionId,
+    object: &str,
+    beginning: &str,
+) -> Result<Option<String>, RegistryError> {
+    let values = [institution.into(), object.into()];
+    if let Some(row) = tx.query_one(Statement("items.harvested"), &values)? {
+        let options: serde_json::Value = serde_json::from_str(row.text("options")?).unwrap_or_default();
+        let note = options.get("note").and_then(serde_json::Value::as_str);
+        if let Some(note) = note.filter(|note| note.starts_with(beginning)) {
+            return Ok(Some(note.to_owned()));
+        }
+    }
+    let values = [institution.into(), object.into(), format!("{beginning}%").into()];
+    let row = tx.query_one(Statement("items.harvested_version"), &values)?;
+    Ok(row.map(|row| row.text("message").map(str::to_owned)).transpose()?)
+}
+
 /// Keeps everybody else from changing an item until the transaction ends, for those that are kept apart by rows.
 pub(crate) fn lock(tx: &mut dyn Transaction, id: ItemId) -> Result<(), RegistryError> {
     tx.query_one(Statement("items.lock"), &[id.into()])?;

@@ -134,6 +134,11 @@ fn drain(world: &World<'_>, id: ActivityId, outcome: fn(&str) -> Outcome) {
     while process(world, id, 4, outcome) > 0 {}
 }
 
+fn retry_failed(tx: &mut dyn Transaction, id: ActivityId) -> Result<u64, RegistryError> {
+    let until = tx.now()?;
+    activities::retry_failed(tx, Scope::System, id, until)
+}
+
 fn finish(world: &World<'_>, id: ActivityId) -> Option<ActivityState> {
     world.write(move |tx| activities::finish_if_done(tx, id))
 }
@@ -361,7 +366,7 @@ pub(crate) fn followers_go_on_where_what_they_follow_goes_on(subject: &dyn Subje
     end_all();
     assert_eq!(state(&world, harvest), ActivityState::FinishedWithErrors);
     assert_eq!((counts(&world, map).processed, counts(&world, index).processed), (5, 5));
-    let retried = world.write(move |tx| activities::retry_failed(tx, Scope::System, harvest));
+    let retried = world.write(move |tx| retry_failed(tx, harvest));
     assert_eq!(retried, 5);
     for id in [harvest, map, index] {
         assert_eq!(state(&world, id), ActivityState::Queued);
@@ -370,7 +375,7 @@ pub(crate) fn followers_go_on_where_what_they_follow_goes_on(subject: &dyn Subje
     end_all();
     assert_eq!(state(&world, harvest), ActivityState::Finished);
     assert_eq!(ids(&world, show(&world, index).list, RecordState::Processed), records(0..10));
-    assert_eq!(world.write(move |tx| activities::retry_failed(tx, Scope::System, harvest)), 0);
+    assert_eq!(world.write(move |tx| retry_failed(tx, harvest)), 0);
     assert_eq!(state(&world, harvest), ActivityState::Finished, "there is nothing to retry");
 }
 
@@ -392,7 +397,7 @@ pub(crate) fn followers_that_have_not_ended_take_what_is_retried_as_well(subject
             Some(ActivityState::Paused) => world.write(move |tx| activities::pause(tx, Scope::System, map)),
             Some(_) => world.write(move |tx| activities::fail(tx, map, "the disk is full")),
         }
-        assert_eq!(world.write(move |tx| activities::retry_failed(tx, Scope::System, harvest)), 5);
+        assert_eq!(world.write(move |tx| retry_failed(tx, harvest)), 5);
         match stopped {
             None => assert_eq!(state(&world, map), ActivityState::Running),
             Some(to) => assert_eq!(state(&world, map), to, "that is for a person to change"),
@@ -431,7 +436,7 @@ pub(crate) fn a_run_of_the_same_records_takes_what_is_retried_later_as_well(subj
     end();
     world.write(move |tx| activities::rerun(tx, Scope::System, map, Rerun::SameRecords));
     end();
-    assert_eq!(world.write(move |tx| activities::retry_failed(tx, Scope::System, harvest)), 5);
+    assert_eq!(world.write(move |tx| retry_failed(tx, harvest)), 5);
     drain(&world, harvest, done);
     finish(&world, harvest);
     end();

@@ -443,6 +443,8 @@ fn migrations_rise_from_one_without_gaps() {
 
 /// Statements that may read a whole table or index, and why each may.
 const MAY_SCAN: &[(&str, &str)] = &[
+    ("activities.behind_failed", "what it has found itself"),
+    ("activities.count_in_state", "what was found by an index"),
     ("backfill.amount_lacking", "an amount that a person waits for"),
     ("backfill.count_lacking", "a count that a person asks for"),
     ("batches.has_stop", "as few as batches are being cancelled"),

@@ -1,6 +1,7 @@
 //! deposit: makes an ingest of each harvested document. The document is the one file of the object, and describes it where it is Dublin
 //! Core; the identifier of the record in its source is the local identifier of the object, so that a later state of the record is a
-//! version of the same object.
+//! version of the same object. A record of another source is refused where it would be such a version: two catalogues may call different records
+//! alike.
 //!
 //! A record is processed when its work item is made, in one transaction: none is made twice. How the work item ends, it says itself;
 //! its identifier is the result.
@@ -15,15 +16,19 @@ use strongroom_registry::documents::Document;
 use strongroom_registry::items::{self, NewItem};
 use strongroom_registry::object_ids::IdKind;
 use strongroom_registry::tenants::{self, Collection, Institution};
-use strongroom_registry::{ItemId, RegistryError, Scope, Workflows};
+use strongroom_registry::{InstitutionId, ItemId, RegistryError, Scope, Transaction, Workflows};
 
 use crate::activities::agent::{Agent, AgentInput, AgentOption, Asked, Makes, OpenAgent, Planned, RecordOutcome, Work};
 use crate::activities::input::document_of;
-use crate::activities::options::parsed;
+use crate::activities::options::{many, parsed};
 use crate::ingest::{DepositKind, DepositOptions, GivenDescription, INGEST, PackageSource, as_json, naming, rules};
 use crate::{EngineError, Home};
 
 const NAME: &str = "deposit";
+/// The most bytes of a prefix of identifiers.
+const LONGEST_PREFIX: usize = 200;
+/// What the notes of deposits begin with; the source is behind it. Versions have it as their message.
+const HARVESTED_FROM: &str = "harvested from ";
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -31,6 +36,9 @@ struct Options {
     collection: Option<String>,
     placement: Option<String>,
     file: Option<String>,
+    prefix: Option<String>,
+    #[serde(deserialize_with = "many")]
+    earlier_source: Vec<String>,
 }
 
 /// See the header of the file.
@@ -58,6 +66,18 @@ impl Agent for Deposit {
                 default: "",
                 meaning: "the name of the file in each object; record.xml or record.json where it is not given",
             },
+            AgentOption {
+                name: "prefix",
+                default: "",
+                meaning: "what the local identifiers of the objects begin with, before the identifiers of the records; another one for each source whose \
+                          records are called alike",
+            },
+            AgentOption {
+                name: "earlier_source",
+                default: "",
+                meaning: "a URL or path that the source had before: records are versions of objects that were made from there; may be given several \
+                          times",
+            },
         ]
     }
 
@@ -78,6 +98,12 @@ impl Agent for Deposit {
         let is_name = |name: &String| !name.is_empty() && !name.contains('/') && !name.contains(char::is_control);
         if let Some(name) = options.file.as_ref().filter(|name| !is_name(name) || name.len() > 200) {
             return Err(EngineError::Usage(format!("{name:?} cannot be the name of a file")));
+        }
+        let is_prefix = |text: &String| !text.contains(';') && !text.contains(char::is_control) && text.trim() == text;
+        if let Some(text) = options.prefix.as_ref().filter(|text| !is_prefix(text) || text.len() > LONGEST_PREFIX) {
+            return Err(EngineError::Usage(format!("{text:?} cannot be the prefix of identifiers")).next(format!(
+                "give up to {LONGEST_PREFIX} bytes without ; and without spaces around, such as maps:"
+            )));
         }
         if let Some(name) = options.placement.as_ref().filter(|name| home.settings.placement(name).is_none()) {
             return Err(EngineError::NotFound { what: "placement", name: name.clone(), hint: String::new() });
@@ -151,6 +177,11 @@ impl Depositing {
         self.options.file.clone().unwrap_or_else(|| by_type().to_owned())
     }
 
+    /// The local identifier of the object of a document.
+    fn local_id(&self, document: &Document) -> String {
+        format!("{}{}", self.options.prefix.as_deref().unwrap_or_default(), document.record)
+    }
+
     /// The work item of a document, but for the object that it is of.
     fn item(&self, id: ItemId, document: &Document, activity: &Activity) -> Result<NewItem, EngineError> {
         let file_name = self.file_name(document);
@@ -159,9 +190,9 @@ impl Depositing {
             // It is another format, and the object is without a description.
             Err(_) => None,
         };
-        let note = format!("harvested from {}", document.source);
+        let note = format!("{HARVESTED_FROM}{}", document.source);
         let options = DepositOptions {
-            local_ids: vec![document.record.clone()],
+            local_ids: vec![self.local_id(document)],
             submitted_by: activity.actor.name.clone(),
             note: Some(note.clone()),
             kind: Some(DepositKind::File),
@@ -199,8 +230,11 @@ impl OpenAgent for Depositing {
             Ok(new) => new,
             Err(error) => return failed(error.chain()),
         };
-        let name = format!("{}/{}", self.institution.identifier, naming::name_of_id(&document.record));
-        let (ids, workflows) = (vec![(IdKind::Local, document.record)], self.workflows.clone());
+        let local_id = self.local_id(&document);
+        let name = format!("{}/{}", self.institution.identifier, naming::name_of_id(&local_id));
+        let (ids, workflows) = (vec![(IdKind::Local, local_id)], self.workflows.clone());
+        let sources: Vec<String> =
+            self.options.earlier_source.iter().cloned().chain([document.source.clone()]).collect();
         RecordOutcome::Processed {
             result: Some(id.to_string()),
             writes: Some(Arc::new(move |tx, actor| {
@@ -216,9 +250,33 @@ impl OpenAgent for Depositing {
                     state: text,
                     act: "deposit it".to_owned(),
                 })?;
+                // No other deposit becomes one of this object before this transaction ends.
+                check_source(tx, new.institution, &object_identifier, &sources)?;
                 let new = NewItem { object_identifier, actor: Some(actor.id), ..new.clone() };
                 Ok(vec![items::create(tx, workflows.as_ref(), &new)?])
             })),
         }
     }
+}
+
+/// Refuses a record where its object was made from a source that is none of these. What people have deposited besides does not count.
+fn check_source(
+    tx: &mut dyn Transaction,
+    institution: InstitutionId,
+    object: &str,
+    sources: &[String],
+) -> Result<(), RegistryError> {
+    let Some(note) = items::harvest_note(tx, institution, object, HARVESTED_FROM)? else { return Ok(()) };
+    let from = note.strip_prefix(HARVESTED_FROM).unwrap_or(&note);
+    if sources.iter().any(|source| source == from) {
+        return Ok(());
+    }
+    Err(RegistryError::State {
+        what: "object",
+        id: object.to_owned(),
+        state: format!("made from another source, {from}"),
+        act: "deposit a record of the same identifier from here; next: run the deposit with --option prefix=TEXT, which makes other objects, or, where the \
+              source has moved, with --option earlier_source= and that source"
+            .to_owned(),
+    })
 }

@@ -52,6 +52,8 @@ pub struct ActivityView {
     pub input: Option<ActivityId>,
     /// Whether it follows that activity until it has ended.
     pub follows: bool,
+    /// The activity that it waits for, because it follows it: that one has failed or is paused, and a person can have it go on.
+    pub waits_for: Option<ActivityId>,
     /// The pipeline that it is a step of.
     pub pipeline: Option<String>,
     /// Which run of the pipeline, from 1.
@@ -72,6 +74,10 @@ pub struct ActivityView {
     pub ended_at: Option<String>,
     /// Why it failed.
     pub error: Option<String>,
+    /// Why it could not go on at the last attempt, after which it is tried again.
+    pub attempt_error: Option<String>,
+    /// When it is tried again.
+    pub tried_again_at: Option<String>,
 }
 
 /// The names of what an activity belongs to.
@@ -120,6 +126,7 @@ impl ActivityView {
             options: shown(activity.options),
             input,
             follows,
+            waits_for: None,
             pipeline: names.pipeline,
             pipeline_run: activity.step_of.map(|of| of.run),
             step: activity.step_of.map(|of| of.step),
@@ -130,6 +137,8 @@ impl ActivityView {
             started_at: activity.started_at.map(|time| time.to_string()),
             ended_at: activity.ended_at.map(|time| time.to_string()),
             error: activity.error,
+            attempt_error: None,
+            tried_again_at: None,
         }
     }
 }

@@ -36,8 +36,9 @@ macro_rules! views {
 views! {
     ActivityView {
         activity, agent, state, populated, todo, processing, processed, failed, cancelled, deleted, invalidated, is_complete,
-        records_removed, records_per_second, seconds_left, institution, options, input, follows, pipeline, pipeline_run, step,
-        run, changed_since, actor, made_at, started_at, ended_at, error
+        records_removed, records_per_second, seconds_left, institution, options, input, follows, waits_for, pipeline, pipeline_run, step,
+        run, changed_since, actor, made_at, started_at, ended_at, error, attempt_error,
+        tried_again_at
     }
     RecordView { record, state, attempts, changed_at, result, error }
     ToolFindingView { finding, institution, object, path, file, tool, detail, state, found_at, settled_at, note }

@@ -69,7 +69,7 @@ pub use crate::identification::{Behind, ReidentifySummary};
 pub use crate::pipelines::PipelineProblemView;
 pub use crate::reconcile::Compared;
 pub use crate::reports::{ReportRowView, ReportView};
-pub use crate::review::{InfectedFile, Review, ReviewBatch, ReviewEntry, ReviewItem};
+pub use crate::review::{InfectedFile, Review, ReviewActivity, ReviewBatch, ReviewEntry, ReviewItem};
 pub use crate::status::Status;
 pub use strongroom_queue::{TaskId, TaskState};
 pub use strongroom_registry::items::ItemProblem;

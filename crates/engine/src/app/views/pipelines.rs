@@ -5,6 +5,7 @@ use serde_json::Value;
 use strongroom_registry::pipelines::{Pipeline, Step};
 
 use super::ActivityView;
+use crate::activities::shown;
 use crate::pipelines::PipelineProblemView;
 
 /// A pipeline.
@@ -35,7 +36,7 @@ pub struct PipelineStepView {
     pub name: String,
     /// The agent that carries it out.
     pub agent: String,
-    /// What the agent is to do.
+    /// What the agent is to do. Of URLs the values of parameters are not shown, since they may be keys.
     pub options: Value,
 }
 
@@ -79,6 +80,6 @@ impl PipelineView {
 
 impl From<(u64, Step)> for PipelineStepView {
     fn from((step, of): (u64, Step)) -> Self {
-        Self { step, name: of.name, agent: of.agent, options: of.options }
+        Self { step, name: of.name, agent: of.agent, options: shown(of.options) }
     }
 }

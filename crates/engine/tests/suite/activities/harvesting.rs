@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use strongroom_engine::app::activities::{self, ActivityState, Request};
+use strongroom_engine::app::views::RecordView;
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::work_on;
 use strongroom_oai_double::{OaiDouble, OaiFault, OaiRecord};
@@ -11,7 +12,7 @@ use strongroom_registry::items::{self, ItemFilter};
 use strongroom_registry::{ItemStatus, Scope, documents, objects};
 
 use super::{begin, begin_behind, call, check_counts, home_for, ids, options, records, show, work};
-use crate::fixture::{Engine, INSTITUTION, on_both_databases};
+use crate::fixture::{Engine, INSTITUTION, TestHome, on_both_databases};
 
 on_both_databases! {
     case_6_a_harvest_keeps_each_record_and_passes_deleted_ones_by
@@ -22,6 +23,7 @@ on_both_databases! {
     only_what_has_changed_is_harvested
     a_provider_that_refuses_fails_the_activity_which_is_restarted
     a_chain_makes_objects_with_descriptions
+    a_record_of_another_source_is_no_version_of_an_object_that_was_made_from_one
     an_unknown_option_or_host_is_an_error_before_anything_is_made
 }
 
@@ -214,4 +216,67 @@ fn an_unknown_option_or_host_is_an_error_before_anything_is_made(engine: Engine)
     }
     let page = activities::list(&call(&home), &activities::Filter::default(), None).expect("lists");
     assert!(page.items.is_empty());
+}
+
+/// Harvests a folder that has one record, and deposits it; what came of the deposit of it.
+fn deposit_of(home: &TestHome, (folder, text): (&str, &str), more: &[(&str, &str)]) -> RecordView {
+    let path = home.path().join(folder);
+    std::fs::create_dir_all(&path).expect("a folder");
+    std::fs::write(path.join("m1.xml"), text).expect("a file");
+    let harvest = begin(home, "harvest", &[("kind", "folder"), ("path", path.to_str().expect("UTF-8"))]);
+    work(home);
+    let request =
+        Request { agent: "deposit".to_owned(), options: options(more), input: Some(harvest), ..Request::default() };
+    let deposit = activities::run(&call(home), &request).expect("an activity").activity;
+    work(home);
+    let page = activities::records(&call(home), deposit, None, None).expect("the records");
+    page.items.into_iter().next().expect("a record")
+}
+
+fn work_on_all(home: &TestHome) {
+    let all = home.registry.read(|tx| items::list(tx, Scope::System, &ItemFilter::default(), None, 100));
+    let ids: Vec<_> = all.expect("lists").into_iter().map(|item| item.id).collect();
+    work_on(&home.home, &ids, &Shutdown::new()).expect("works");
+}
+
+fn a_record_of_another_source_is_no_version_of_an_object_that_was_made_from_one(engine: Engine) {
+    let Some(home) = home_for(engine, "example.edu") else { return };
+    let head = |name: &str| {
+        let name = format!("{INSTITUTION}/{name}");
+        let found = home.registry.read(|tx| objects::by_identifier(tx, Scope::System, &name)).expect("reads");
+        found.map_or(0, |object| object.head)
+    };
+    let refused = |record: &RecordView| {
+        let error = record.error.clone().unwrap_or_default();
+        assert_eq!(record.state, RecordState::Failed, "{record:?}");
+        assert!(error.contains("made from another source, ") && error.contains("cat1"), "{error}");
+        assert!(error.contains("next: ") && error.contains("prefix"), "{error}");
+    };
+    assert_eq!(deposit_of(&home, ("cat1", "<r>one</r>"), &[]).state, RecordState::Processed);
+    // Also while the first is still being deposited.
+    refused(&deposit_of(&home, ("cat2", "<r>other</r>"), &[]));
+    work_on_all(&home);
+    refused(&deposit_of(&home, ("cat2", "<r>other</r>"), &[]));
+    // The same source makes versions, and a prefix other objects.
+    assert_eq!(deposit_of(&home, ("cat1", "<r>two</r>"), &[]).state, RecordState::Processed);
+    assert_eq!(deposit_of(&home, ("cat2", "<r>other</r>"), &[("prefix", "cat2:")]).state, RecordState::Processed);
+    work_on_all(&home);
+    assert_eq!((head("m1.xml"), head("cat2:m1.xml")), (2, 1));
+    // A registry that was made from a store knows it as well.
+    let fresh = crate::fixture::home();
+    crate::rebuild::copy_stores(&home, &fresh);
+    crate::rebuild::rebuilt(&fresh, crate::fixture::KEPT_IN[0]);
+    refused(&deposit_of(&fresh, ("cat2", "<r>other</r>"), &[]));
+    // A source that has moved goes on with its objects.
+    let earlier = home.path().join("cat1").to_str().expect("UTF-8").to_owned();
+    let moved = deposit_of(&home, ("cat3", "<r>three</r>"), &[("earlier_source", &earlier)]);
+    assert_eq!(moved.state, RecordState::Processed, "{moved:?}");
+    work_on_all(&home);
+    assert_eq!(head("m1.xml"), 3);
+    for prefix in ["a;b", " a", "a\nb"] {
+        let input = begin(&home, "harvest", &[("kind", "folder"), ("path", &earlier)]);
+        let options = options(&[("prefix", prefix)]);
+        let request = Request { agent: "deposit".to_owned(), options, input: Some(input), ..Request::default() };
+        assert!(activities::run(&call(&home), &request).is_err(), "{prefix:?}");
+    }
 }

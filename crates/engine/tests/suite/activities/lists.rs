@@ -27,6 +27,7 @@ on_both_databases! {
     what_a_dead_worker_had_of_a_cancelled_activity_is_cancelled
     a_record_for_later_is_tried_again_until_its_attempts_are_spent
     another_run_takes_all_records_again
+    a_listing_of_records_ends_where_another_run_begins
     several_workers_process_one_list
     a_snapshot_is_what_was_processed_and_a_follower_takes_the_rest
 }
@@ -308,4 +309,18 @@ fn a_snapshot_is_what_was_processed_and_a_follower_takes_the_rest(engine: Engine
         assert_eq!((view.state, view.processed), (ActivityState::Finished, Some(RECORDS as u64)), "{view:?}");
     }
     assert_eq!(show(&home, snapshot).processed, Some(6));
+}
+
+fn a_listing_of_records_ends_where_another_run_begins(engine: Engine) {
+    let script = Script::new(7, false, |_, _| done());
+    let Some((home, harvest)) = world(engine, &script) else { return };
+    let id = begin_behind(&home, "scripted", harvest, false);
+    work(&home);
+    let page = activities::records(&call(&home), id, None, None).expect("a page");
+    assert_eq!(page.items.len(), RECORDS);
+    let next = page.next.expect("there may be more");
+    assert!(activities::records(&call(&home), id, None, Some(next)).expect("a page").items.is_empty());
+    activities::rerun(&call(&home), id, true).expect("runs again");
+    let refused = activities::records(&call(&home), id, None, Some(next)).expect_err("it is another list").to_string();
+    assert!(refused.contains("was run again while its records were listed"), "{refused}");
 }

@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use strongroom_engine::activities::RecordOutcome;
+use strongroom_engine::activities::{AgentError, RecordOutcome};
 use strongroom_engine::app::activities::{self, ActivityState, Request};
 use strongroom_engine::app::authorization::Role;
 use strongroom_engine::app::pipelines::{self, Which};
-use strongroom_engine::app::views::{ActivityId, PipelineRunView, SetPipelineView};
+use strongroom_engine::app::views::{ActivityId, PipelineRunView, Review, SetPipelineView};
 use strongroom_engine::app::{Caller, OpContext};
 use strongroom_engine::runtime::Shutdown;
-use strongroom_engine::{EngineError, Home};
+use strongroom_engine::survey::Survey;
+use strongroom_engine::{EngineError, Home, status};
 use strongroom_oai_double::{OaiDouble, OaiFault, OaiRecord};
 use strongroom_records::RecordState;
 use strongroom_registry::items::{self, ItemFilter};
@@ -19,7 +20,7 @@ use strongroom_registry::journal::Actor;
 use strongroom_registry::{ActorKind, Scope, pipelines as rows, tenants};
 
 use super::scripted::{Script, Scripted};
-use super::{begin, call, check_counts, home_for, ids, options, show, work};
+use super::{begin, begin_behind, call, check_counts, home_for, ids, options, show, work, work_rounds};
 use crate::fixture::{Engine, INSTITUTION, on_both_databases};
 
 on_both_databases! {
@@ -32,6 +33,9 @@ on_both_databases! {
     a_pipeline_that_cannot_run_any_more_is_refused_when_it_is_run
     an_actor_of_an_institution_sets_and_runs_its_own_pipelines_and_names_no_path
     an_agent_that_a_worker_does_not_know_is_waited_for
+    what_steps_have_in_urls_is_not_shown
+    what_follows_a_failed_activity_says_so_and_is_not_waited_for
+    an_activity_says_why_it_is_tried_again
     a_removed_pipeline_is_still_named_by_its_activities
     a_pipeline_that_several_institutions_have_is_named_with_its_institution
 }
@@ -369,4 +373,95 @@ fn a_pipeline_that_several_institutions_have_is_named_with_its_institution(engin
     assert_eq!(shown.institution.as_deref(), Some("other.edu"));
     let request = Request { agent: "copy".to_owned(), options: options(&[]), ..Request::default() };
     activities::run(&call(&home), &request).expect_err("it takes the records of another activity");
+}
+
+fn json(shown: &impl serde::Serialize) -> String {
+    serde_json::to_string(shown).expect("JSON")
+}
+
+fn what_steps_have_in_urls_is_not_shown(engine: Engine) {
+    let Some(home) = home_for(engine, "provider.example.edu") else { return };
+    let text = "[[steps]]\nname = \"harvest\"\nagent = \"harvest\"\n\
+                options = { kind = \"json\", url = \"https://provider.example.edu/rep?key=SECRET2\" }\n";
+    let set = set(&home, text);
+    assert!(set.problems.is_empty(), "{set:?}");
+    let shown = pipelines::show(&call(&home), &maps()).expect("shows");
+    let listed = pipelines::list(&call(&home), None, None).expect("lists").items;
+    let ran = run(&home, false);
+    let removed = pipelines::remove(&call(&home), &maps()).expect("removes");
+    for text in [json(&set), json(&shown), json(&listed), json(&ran), json(&removed)] {
+        assert!(text.contains("https://provider.example.edu/rep?key=...") && !text.contains("SECRET2"), "{text}");
+    }
+    // The worker has it.
+    let id = ran.activities[0].activity;
+    let kept = home.registry.read(|tx| strongroom_registry::activities::find(tx, Scope::System, id)).expect("is there");
+    assert_eq!(kept.options["url"], "https://provider.example.edu/rep?key=SECRET2");
+}
+
+fn review(home: &crate::fixture::TestHome) -> Review {
+    let survey = Survey::of(home.path(), &home.settings, Some(&home.registry)).expect("looks");
+    status::collect(home.path(), &home.settings, &home.registry, &survey).expect("collects").review
+}
+
+fn what_follows_a_failed_activity_says_so_and_is_not_waited_for(engine: Engine) {
+    let provider = OaiDouble::start(some_records(8));
+    provider.on(OaiFault::Html);
+    let Some(mut home) = home_for(engine, &provider.web().authority()) else { return };
+    let script = Script::of_results(2, |_, _| RecordOutcome::Failed { error: "it is bad".to_owned() });
+    register(&mut home, &script);
+    assert!(review(&home).entries.is_empty(), "{:?}", review(&home).entries);
+    let harvest = begin(&home, "harvest", &[("url", &provider.base_url())]);
+    work(&home);
+    assert_eq!(show(&home, harvest).state, ActivityState::Failed);
+    let check = begin_behind(&home, "scripted", harvest, true);
+    let deposit = begin_behind(&home, "deposit", check, true);
+    for id in [check, deposit] {
+        // The other one is not among those that are waited for.
+        activities::work(&call(&home), &[id], &Shutdown::new()).expect("ends");
+        let view = show(&home, id);
+        assert!(view.state.is_at_work(), "{view:?}");
+        assert_eq!(view.waits_for, Some(harvest), "{view:?}");
+    }
+    let told = review(&home);
+    assert_eq!((told.failed_activities, told.waiting_activities, told.activities_with_errors), (1, 2, 0), "{told:?}");
+    let entries: Vec<_> = told.entries.iter().map(|entry| (entry.text.as_str(), entry.next.as_str())).collect();
+    let next = "strongroom activity list --state failed";
+    assert_eq!(entries, [("1 activity failed", next), ("2 activities waiting for one that failed", next)]);
+    let waiting: Vec<_> = told.first_activities.iter().map(|one| (one.activity, one.waits_for)).collect();
+    assert_eq!(waiting, [(harvest, None), (deposit, Some(harvest)), (check, Some(harvest))]);
+    assert!(told.first_activities[0].error.is_some());
+    // It goes on, and what ended with failures needs a person until they are retried or given up.
+    provider.mend();
+    activities::restart(&call(&home), harvest).expect("restarts");
+    activities::work(&call(&home), &[harvest, check, deposit], &Shutdown::new()).expect("ends");
+    let told = review(&home);
+    assert_eq!((told.failed_activities, told.waiting_activities, told.activities_with_errors), (0, 0, 1), "{told:?}");
+    assert_eq!(told.first_activities[0].failed, Some(8));
+    let (text, next) = (&told.entries[0].text, &told.entries[0].next);
+    assert_eq!(text, "1 activity ended with records that failed");
+    assert_eq!(next, "strongroom activity list --state finished_with_errors");
+    activities::cancel(&call(&home), check).expect("its records are given up");
+    assert!(review(&home).entries.is_empty());
+    let view = show(&home, check);
+    assert_eq!((view.state, view.failed), (ActivityState::Cancelled, Some(8)));
+}
+
+fn an_activity_says_why_it_is_tried_again(engine: Engine) {
+    let provider = OaiDouble::start(some_records(2));
+    let Some(mut home) = home_for(engine, &provider.web().authority()) else { return };
+    let away = || RecordOutcome::Stopped(AgentError::Transient("the index is away".to_owned()));
+    let script = Script::of_results(2, move |_, _| away());
+    register(&mut home, &script);
+    let harvest = begin(&home, "harvest", &[("url", &provider.base_url())]);
+    work(&home);
+    let id = begin_behind(&home, "scripted", harvest, false);
+    assert_eq!(show(&home, id).attempt_error, None);
+    work_rounds(&home, 1);
+    let view = show(&home, id);
+    assert!(view.state.is_at_work() && view.error.is_none() && view.tried_again_at.is_some(), "{view:?}");
+    assert!(view.attempt_error.as_deref().is_some_and(|error| error.contains("the index is away")), "{view:?}");
+    script.change(|_, _| done());
+    work(&home);
+    let view = show(&home, id);
+    assert_eq!((view.state, view.attempt_error, view.tried_again_at), (ActivityState::Finished, None, None));
 }

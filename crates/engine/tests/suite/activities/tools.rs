@@ -18,9 +18,9 @@ use strongroom_registry::documents;
 use strongroom_registry::events::Event;
 use strongroom_registry::objects::{self, Object};
 use strongroom_registry::tenants::{self, CollectionRules};
-use strongroom_registry::{CollectionId, ItemStatus, RegistryError, Scope, items};
+use strongroom_registry::{CollectionId, ItemId, ItemStatus, RegistryError, Scope, items};
 
-use super::{begin, begin_behind, call, check_counts, options, records, show, work};
+use super::{begin, begin_behind, call, check_counts, options, records, show, work, work_rounds};
 use crate::fixture::{self, Engine, INSTITUTION, KEPT_IN, TestHome, home_on, on_both_databases};
 use crate::rebuild::{all_events, copy_stores, rebuilt};
 use programs::{Clamd, debian, eicar, libraries, script, wave};
@@ -34,6 +34,9 @@ on_both_databases! {
     a_file_that_is_too_large_to_be_copied_is_read_where_it_lies
     files_of_a_collection_or_an_object_alone_and_of_all_versions
     what_another_activity_has_processed_is_the_input
+    work_items_that_are_open_are_waited_for_however_long_that_takes
+    what_is_waited_for_carries_work_items_out_that_a_tool_waits_for
+    a_document_that_is_called_as_a_file_is_looked_at_itself
     tools_are_run_before_a_version_is_published_and_a_virus_ends_the_deposit
 }
 
@@ -422,4 +425,135 @@ fn tools_are_run_before_a_version_is_published_and_a_virus_ends_the_deposit(engi
     assert_eq!(home.object("letters").head, 1);
     assert!(!events_of(&home, &object, "virus check").contains_key("data/c.txt"));
     programs::assert_no_scratch(&home);
+}
+
+/// A finished harvest of so many documents from a folder.
+fn harvest_of(home: &TestHome, count: usize) -> ActivityId {
+    let folder = home.path().join("records");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for number in 0..count {
+        std::fs::write(folder.join(format!("{number:02}.xml")), format!("<record>{number}</record>")).expect("a file");
+    }
+    let harvest = begin(home, "harvest", &[("kind", "folder"), ("path", folder.to_str().expect("UTF-8"))]);
+    work(home);
+    harvest
+}
+
+fn items_of(home: &TestHome, deposit: ActivityId) -> Vec<ItemId> {
+    let results = records(home, deposit, RecordState::Processed).into_iter().filter_map(|record| record.result);
+    results.map(|result| result.parse().expect("an id")).collect()
+}
+
+fn ask(home: &TestHome, item: ItemId, request: items::Request) {
+    let workflows = home.registry.workflows();
+    let asked =
+        home.registry.write(move |tx| items::request(tx, workflows.as_ref(), Scope::System, item, request, "a person"));
+    asked.expect("does it");
+}
+
+fn work_items_that_are_open_are_waited_for_however_long_that_takes(engine: Engine) {
+    let Some(home) = programs::home_with_tools(engine, &[script("passes", "exit 0", "")]) else { return };
+    let harvest = harvest_of(&home, 3);
+    let deposit = begin_behind(&home, "deposit", harvest, false);
+    work(&home);
+    let items = items_of(&home, deposit);
+    let tool = begin_tool_behind(&home, "passes", deposit);
+    ask(&home, items[0], items::Request::Hold);
+    work_rounds(&home, 60);
+    let waiting = records(&home, tool, RecordState::Todo);
+    assert_eq!(waiting.len(), 3, "{:?}", records(&home, tool, RecordState::Failed));
+    for record in &waiting {
+        assert_eq!(record.attempts, 0, "{record:?}");
+        assert!(record.error.as_deref().is_some_and(|error| error.contains("its work item")), "{record:?}");
+    }
+    // One ends without a version, one with, and one stays on hold.
+    ask(&home, items[1], items::Request::Cancel);
+    work_on(&home.home, &items[2..], &Shutdown::new()).expect("works");
+    work_rounds(&home, 30);
+    let failed = records(&home, tool, RecordState::Failed);
+    let held = records(&home, tool, RecordState::Todo);
+    assert_eq!((failed.len(), held.len(), show(&home, tool).processed), (1, 1, Some(1)), "{failed:?} {held:?}");
+    let error = failed[0].error.as_deref().expect("a reason");
+    assert!(failed[0].attempts == 1 && error.contains("is cancelled") && error.contains("next: "), "{failed:?}");
+    assert!(held[0].error.as_deref().is_some_and(|error| error.contains("hold") || error.contains("held")), "{held:?}");
+    ask(&home, items[0], items::Request::Release);
+    work_on(&home.home, &items[..1], &Shutdown::new()).expect("works");
+    work(&home);
+    let view = show(&home, tool);
+    assert_eq!((view.state, view.processed), (ActivityState::FinishedWithErrors, Some(2)), "{view:?}");
+    // What a deposit brought that was there already is looked at as well.
+    let again = begin_behind(&home, "deposit", harvest, false);
+    work(&home);
+    work_on(&home.home, &items_of(&home, again), &Shutdown::new()).expect("works");
+    let tool = begin_tool_behind(&home, "passes", again);
+    work(&home);
+    assert_eq!(show(&home, tool).processed, Some(3), "{:?}", records(&home, tool, RecordState::Failed));
+    let mut events: Vec<usize> = crate::rebuild::all_objects(&home)
+        .iter()
+        .map(|object| events_of(&home, object, "validation").values().map(Vec::len).sum())
+        .collect();
+    events.sort_unstable();
+    assert_eq!(events, [1, 2, 2]);
+}
+
+fn what_is_waited_for_carries_work_items_out_that_a_tool_waits_for(engine: Engine) {
+    let Some(home) = programs::home_with_tools(engine, &[script("passes", "exit 0", "")]) else { return };
+    let harvest = harvest_of(&home, 2);
+    let deposit = begin_behind(&home, "deposit", harvest, true);
+    let request = Request {
+        agent: "tool".to_owned(),
+        options: options(&[("tool", "passes")]),
+        input: Some(deposit),
+        follow: true,
+        ..Request::default()
+    };
+    let tool = activities::run(&call(&home), &request).expect("an activity").activity;
+    let (done, clock) = (std::sync::atomic::AtomicBool::new(false), &home.clock);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::SeqCst) {
+                clock.advance(std::time::Duration::from_secs(1));
+                std::thread::park_timeout(std::time::Duration::from_millis(20));
+            }
+        });
+        activities::work(&call(&home), &[deposit, tool], &Shutdown::new()).expect("works until it is over");
+        done.store(true, std::sync::atomic::Ordering::SeqCst);
+    });
+    let view = show(&home, tool);
+    assert_eq!((view.state, view.processed), (ActivityState::Finished, Some(2)), "{view:?}");
+}
+
+fn a_document_that_is_called_as_a_file_is_looked_at_itself(engine: Engine) {
+    let web = strongroom_web_double::WebDouble::start();
+    let rules = "rules = [{ exit = [0], outcome = \"pass\" }, { exit = [1], outcome = \"fail\" }]\n";
+    let scanner = script("scanner", "if grep -q virus \"$1\"; then exit 1; fi", rules);
+    let more = format!("[ingest]\nallow_private_addresses = true\nurl_hosts = [\"{}\"]\n", web.authority());
+    let Some(home) = programs::home_with_tools_and(engine, &[scanner], &more) else { return };
+    let object = home.ingest("letters", &[("a.txt", b"clean")]);
+    let file = programs::file_of(&home, &object, "deposit/data/a.txt");
+    web.put("/api", format!("[{{\"id\": \"{}@1\", \"text\": \"a virus\"}}]", file.id));
+    let harvest = begin(&home, "harvest", &[("kind", "json"), ("url", &web.url("/api"))]);
+    work(&home);
+    let outcome = |id: ActivityId| {
+        let record = records(&home, id, RecordState::Processed).pop().expect("a record");
+        // A tool that says the same again makes the same document.
+        let document = documents::of_entity(&record.result.unwrap_or(record.record)).expect("a document");
+        let found = home.registry.read(|tx| documents::get(tx, document)).expect("reads").expect("the document");
+        let said: serde_json::Value = serde_json::from_slice(&found.bytes).expect("JSON");
+        (said["outcome"].as_str().expect("an outcome").to_owned(), said["path"].is_string())
+    };
+    let of_document = begin_tool_behind(&home, "scanner", harvest);
+    work(&home);
+    assert_eq!(outcome(of_document), ("fail".to_owned(), false));
+    // What the tool said of it has the same name, and is no file either.
+    let of_outcome = begin_tool_behind(&home, "scanner", of_document);
+    work(&home);
+    assert!(!outcome(of_outcome).1);
+    assert!(events_of(&home, &object, "validation").is_empty());
+    // What it said of a file stands for that file.
+    let of_files = run_tool(&home, "scanner", &[]);
+    let again = begin_tool_behind(&home, "scanner", of_files);
+    work(&home);
+    assert_eq!(outcome(again), ("pass".to_owned(), true));
+    assert!(events_of(&home, &object, "validation").values().all(|of_file| of_file.len() == 2));
 }

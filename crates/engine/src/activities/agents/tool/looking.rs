@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use strongroom_registry::documents::{self, Document};
-use strongroom_registry::objects;
-use strongroom_registry::{FileId, ItemId, ObjectId, RegistryError, Scope, VersionState, tool_findings, versions};
+use strongroom_registry::{FileId, ItemId, ObjectId, RegistryError, Scope, activities, objects, provenance};
 use strongroom_tool::{Outcome, Run, Subject, ToolError};
 
-use super::Running;
-use super::outcome::{OfFile, keep, of_document};
+use super::deposited::Deposited;
+use super::outcome::{OfFile, is_of_file, keep, of_document};
 use super::record::{Record, file_record};
+use super::{NAME, Running};
 use crate::activities::agent::{RecordOutcome, Work};
 use crate::activities::error::Stop;
 use crate::activities::input::document_of;
@@ -30,6 +30,11 @@ const ASK_EVERY: Duration = Duration::from_millis(50);
 pub(super) enum Halt {
     Stopped(Stop),
     Later(String),
+    /// Something else has to end first.
+    Waits {
+        after: Duration,
+        reason: String,
+    },
     Failed(String),
 }
 
@@ -144,7 +149,7 @@ impl Running {
                     Ok(document) => document,
                     Err(outcome) => return Ok(outcome),
                 };
-                if let Some(Record::File(file, version)) = Record::parse(&document.record) {
+                if let Some((file, version)) = said_of_file(&document, record, work)? {
                     return self.process_file((file, version), work);
                 }
                 let made = self.look_at_document(&document, work)?;
@@ -173,39 +178,39 @@ impl Running {
 
     /// Runs the tool for the files that a work item has deposited.
     fn process_item(&self, item: ItemId, work: &Work<'_>) -> Result<RecordOutcome, Halt> {
-        let version = work.home.registry.read(|tx| versions::of_item(tx, item))?;
-        let Some(version) = version.filter(|version| version.state == VersionState::Published) else {
-            return Err(Halt::Later(
-                "its work item has not made a version that is published; next: when it has succeeded, have the failed records \
-                 processed again (activity retry-failed)"
-                    .to_owned(),
-            ));
-        };
-        let mut after = (version.number, FileId(uuid::Uuid::nil()));
+        let deposited = Deposited::of(self.institution, item, work)?;
+        let mut after = deposited.start();
         loop {
-            let (object, from) = (version.object, after);
-            let page = work.home.registry.read(|tx| tool_findings::files(tx, object, from, FILES_AT_ONCE))?;
-            let is_last = page.len() < FILES_AT_ONCE || page.iter().any(|(number, _)| *number > version.number);
-            let of_version: Vec<_> = page.into_iter().filter(|(number, _)| *number == version.number).collect();
-            let mut looked = Vec::with_capacity(of_version.len());
-            for (number, file) in &of_version {
-                looked.push(self.look((*file, *number), work)?);
+            let page = deposited.page(&after, FILES_AT_ONCE, work)?;
+            let mut looked = Vec::with_capacity(page.files.len());
+            for of in &page.files {
+                looked.push(self.look(*of, work)?);
             }
             let kept = keep(&self.tool, work, &looked, |object| held_object(work, object))?;
-            if is_last {
+            let Some(next) = page.next else {
                 let writes = move |tx: &mut dyn strongroom_registry::Transaction, _: &_| {
                     kept.write(tx)?;
                     Ok(Vec::new())
                 };
                 return Ok(RecordOutcome::Processed { result: None, writes: Some(Arc::new(writes)) });
-            }
+            };
             // Processed again, the same events are there already.
             work.home.registry.write(move |tx| kept.write(tx))?;
-            if let Some(last) = of_version.last() {
-                after = *last;
-            }
+            after = next;
         }
     }
+}
+
+/// The file that a document is about: one that this agent has made of a file. Any other stands for its own bytes, also where its record is called
+/// as a file is.
+fn said_of_file(document: &Document, entity: &str, work: &Work<'_>) -> Result<Option<(FileId, u64)>, Halt> {
+    let Some(Record::File(file, version)) = Record::parse(&document.record) else { return Ok(None) };
+    let is_ours = work.home.registry.read(|tx| {
+        let Some(entity) = provenance::get(tx, document.institution, entity)? else { return Ok(false) };
+        let Some(first) = provenance::history(tx, &entity, None, 1)?.pop() else { return Ok(false) };
+        Ok::<_, RegistryError>(activities::find(tx, Scope::System, first.activity)?.agent == NAME)
+    })?;
+    Ok((is_ours && is_of_file(document)).then_some((file, version)))
 }
 
 /// The lease of an object, for which another worker is waited for.

@@ -3,9 +3,10 @@
 //! people see in `status`.
 //!
 //! A record is a file at a version of its object, `FILE@VERSION`. Of another activity, a record is also a work item, which stands for the
-//! files of the version that it made; a document that this agent made, for the file that it is about; and one that was harvested,
-//! for its own bytes.
+//! files of the version that it made, or for those of its object where it had nothing new; a document that this agent made of a file, for that file; and
+//! any other document, for its own bytes, whatever it is called.
 
+mod deposited;
 mod limits;
 mod listing;
 mod looking;
@@ -98,6 +99,10 @@ impl Agent for Tool {
         Makes::Outcomes
     }
 
+    fn waits_for_work_items(&self) -> bool {
+        true
+    }
+
     fn plan(&self, home: &Home, asked: &Asked<'_>) -> Result<Planned, EngineError> {
         let options: Options = parsed(NAME, asked.options)?;
         options.configured(home)?;
@@ -164,6 +169,7 @@ impl OpenAgent for Running {
             Ok(outcome) => outcome,
             Err(Halt::Stopped(stop)) => RecordOutcome::Stopped(stop.into()),
             Err(Halt::Later(error)) => RecordOutcome::Later { after: AGAIN_AFTER, error },
+            Err(Halt::Waits { after, reason }) => RecordOutcome::Waits { after, reason },
             Err(Halt::Failed(error)) => RecordOutcome::Failed { error },
         }
     }

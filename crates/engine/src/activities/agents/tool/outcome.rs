@@ -89,6 +89,11 @@ pub(super) fn of_document(tool: &ConfiguredTool, about: &Document, run: &Run) ->
     document(tool, &said, about.institution)
 }
 
+/// Whether a document of this agent is about a file, rather than about another document.
+pub(super) fn is_of_file(document: &Document) -> bool {
+    serde_json::from_slice::<serde_json::Value>(&document.bytes).is_ok_and(|said| said.get("path").is_some())
+}
+
 impl OfFile {
     fn has_failed(&self) -> bool {
         self.run.outcome == Outcome::Fail
