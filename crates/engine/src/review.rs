@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use strongroom_queue::{TaskState, TopicCounts, tasks};
 use strongroom_registry::items::{self, Item, ItemFilter};
+use strongroom_registry::tool_findings::{Examined, ToolFinding, ToolFindingFilter};
 use strongroom_registry::{
     BatchId, BatchState, HoldKind, ItemId, ItemStatus, Order, RegistryError, Scope, Stage, Transaction, UploadState,
-    batches, counted, health, holds, outbox, tool_findings,
+    batches, counted, documents, health, holds, outbox, tool_findings,
 };
 use uuid::Uuid;
 
@@ -292,10 +293,16 @@ fn named(tx: &mut dyn Transaction, item: &Item) -> Result<ReviewItem, RegistryEr
 
 /// The first files in which a tool has found a virus.
 fn infected_files(tx: &mut dyn Transaction) -> Result<Vec<InfectedFile>, RegistryError> {
-    let found = tool_findings::list(tx, Scope::System, false, None, NAMED)?;
-    let file = |found: tool_findings::ToolFinding| InfectedFile {
-        object: found.object_identifier,
-        path: in_package(&found.path).to_owned(),
+    let found = tool_findings::list(tx, Scope::System, ToolFindingFilter::default(), None, NAMED)?;
+    let file = |found: ToolFinding| InfectedFile {
+        object: match &found.examined {
+            Examined::Document { document, .. } => documents::entity(*document),
+            Examined::File { .. } => found.object_identifier.unwrap_or_default(),
+        },
+        path: match found.examined {
+            Examined::Document { record, .. } => record,
+            Examined::File { .. } => in_package(&found.path.unwrap_or_default()).to_owned(),
+        },
         tool: found.tool,
         detail: found.detail,
     };
