@@ -73,9 +73,8 @@ impl From<HarvestError> for AgentError {
     fn from(error: HarvestError) -> Self {
         match &error {
             HarvestError::Download(DownloadError::Refused { .. }) => Self::Fatal(format!(
-                "{error}; next: allow the host in ingest.url_hosts, or one of a private network with ingest.private_url_hosts or \
-                 ingest.allow_private_addresses, start the workers again, since they read settings when they start, and restart \
-                 the activity"
+                "{error}; ingest.url_hosts in the settings allows hosts, ingest.private_url_hosts or ingest.allow_private_addresses \
+                 those of private networks"
             )),
             error if error.is_transient() => Self::Transient(chain(error)),
             error => Self::Fatal(chain(error)),
