@@ -56,12 +56,22 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "strongroom activity provenance --entity oai:example.edu:map-1",
         ],
     ),
+    (
+        "activity document",
+        &[
+            "strongroom activity document urn:uuid:01a206d3-9f8e-746b-8e5d-6ed979e0815a > map-1.xml",
+            "strongroom activity document urn:uuid:01a206d3-9f8e-746b-8e5d-6ed979e0815a --json",
+        ],
+    ),
     ("activity restart", &["strongroom activity restart 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("activity retry-failed", &["strongroom activity retry-failed 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("activity rerun", &["strongroom activity rerun 01a206d3-9f8e-746b-8e5d-6ed979e0815a --anew"]),
     ("activity pause", &["strongroom activity pause 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("activity resume", &["strongroom activity resume 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
-    ("activity findings", &["strongroom activity findings", "strongroom activity findings --settled --csv"]),
+    (
+        "activity findings",
+        &["strongroom activity findings --activity 01a206d3", "strongroom activity findings --settled --csv"],
+    ),
     ("activity dismiss", &["strongroom activity dismiss 01a206d3 --note \"a test file\""]),
     ("activity cancel", &["strongroom activity cancel 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("pipeline set", &["strongroom pipeline set maps maps.toml"]),

@@ -8,9 +8,10 @@ use strongroom_queue::{TaskState, TopicCounts, tasks};
 use strongroom_records::{RecordsError, lists};
 use strongroom_registry::activities::{self, Activity};
 use strongroom_registry::items::{self, Item, ItemFilter};
+use strongroom_registry::tool_findings::{Examined, ToolFinding, ToolFindingFilter};
 use strongroom_registry::{
     ActivityId, ActivityState, BatchId, BatchState, HoldKind, ItemId, ItemStatus, Order, RegistryError, Scope, Stage,
-    Transaction, UploadState, batches, counted, health, holds, outbox, tool_findings,
+    Transaction, UploadState, batches, counted, documents, health, holds, outbox, tool_findings,
 };
 use uuid::Uuid;
 
@@ -380,10 +381,16 @@ fn named_activity(tx: &mut dyn Transaction, activity: Activity) -> Result<Review
 
 /// The first files in which a tool has found a virus.
 fn infected_files(tx: &mut dyn Transaction) -> Result<Vec<InfectedFile>, RegistryError> {
-    let found = tool_findings::list(tx, Scope::System, false, None, NAMED)?;
-    let file = |found: tool_findings::ToolFinding| InfectedFile {
-        object: found.object_identifier,
-        path: in_package(&found.path).to_owned(),
+    let found = tool_findings::list(tx, Scope::System, ToolFindingFilter::default(), None, NAMED)?;
+    let file = |found: ToolFinding| InfectedFile {
+        object: match &found.examined {
+            Examined::Document { document, .. } => documents::entity(*document),
+            Examined::File { .. } => found.object_identifier.unwrap_or_default(),
+        },
+        path: match found.examined {
+            Examined::Document { record, .. } => record,
+            Examined::File { .. } => in_package(&found.path.unwrap_or_default()).to_owned(),
+        },
         tool: found.tool,
         detail: found.detail,
     };

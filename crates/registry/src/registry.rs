@@ -99,7 +99,8 @@ macro_rules! schema_in {
                 44 "stops of batches" "0045_batch_stops"
                 45 "findings of tools" "0046_tool_findings"
                 46 "lists of batches" "0047_lists_of_batches"
-                47 "comparisons of placements" "0049_placement_comparisons"),
+                47 "comparisons of placements" "0049_placement_comparisons"
+                49 "outcomes of tools" "0053_outcomes_of_tools"),
         )
     };
 }

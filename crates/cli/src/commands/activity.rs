@@ -1,20 +1,16 @@
 //! `activity`: agents that work through records.
 
-use std::thread;
-use std::time::Duration;
-
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use strongroom_engine::app::activities::{ActivityState, Filter, FindingFilter, RecordState, Request};
 use strongroom_engine::app::views::{ActivityId, ActivityView, RecordView, ToolFindingState, ToolFindingView};
-use strongroom_engine::app::{self, OpContext, activities, provenance};
+use strongroom_engine::app::{self, OpContext, activities, documents, provenance};
 
+use super::activity_wait::{Told, Waiting, work_on};
 use super::values::word;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{ListOptions, counted};
-use crate::progress::spinner;
-use crate::signals;
+use crate::output::ListOptions;
 
 /// Run agents over records: harvest them from a source, and deposit them
 #[derive(Debug, Subcommand)]
@@ -44,11 +40,19 @@ pub(crate) enum Activity {
         /// The activity: its identifier, or a part of it that no other has
         #[arg(required_unless_present = "entity")]
         activity: Option<String>,
-        /// What activities have done to this instead: a document, record or work item, as "activity records" names it
+        /// What activities have done to this document or work item, or have made of this record, as "activity records" names it
         #[arg(long, value_name = "NAME", conflicts_with = "activity")]
         entity: Option<String>,
         /// The institution that the entity belongs to; the only one where it is not given
         #[arg(long, value_name = "DOMAIN", requires = "entity")]
+        institution: Option<String>,
+    },
+    /// Write a document, such as one that was harvested, to standard output; with --json what it is as well
+    Document {
+        /// The document: urn:uuid: and its identifier, as "activity records" names it
+        document: String,
+        /// The institution that it belongs to; the only one where it is not given
+        #[arg(long, value_name = "DOMAIN")]
         institution: Option<String>,
     },
     /// Have an activity that failed go on where it was
@@ -69,8 +73,11 @@ pub(crate) enum Activity {
     Resume(Which),
     /// End an activity: what is still to be processed is not processed any more
     Cancel(Which),
-    /// List the files that are kept in which a virus check found something; exit 1 if there are any
+    /// List the files and documents that are kept in which a virus check found something; exit 1 if there are any
     Findings {
+        /// Only those that this activity found last
+        #[arg(long, value_name = "ACTIVITY")]
+        activity: Option<String>,
         /// Only those of this institution
         #[arg(long, value_name = "DOMAIN")]
         institution: Option<String>,
@@ -108,6 +115,9 @@ pub(crate) struct Run {
         help = "An option of the agent as NAME=VALUE, such as url=https://example.edu/oai; may be given several times"
     )]
     options: Vec<String>,
+    /// The institution that it belongs to; the only one where it is not given, or that of the input
+    #[arg(long, value_name = "DOMAIN")]
+    institution: Option<String>,
     /// The activity that the records come from
     #[arg(long, value_name = "ACTIVITY")]
     input: Option<String>,
@@ -117,9 +127,8 @@ pub(crate) struct Run {
     /// Take only what has changed since the last activity of the same source that ended well
     #[arg(long, conflicts_with = "input")]
     only_changed: bool,
-    /// Work on it in this process until it ends; exit 1 if anything fails
-    #[arg(long)]
-    wait: bool,
+    #[command(flatten)]
+    waiting: Waiting,
 }
 
 /// Which activities are listed.
@@ -156,14 +165,24 @@ pub(crate) fn run(command: Activity, context: &Context) -> Outcome {
             let entity = entity.unwrap_or_default();
             context.output.document(|out| provenance::of_entity(&call, &entity, institution.as_deref(), out))?;
         }
+        Activity::Document { document, institution } => {
+            let (view, bytes) = documents::show(&call, &document, institution.as_deref())?;
+            if context.output.is_json() {
+                context.output.json(&view)?;
+            } else {
+                context.output.raw(&bytes)?;
+            }
+        }
         Activity::Show(which) => show(&activities::show(&call, named(&which)?)?, context)?,
         Activity::Restart(which) => show(&activities::restart(&call, named(&which)?)?, context)?,
         Activity::RetryFailed(which) => context.output.show(&activities::retry_failed(&call, named(&which)?)?)?,
         Activity::Rerun { which, anew } => show(&activities::rerun(&call, named(&which)?, anew)?, context)?,
         Activity::Pause(which) => show(&activities::pause(&call, named(&which)?)?, context)?,
         Activity::Resume(which) => show(&activities::resume(&call, named(&which)?)?, context)?,
-        Activity::Findings { institution, settled, options } => {
-            return findings(&call, &FindingFilter { institution, settled_too: settled }, options, context);
+        Activity::Findings { activity, institution, settled, options } => {
+            let activity = activity.map(|text| activities::named(&call, &text)).transpose()?;
+            let filter = FindingFilter { institution, settled_too: settled, activity };
+            return findings(&call, &filter, options, context);
         }
         Activity::Dismiss { finding, note } => {
             let id = activities::finding_named(&call, &finding)?;
@@ -173,6 +192,9 @@ pub(crate) fn run(command: Activity, context: &Context) -> Outcome {
     }
     Ok(Exit::Done)
 }
+
+/// The agent whose records are files.
+const TOOL: &str = "tool";
 
 /// An option of an agent, as people list it.
 #[derive(Serialize)]
@@ -209,7 +231,8 @@ fn agents(call: &OpContext, context: &Context) -> Outcome {
             })?;
         }
         if agent.input != "activity" {
-            let meaning = "the domain name of the institution; the only one where it is not given";
+            let meaning =
+                "the domain name of the institution, as with --institution; the only one where it is not given";
             table.row(&OptionRow { agent: agent.agent, option: "institution", default: "", meaning })?;
         }
         table.end("it has no options")?;
@@ -225,80 +248,27 @@ fn option(text: &str) -> Result<(String, String), Failure> {
     })
 }
 
-/// How often the counts of an activity that is waited for are read.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
-
 fn begin(call: &OpContext, run: Run, context: &Context) -> Outcome {
     let options = run.options.iter().map(|text| option(text)).collect::<Result<_, _>>()?;
     let input = run.input.as_deref().map(|text| activities::named(call, text)).transpose()?;
-    let request = Request { agent: run.agent, options, input, follow: run.follow, only_changed: run.only_changed };
+    let request = Request {
+        agent: run.agent,
+        options,
+        institution: run.institution,
+        input,
+        follow: run.follow,
+        only_changed: run.only_changed,
+    };
     let made = activities::run(call, &request)?;
-    if !run.wait {
+    if !run.waiting.wait {
         show(&made, context)?;
         return Ok(Exit::Done);
     }
-    let (ended, exit) = work_on(call, &[made.activity], &made.agent, context)?;
-    ended.iter().try_for_each(|view| show(view, context))?;
-    Ok(exit)
-}
-
-/// Works on activities in this process until they end, and says how far they are; as they are then, and the exit code.
-pub(super) fn work_on(
-    call: &OpContext,
-    ids: &[ActivityId],
-    name: &str,
-    context: &Context,
-) -> Result<(Vec<ActivityView>, Exit), Failure> {
-    let shutdown = signals::watch()?;
-    let bar = spinner(context, name.to_owned());
-    let now = || ids.iter().map(|id| activities::show(call, *id)).collect::<Result<Vec<_>, _>>();
-    let summary = thread::scope(|scope| {
-        let worker = scope.spawn(|| activities::work(call, ids, &shutdown));
-        while !worker.is_finished() {
-            if let Ok(views) = now() {
-                bar.set_message(views.iter().map(progress).collect::<Vec<_>>().join("; "));
-            }
-            thread::park_timeout(LOOK_EVERY);
-        }
-        worker.join()
-    });
-    bar.finish_and_clear();
-    let summary = summary.map_err(|_| Failure::new(Exit::OutOfReach, "the worker thread ended abnormally"))??;
-    if let Some(failure) = summary.failure {
-        return Err(Failure::from(failure).while_trying("work on the activities"));
-    }
-    let ended = now()?;
-    let exit = exit_of(&ended);
-    Ok((ended, exit))
-}
-
-/// What the states of activities mean, of which later ones may follow earlier ones.
-fn exit_of(ended: &[ActivityView]) -> Exit {
-    let is = |states: &[ActivityState]| ended.iter().any(|one| states.contains(&one.state));
-    if ended.iter().all(|one| one.state == ActivityState::Finished) {
-        Exit::Done
-    } else if is(&[ActivityState::Failed, ActivityState::Paused]) || ended.iter().any(|one| one.waits_for.is_some()) {
-        // Those behind it wait.
-        Exit::No
-    } else if is(&[ActivityState::Queued, ActivityState::Populating, ActivityState::Running]) {
-        Exit::Interrupted
-    } else {
-        Exit::No
-    }
-}
-
-/// How far an activity is, in a line.
-fn progress(view: &ActivityView) -> String {
-    let ended = view.processed.unwrap_or(0) + view.failed.unwrap_or(0);
-    let of = match (view.is_complete, view.populated) {
-        (Some(true), Some(all)) => format!(" of {all}"),
-        _ => String::new(),
-    };
-    let failed =
-        view.failed.filter(|failed| *failed > 0).map(|failed| format!(", {failed} failed")).unwrap_or_default();
-    let rate = view.records_per_second.map(|rate| format!(", {rate}/s")).unwrap_or_default();
-    let left = view.seconds_left.map(|left| format!(", {left} s left")).unwrap_or_default();
-    format!("{}: {}{of}{failed}{rate}{left}", view.agent, counted(ended, "record", "records"))
+    let follow = format!("activity show {}", made.activity);
+    let told = Told { name: &made.agent, follow: &follow };
+    let waited = work_on(call, &[made.activity], &told, run.waiting, context)?;
+    waited.views.iter().try_for_each(|view| show(view, context))?;
+    waited.outcome
 }
 
 fn show(view: &ActivityView, context: &Context) -> Result<(), Failure> {
@@ -311,7 +281,7 @@ fn list(call: &OpContext, listed: Listed, context: &Context) -> Outcome {
     let is_filtered = state.is_some() || listed.agent.is_some() || listed.institution.is_some();
     let listing = listed.options.newest_first(&context.output);
     let wanted = Filter { state, agent: listed.agent, institution: listed.institution, listing };
-    let columns = ["activity", "agent", "state", "populated", "processed", "failed", "made_at"];
+    let columns = ["activity", "agent", "state", "populated", "processed", "failed"];
     let in_full = [
         "activity",
         "agent",
@@ -322,6 +292,7 @@ fn list(call: &OpContext, listed: Listed, context: &Context) -> Outcome {
         "processed",
         "failed",
         "cancelled",
+        "tool_failed",
         "institution",
         "pipeline",
         "step",
@@ -331,7 +302,9 @@ fn list(call: &OpContext, listed: Listed, context: &Context) -> Outcome {
         "ended_at",
         "error",
     ];
-    let mut table = context.output.table(&columns).with::<ActivityView>(listed.options.table).in_full(&in_full);
+    let table = context.output.table(&columns).with::<ActivityView>(listed.options.table);
+    // The words of states stay whole.
+    let mut table = table.if_room(&["made_at"]).in_full(&in_full);
     app::first(listing.limit, |after| activities::list(call, &wanted, after), |view| table.row(&view))?;
     table.end(if is_filtered { "no activities match" } else { "there are no activities" })?;
     Ok(Exit::Done)
@@ -340,12 +313,28 @@ fn list(call: &OpContext, listed: Listed, context: &Context) -> Outcome {
 fn records(call: &OpContext, id: ActivityId, state: Option<&str>, options: ListOptions, context: &Context) -> Outcome {
     let state = state.map(|text| word(text, "state of a record", &RecordState::ALL)).transpose()?;
     let listing = options.oldest_first();
-    let (columns, in_full) = (
-        ["record", "state", "attempts", "result", "error"],
-        ["record", "state", "attempts", "changed_at", "result", "error"],
-    );
-    let mut table = context.output.table(&columns).with::<RecordView>(options.table).in_full(&in_full).wrapping();
-    app::arranged(listing, |after| activities::records(call, id, state, after), |view| table.row(&view))?;
+    let of_tool = activities::show(call, id)?.agent == TOOL;
+    let (columns, in_full): (&[_], &[_]) = if of_tool {
+        (
+            &["object", "path", "state", "outcome", "attempts", "error"],
+            &["record", "object", "path", "state", "outcome", "attempts", "changed_at", "result", "error"],
+        )
+    } else {
+        (
+            &["record", "state", "attempts", "result", "error"],
+            &["record", "state", "attempts", "changed_at", "result", "error"],
+        )
+    };
+    let mut table = context.output.table(columns).with::<RecordView>(options.table).in_full(in_full).wrapping();
+    app::arranged(
+        listing,
+        |after| activities::records(call, id, state, after),
+        |view| {
+            // What is no file is named by its id.
+            let object = view.object.clone().unwrap_or_else(|| view.record.clone());
+            table.row_with(&view, &[("object", object)])
+        },
+    )?;
     table.end(if state.is_some() { "no records match" } else { "it has no records" })?;
     Ok(Exit::Done)
 }
@@ -358,9 +347,12 @@ fn findings(call: &OpContext, filter: &FindingFilter, options: ListOptions, cont
         "object",
         "path",
         "file",
+        "document",
+        "record",
         "tool",
         "detail",
         "state",
+        "activity",
         "found_at",
         "settled_at",
         "note",
@@ -373,7 +365,10 @@ fn findings(call: &OpContext, filter: &FindingFilter, options: ListOptions, cont
         |after| activities::findings(call, filter, after),
         |view| {
             is_open |= view.state == ToolFindingState::Open;
-            table.row(&view)
+            // A document has a name and a record in the place of an object and a path.
+            let object = view.object.clone().or_else(|| view.document.clone()).unwrap_or_default();
+            let path = view.path.clone().or_else(|| view.record.clone()).unwrap_or_default();
+            table.row_with(&view, &[("object", object), ("path", path)])
         },
     )?;
     table.end("no tool has found anything")?;

@@ -1,6 +1,7 @@
 //! The commands, a file for each group, and what several of them share: how records look as reports.
 
 pub(crate) mod activity;
+mod activity_wait;
 mod backfill;
 pub(crate) mod background;
 pub(crate) mod backup;

@@ -10,7 +10,7 @@ use strongroom_engine::app::pipelines::{self, Which as Wanted};
 use strongroom_engine::app::views::{PipelineRunView, PipelineView, SetPipelineView};
 use strongroom_engine::app::{self, OpContext};
 
-use super::activity;
+use super::activity_wait::{Told, Waiting, work_on};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{ListOptions, printable};
@@ -50,9 +50,8 @@ pub(crate) enum Pipeline {
         /// Take only what has changed since the last run of this pipeline whose first step ended well
         #[arg(long)]
         only_changed: bool,
-        /// Work on the steps in this process until they end; exit 1 if anything fails
-        #[arg(long)]
-        wait: bool,
+        #[command(flatten)]
+        waiting: Waiting,
     },
     /// Remove a pipeline: it cannot be run any more; its runs go on
     Remove(Which),
@@ -84,9 +83,12 @@ pub(crate) fn run(command: Pipeline, context: &Context) -> Outcome {
         }
         Pipeline::List { institution, options } => list(&call, institution.as_deref(), options, context)?,
         Pipeline::Show(which) => show(&pipelines::show(&call, &which.into())?, context)?,
-        Pipeline::Run { which, only_changed, wait } => {
+        Pipeline::Run { which, only_changed, waiting } => {
             let made = pipelines::run(&call, &which.into(), only_changed)?;
-            return if wait { wait_for(&call, made, context) } else { tell_run(&made, context).map(|()| Exit::Done) };
+            if waiting.wait {
+                return wait_for(&call, made, waiting, context);
+            }
+            tell_run(&made, context)?;
         }
         Pipeline::Remove(which) => {
             let removed = pipelines::remove(&call, &which.into())?;
@@ -203,9 +205,13 @@ fn activities(run: &PipelineRunView, context: &Context) -> Result<(), Failure> {
     table.end("its activities are not there any more")
 }
 
-fn wait_for(call: &OpContext, made: PipelineRunView, context: &Context) -> Outcome {
+fn wait_for(call: &OpContext, made: PipelineRunView, waiting: Waiting, context: &Context) -> Outcome {
     let ids: Vec<_> = made.activities.iter().map(|one| one.activity).collect();
-    let (ended, exit) = activity::work_on(call, &ids, &made.pipeline, context)?;
-    tell_run(&PipelineRunView { activities: ended, ..made }, context)?;
-    Ok(exit)
+    let follow = match &made.institution {
+        Some(institution) => format!("pipeline show {} --institution {institution}", made.pipeline),
+        None => format!("pipeline show {}", made.pipeline),
+    };
+    let waited = work_on(call, &ids, &Told { name: &made.pipeline, follow: &follow }, waiting, context)?;
+    tell_run(&PipelineRunView { activities: waited.views, ..made }, context)?;
+    waited.outcome
 }

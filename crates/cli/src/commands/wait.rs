@@ -69,7 +69,7 @@ impl Waiting {
     }
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text)
         .ok_or_else(|| "it is not a duration with units (ms, s, m, h, d), such as 10m or 1h 30m".to_owned())
 }

@@ -16,7 +16,7 @@ const SIZES: [&str; 2] = ["size", "bytes"];
 /// Columns with paths: the end of a long one is shown.
 const PATHS: [&str; 2] = ["path", "key"];
 /// Columns with names that are distinguished by both of their ends.
-const NAMES: [&str; 2] = ["institution", "target"];
+const NAMES: [&str; 5] = ["institution", "target", "record", "result", "document"];
 /// Columns with objects, `INSTITUTION/NAME`, or identifiers.
 const OBJECTS: [&str; 3] = ["object", "identifier", "name"];
 /// The column with what is wrong: an object, and a path in it.

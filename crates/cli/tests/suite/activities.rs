@@ -45,7 +45,7 @@ fn a_harvest_and_its_deposit_make_objects() {
     let records = place.run(["activity", "records", deposit, "--state", "processed", "--json"]).succeeds().json();
     assert!(records.iter().all(|record| items.iter().any(|item| item["item"] == record["result"])), "{records:?}");
     let csv = place.run(["activity", "records", deposit, "--csv"]).succeeds().stdout;
-    assert!(csv.starts_with("record,state,attempts,changed_at,result,error\r\n"), "{csv}");
+    assert!(csv.starts_with("record,state,attempts,changed_at,result,error,object,path,outcome\r\n"), "{csv}");
     assert_eq!(csv.lines().count(), 3, "{csv}");
 }
 
@@ -172,10 +172,99 @@ fn scanned(files: &[(&str, &str)]) -> (Place, String) {
     let settings = std::fs::read_to_string(place.path("home/strongroom.toml")).unwrap();
     let tool = "\n[tools.scanner]\nconfiguration = \"scanner.toml\"\nevent = \"virus check\"\n";
     place.write("home/strongroom.toml", settings + tool);
-    let made = place.run(["activity", "run", "tool", "--option", "tool=scanner", "--wait", "--json"]).succeeds().json();
+    let answer = place.run(["activity", "run", "tool", "--option", "tool=scanner", "--wait", "--json"]);
+    let made = answer.json();
     assert_eq!(made[0]["state"], "finished", "{made:?}");
+    let found = files.iter().filter(|(_, text)| text.contains("virus")).count() as u64;
+    assert_eq!(
+        (made[0]["tool_passed"].as_u64(), made[0]["tool_failed"].as_u64()),
+        (Some(files.len() as u64 - found), Some(found))
+    );
     let id = made[0]["activity"].as_str().unwrap().to_owned();
+    // What was found is no failure of the activity, and the answer of the command is no.
+    assert_eq!(answer.code, Some(i32::from(found > 0)), "{answer:?}");
+    let next = format!("next: \"strongroom activity findings --activity {id}\"");
+    assert_eq!(answer.stderr.contains(&next), found > 0, "{answer:?}");
     (place, id)
+}
+
+#[test]
+fn a_virus_in_a_harvested_document_is_found_and_the_document_can_be_read() {
+    let (place, _) = scanned(&[("a.txt", "clean")]);
+    place.write("catalogue/two.xml", "<record>a virus</record>");
+    let harvest = harvested(&place);
+    let answer = place.run(["activity", "run", "tool", "--option", "tool=scanner", "--input", &harvest, "--wait"]);
+    let next = answer.stderr.lines().find(|line| line.contains("next:")).unwrap();
+    let command: Vec<&str> = next.split('"').nth(1).unwrap().split(' ').skip(1).collect();
+    let listed = place.run(command.iter().chain(&["--json"]));
+    assert_eq!((answer.code, listed.code), (Some(1), Some(1)), "{answer:?}");
+    let found = listed.object();
+    assert_eq!((found["record"].as_str(), found["object"].as_str()), (Some("two.xml"), None));
+    let document = found["document"].as_str().unwrap();
+    let text = place.run(["activity", "document", document]).succeeds().stdout;
+    assert_eq!(text, "<record>a virus</record>");
+    let whole = place.run(["activity", "document", document, "--json"]).succeeds().object();
+    assert_eq!((whole["record"].as_str(), whole["text"].as_str()), (Some("two.xml"), Some(text.as_str())));
+    assert!(whole["media_type"].as_str().is_some_and(|kind| kind.contains("xml")), "{whole:?}");
+    place.run(["activity", "document", "urn:uuid:00000000-0000-7000-8000-000000000000"]).fails(3, &["no document"]);
+    // Of a record, what was made of it.
+    let history = place.run(["activity", "provenance", "--entity", "two.xml"]).succeeds().stdout;
+    assert!(history.contains(document) && history.contains(&harvest), "{history}");
+    place.run(["activity", "provenance", "--entity", "three.xml"]).fails(3, &["three.xml", "activity records"]);
+}
+
+#[test]
+fn an_activity_names_its_institution_where_there_are_several() {
+    let place = place(&["Harbour"]);
+    place.run(["institution", "add", "other.edu"]).succeeds();
+    let answer = place.run(HARVEST);
+    assert_eq!(answer.code, Some(2));
+    assert!(answer.stderr.contains("--institution") && !answer.stderr.contains("deposit"), "{answer:?}");
+    let made = place.run(HARVEST.iter().chain(&["--institution", "other.edu", "--wait"])).succeeds().json();
+    assert_eq!(made[0]["institution"], "other.edu");
+    let id = made[0]["activity"].as_str().unwrap();
+    let both = ["--institution", "other.edu", "--option", "institution=example.edu"];
+    place.run(HARVEST.iter().chain(&both)).fails(2, &["one institution"]);
+    let behind = ["activity", "run", "copy", "--input", id, "--institution"];
+    place.run(behind.iter().chain(&["example.edu"])).fails(2, &["does not belong to the institution example.edu"]);
+    place.run(behind.iter().chain(&["other.edu"])).succeeds();
+    let missing = ["activity", "run", "harvest", "--option", "kind=folder", "--option", "path=missing"];
+    let answer = place.run(missing.iter().chain(&["--institution", "other.edu"]));
+    answer.fails(3, &["missing", "check the path"]);
+}
+
+#[test]
+fn what_cannot_be_continued_in_one_way_names_the_other() {
+    let place = place(&["Harbour"]);
+    place.write("catalogue/broken.xml", "<not closed>");
+    let made = place.run(HARVEST.iter().chain(&["--wait"]));
+    assert_eq!(made.code, Some(1));
+    let id = made.json()[0]["activity"].as_str().unwrap().to_owned();
+    place.run(["activity", "restart", &id]).fails(4, &["finished_with_errors", "activity retry-failed"]);
+    place.run(["activity", "resume", &id]).fails(4, &["finished_with_errors", "activity retry-failed"]);
+    let listed = place.run(["activity", "list"]).succeeds().stdout;
+    assert!(listed.contains("finished_with_errors"), "{listed}");
+}
+
+#[test]
+fn waiting_for_an_activity_ends_after_a_time_and_says_what_continues() {
+    let place = place(&["Harbour"]);
+    place.run(["deposit", "catalogue", "--type", "folder", "--wait"]).succeeds();
+    place.write(
+        "home/hangs.toml",
+        "name = \"hangs\"\nprogram = \"/bin/sh\"\narguments = [\"-c\", \"sleep 1000\", \"sh\", \"{file}\"]\n",
+    );
+    let settings = std::fs::read_to_string(place.path("home/strongroom.toml")).unwrap();
+    place.write("home/strongroom.toml", settings + "\n[tools.hangs]\nconfiguration = \"hangs.toml\"\n");
+    let command = ["activity", "run", "tool", "--option", "tool=hangs", "--timeout", "1s"];
+    place.run(command).fails(2, &["--wait"]);
+    let answer = place.run(command.iter().chain(&["--wait", "--json"]));
+    let id = answer.json()[0]["activity"].as_str().unwrap().to_owned();
+    assert_eq!(answer.code, Some(1), "{answer:?}");
+    assert!(answer.stderr.contains("had not ended after 1s"), "{answer:?}");
+    assert!(answer.stderr.contains(&format!("activity show {id}")), "{answer:?}");
+    let shown = place.run(["activity", "show", &id, "--json"]).succeeds().object();
+    assert_eq!((shown["failed"].as_u64(), shown["state"].as_str()), (Some(0), Some("running")));
 }
 
 #[test]

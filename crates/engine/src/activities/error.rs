@@ -1,5 +1,6 @@
 //! Why the work on an activity stops before there is nothing left to do.
 
+use strongroom_download::DownloadError;
 use strongroom_harvest::HarvestError;
 use strongroom_records::RecordsError;
 use strongroom_registry::RegistryError;
@@ -70,6 +71,13 @@ impl From<EngineError> for AgentError {
 
 impl From<HarvestError> for AgentError {
     fn from(error: HarvestError) -> Self {
-        if error.is_transient() { Self::Transient(chain(&error)) } else { Self::Fatal(chain(&error)) }
+        match &error {
+            HarvestError::Download(DownloadError::Refused { .. }) => Self::Fatal(format!(
+                "{error}; ingest.url_hosts in the settings allows hosts, ingest.private_url_hosts or ingest.allow_private_addresses \
+                 those of private networks"
+            )),
+            error if error.is_transient() => Self::Transient(chain(error)),
+            error => Self::Fatal(chain(error)),
+        }
     }
 }

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use strongroom_queue::{TaskRecord, TaskState, tasks};
-use strongroom_records::{Cursor, ListId, RecordsError, lists};
+use strongroom_records::{Cursor, ListId, Record, RecordsError, lists};
 use strongroom_registry::activities::{self, Activity, ActivityFilter, Input, NewActivity, Rerun};
+use strongroom_registry::tool_findings::{Examined, ToolFindingFilter};
 use strongroom_registry::{
-    ActivityId, InstitutionId, RegistryError, Scope, ToolFindingId, Transaction, pipelines, tenants, tool_findings,
+    ActivityId, InstitutionId, RegistryError, Scope, ToolFindingId, Transaction, documents, pipelines, tenants,
+    tool_findings,
 };
 
 use super::authorization::{
@@ -18,6 +20,7 @@ use super::authorization::{
 use super::deposits::only_institution;
 use super::views::{ActivityNames, ActivityView, AgentView, RecordView, RetriedView, ToolFindingView};
 use super::{Authorized, Listing, OpContext, PAGE, Page, find_institution};
+use crate::activities::agents::tool;
 use crate::activities::{Agent, AgentInput, Asked, Makes, TOPIC, cancel_rest};
 use crate::journal::Target;
 use crate::runtime::{Shutdown, Summary};
@@ -36,6 +39,8 @@ pub struct Request {
     pub agent: String,
     /// Its options; one may be there several times.
     pub options: Vec<(String, String)>,
+    /// The institution that it belongs to; may be an option as well. With an input it is that of the input.
+    pub institution: Option<String>,
     /// The activity that its records come from.
     pub input: Option<ActivityId>,
     /// Whether it follows that activity until it has ended, instead of taking what was processed until now.
@@ -92,10 +97,12 @@ pub fn run(context: &OpContext, request: &Request) -> Result<ActivityView, Engin
             );
         }
         (AgentInput::Source | AgentInput::SourceOrActivity(_), None) => {
-            let name = match options.remove(INSTITUTION) {
-                Some(Value::String(name)) => name,
-                Some(_) => return wrong("an activity belongs to one institution".to_owned(), "name one of them"),
-                None => only_institution(context)?,
+            let name = match (options.remove(INSTITUTION), &request.institution) {
+                (Some(Value::String(name)), None) => name,
+                (Some(Value::String(name)), Some(other)) if name == *other => name,
+                (Some(_), _) => return wrong("an activity belongs to one institution".to_owned(), "name one of them"),
+                (None, Some(name)) => name.clone(),
+                (None, None) => only_institution(context)?,
             };
             let found = authorized.read(|tx| find_institution(tx, authorized.scope(), &name))?;
             (Input::Source, Some(found.id))
@@ -104,6 +111,13 @@ pub fn run(context: &OpContext, request: &Request) -> Result<ActivityView, Engin
             let other = authorized.read(|tx| activities::find(tx, authorized.scope(), id))?;
             let made = made_by(&authorized, &other)?;
             made.check_for(agent, &other.agent)?;
+            if let Some(name) = &request.institution {
+                let found = authorized.read(|tx| find_institution(tx, authorized.scope(), name))?;
+                if other.institution != Some(found.id) {
+                    let text = format!("the input {id} does not belong to the institution {name}");
+                    return wrong(text, "leave --institution out: an activity belongs where its input does");
+                }
+            }
             let input = if request.follow { Input::Follow(id, takes) } else { Input::Snapshot(id, takes) };
             (input, other.institution)
         }
@@ -227,8 +241,12 @@ pub(super) fn view_of(tx: &mut dyn Transaction, activity: Activity) -> Result<Ac
         Some(of) => pipelines::get(tx, of.pipeline)?.map(|found| found.name),
         None => None,
     };
+    let outcomes = match activity.agent == tool::NAME {
+        true => Some(tool_findings::outcomes(tx, (activity.id, activity.run))?),
+        false => None,
+    };
     let now = tx.now()?;
-    let names = ActivityNames { institution, pipeline };
+    let names = ActivityNames { institution, pipeline, outcomes };
     let waits_for = activities::waits_for(tx, &activity)?.map(|other| other.id);
     let retried = retried(tx, &activity)?;
     Ok(ActivityView {
@@ -285,7 +303,13 @@ pub fn records(
             .read(|tx| {
                 let activity = activities::find(tx, authorized.scope(), id)?;
                 activities::check_records(tx, &activity, "list them")?;
-                Ok((lists::page(tx, activity.list, (state, from), PAGE)?, activity.list))
+                let found = lists::page(tx, activity.list, (state, from), PAGE)?;
+                let shown = |record: Record| {
+                    let cursor = record.cursor;
+                    Ok((shown_record(tx, &activity, record, state)?, cursor))
+                };
+                let found = found.into_iter().map(shown).collect::<Result<Vec<_>, RegistryError>>()?;
+                Ok((found, activity.list))
             })
             .map_err(without_records)?;
         if list.is_some_and(|list| list != of) {
@@ -293,13 +317,29 @@ pub fn records(
             return Err(EngineError::Refused(text).next("what was listed is not whole; list the records again"));
         }
         list = Some(of);
-        page.next = found.last().map(|last| RecordsAfter { list: of, state, cursor: last.cursor });
-        page.items.extend(found.into_iter().map(|record| RecordView::new(record, state)));
+        page.next = found.last().map(|(_, cursor)| RecordsAfter { list: of, state, cursor: *cursor });
+        page.items.extend(found.into_iter().map(|(record, _)| record));
         if page.next.is_some() {
             break;
         }
     }
     Ok(page)
+}
+
+/// A record; of one that a tool is run for, with the file and what the tool said.
+fn shown_record(
+    tx: &mut dyn Transaction,
+    activity: &Activity,
+    record: Record,
+    state: RecordState,
+) -> Result<RecordView, RegistryError> {
+    let view = RecordView::new(record, state);
+    if activity.agent != tool::NAME {
+        return Ok(view);
+    }
+    let about = tool::about(tx, activity.institution, &view.record)?;
+    let outcome = tool::outcome_of(tx, activity.institution, view.result.as_deref())?;
+    Ok(RecordView { object: about.object, path: about.path, outcome, ..view })
 }
 
 /// An error where records are needed that were removed after their time, with what to do.
@@ -339,12 +379,29 @@ pub fn pause(context: &OpContext, id: ActivityId) -> Result<ActivityView, Engine
 
 /// Has a paused activity go on.
 pub fn resume(context: &OpContext, id: ActivityId) -> Result<ActivityView, EngineError> {
-    steer(context, &ACTIVITIES_RESUME, id, move |tx, scope| activities::resume(tx, scope, id))
+    steer(context, &ACTIVITIES_RESUME, id, move |tx, scope| activities::resume(tx, scope, id)).map_err(instead)
+}
+
+/// An error where the state of an activity does not allow that it goes on in one way, with the way that there is.
+fn instead(error: EngineError) -> EngineError {
+    let EngineError::Registry(RegistryError::State { what: "activity", id, state, .. }) = &error else { return error };
+    let next = match state.parse::<ActivityState>() {
+        Ok(ActivityState::Paused) => format!("\"strongroom activity resume {id}\" has it go on"),
+        Ok(ActivityState::Failed) => format!("\"strongroom activity restart {id}\" has it go on where it was"),
+        Ok(ActivityState::FinishedWithErrors) => {
+            format!("\"strongroom activity retry-failed {id}\" processes its failed records again")
+        }
+        Ok(ActivityState::Finished | ActivityState::Cancelled) => {
+            format!("\"strongroom activity rerun {id}\" runs it again")
+        }
+        _ => return error,
+    };
+    error.next(next)
 }
 
 /// Has an activity that failed go on where it was.
 pub fn restart(context: &OpContext, id: ActivityId) -> Result<ActivityView, EngineError> {
-    steer(context, &ACTIVITIES_RESTART, id, move |tx, scope| activities::restart(tx, scope, id))
+    steer(context, &ACTIVITIES_RESTART, id, move |tx, scope| activities::restart(tx, scope, id)).map_err(instead)
 }
 
 /// Begins another run of an activity that has ended, over the same records or over what its input has now.
@@ -404,6 +461,8 @@ pub struct FindingFilter {
     pub institution: Option<String>,
     /// Also those that are settled.
     pub settled_too: bool,
+    /// Only those that this activity found last.
+    pub activity: Option<ActivityId>,
 }
 
 /// What virus checks have found in files that are kept, in order of identifiers, behind `after`.
@@ -414,7 +473,8 @@ pub fn findings(
 ) -> Result<Page<ToolFindingView, ToolFindingId>, EngineError> {
     let authorized = context.authorize(&ACTIVITIES_FINDINGS)?;
     let scope = authorized.scope_of(filter.institution.as_deref())?;
-    let found = authorized.read(|tx| tool_findings::list(tx, scope, filter.settled_too, after, PAGE))?;
+    let wanted = ToolFindingFilter { settled_too: filter.settled_too, activity: filter.activity };
+    let found = authorized.read(|tx| tool_findings::list(tx, scope, wanted, after, PAGE))?;
     let next = found.last().map(|last| last.id);
     Ok(Page { items: found.into_iter().map(ToolFindingView::from).collect(), next })
 }
@@ -441,7 +501,11 @@ pub fn dismiss(context: &OpContext, id: ToolFindingId, note: &str) -> Result<Too
     let scope = authorized.scope();
     let found = authorized.write(move |tx| {
         let found = tool_findings::dismiss(tx, scope, id, &note)?;
-        let about = format!("finding {id} of the tool {} in {}", found.tool, found.object_identifier);
+        let place = match &found.examined {
+            Examined::Document { document, .. } => documents::entity(*document),
+            Examined::File { .. } => found.object_identifier.clone().unwrap_or_default(),
+        };
+        let about = format!("finding {id} of the tool {} in {place}", found.tool);
         Ok((Target::of(found.institution, about), found))
     })?;
     Ok(found.into())

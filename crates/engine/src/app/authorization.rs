@@ -133,6 +133,7 @@ permissions! {
     COLLECTIONS_REMOVE "collections.remove" Institutions Writes [SystemAdmin InstitutionAdmin]
     COLLECTIONS_STEER "collections.steer" Institutions Writes [SystemAdmin InstitutionAdmin]
     DEPOSITS_SUBMIT "deposits.submit" Institutions Writes [SystemAdmin InstitutionAdmin InstitutionUser System]
+    DOCUMENTS_SHOW "documents.show" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     EVENTS_LIST "events.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     FILES_LIST "files.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     FIXITY_ENQUEUE "fixity.enqueue" Installation Writes [SystemAdmin]

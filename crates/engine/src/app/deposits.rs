@@ -98,7 +98,7 @@ fn view(tx: &mut dyn Transaction, scope: Scope, item: ItemId) -> Result<DepositV
     DepositView::read(tx, item, parts)
 }
 
-/// The institution of a deposit that names none: the only one that takes deposits.
+/// The institution of a deposit or activity that names none: the only one.
 pub(super) fn only_institution(context: &OpContext) -> Result<String, EngineError> {
     let authorized = context.authorize(&INSTITUTIONS_LIST)?;
     let list = |after: Option<String>, limit| {
@@ -118,13 +118,13 @@ pub(super) fn only_institution(context: &OpContext) -> Result<String, EngineErro
     }
     match (active.as_slice(), removed) {
         ([only], _) => Ok(only.clone()),
-        ([], None) => Err(EngineError::Usage("there is no institution that the deposit could belong to".to_owned())
+        ([], None) => Err(EngineError::Usage("there is no institution that this could belong to".to_owned())
             .next("\"strongroom institution add DOMAIN\" adds one")),
         ([], Some(removed)) => {
-            Err(EngineError::Usage(format!("the institution {removed} is removed: it takes no deposits"))
+            Err(EngineError::Usage(format!("the institution {removed} is removed: it takes nothing new"))
                 .next(format!("\"strongroom institution remove --undo {removed}\" brings it back")))
         }
-        _ => Err(EngineError::Usage("there are several institutions, and the deposit names none".to_owned())
+        _ => Err(EngineError::Usage("there are several institutions, and none of them is named".to_owned())
             .next("give --institution; \"strongroom institution list\" shows them")),
     }
 }

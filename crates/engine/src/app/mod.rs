@@ -14,6 +14,7 @@ pub mod collections;
 mod context;
 pub mod counts;
 pub mod deposits;
+pub mod documents;
 pub mod events;
 pub mod failures;
 pub mod files;

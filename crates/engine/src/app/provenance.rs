@@ -2,13 +2,13 @@
 
 use std::io::Write;
 
-use strongroom_registry::{ActivityId, activities, provenance};
+use strongroom_registry::{ActivityId, RegistryError, activities, provenance};
 
 use super::authorization::PROVENANCE_EXPORT;
 use super::deposits::only_institution;
 use super::{OpContext, find_institution};
 use crate::EngineError;
-use crate::provenance::{write_activity, write_entity};
+use crate::provenance::{write_activity, write_entity, write_record};
 
 /// Writes what the runs of an activity have made.
 ///
@@ -20,10 +20,11 @@ pub fn of_activity(context: &OpContext, id: ActivityId, out: &mut dyn Write) -> 
     write_activity(authorized.home(), &activity, out)
 }
 
-/// Writes what activities have done to an entity of an institution: a document, record or work item by its name.
+/// Writes what activities have done to an entity of an institution: a document or work item by its name; or what they have made of a
+/// record, by its id.
 ///
 /// # Errors
-/// There is no such entity; no institution is named, and there are several; the registry cannot be read, or `out` refuses bytes.
+/// There is no such entity, and no activity has made anything of such a record; no institution is named, and there are several; the registry cannot be read, or `out` refuses bytes.
 pub fn of_entity(
     context: &OpContext,
     entity: &str,
@@ -32,13 +33,22 @@ pub fn of_entity(
 ) -> Result<(), EngineError> {
     let authorized = context.authorize(&PROVENANCE_EXPORT)?;
     let institution = institution.map_or_else(|| only_institution(context), |name| Ok(name.to_owned()))?;
-    let found = authorized.read(|tx| {
+    let (institution, found) = authorized.read(|tx| {
         let institution = find_institution(tx, authorized.scope(), &institution)?;
-        provenance::get(tx, Some(institution.id), entity)
+        let mut found = provenance::get(tx, Some(institution.id), entity)?;
+        // A work item is an IRI in what is exported.
+        if let (None, Some(item)) = (&found, entity.strip_prefix("urn:uuid:")) {
+            found = provenance::get(tx, Some(institution.id), item)?;
+        }
+        Ok::<_, RegistryError>((institution.id, found))
     })?;
-    let found = found.ok_or_else(|| {
-        EngineError::NotFound { what: "entity", name: entity.to_owned(), hint: " that an activity has made".to_owned() }
-            .next("\"strongroom activity records ACTIVITY\" shows what its records have become")
-    })?;
-    write_entity(authorized.home(), &found, out)
+    if let Some(found) = found {
+        return write_entity(authorized.home(), &found, out);
+    }
+    if write_record(authorized.home(), institution, entity, out)? {
+        return Ok(());
+    }
+    let hint = " that an activity has made, or has made something of".to_owned();
+    Err(EngineError::NotFound { what: "entity or record", name: entity.to_owned(), hint }
+        .next("\"strongroom activity records ACTIVITY\" shows what its records have become"))
 }

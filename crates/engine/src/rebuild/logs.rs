@@ -7,7 +7,7 @@ use serde::Deserialize;
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::fixity;
 use strongroom_registry::identification::{self, NewFormat};
-use strongroom_registry::tool_findings::{self, NewToolFinding};
+use strongroom_registry::tool_findings::{self, Examined, NewToolFinding};
 use strongroom_registry::{
     ContentId, FindingId, FindingState, GenerationId, InstitutionId, ObjectId, Scope, Time, rebuild as rows,
 };
@@ -139,15 +139,16 @@ fn settle_tool_findings(hold: &ObjectHold<'_>, log: &Log) -> Result<(), RebuildE
                 let (Some(object), Some(file), Some(content)) = (event.object, event.file, event.content) else {
                     continue;
                 };
+                let examined = Examined::File { object, file, content };
                 if event.outcome != "failure" {
-                    tool_findings::pass(tx, tool_findings::id_of(file, content, &tool))?;
+                    tool_findings::pass(tx, examined.finding_id(&tool))?;
                     continue;
                 }
                 let detail = event.outcome_detail.clone().unwrap_or_default();
                 let (institution, tool, found_at) = (event.institution, tool.clone(), Time(event.time));
                 tool_findings::open(
                     tx,
-                    &NewToolFinding { institution, object, file, content, tool, detail, found_at },
+                    &NewToolFinding { institution, examined, tool, detail, activity: None, found_at },
                 )?;
             }
             Ok(())

@@ -143,7 +143,10 @@ fn unknown(home: &Home, name: &str) -> EngineError {
     let own: Vec<&str> = home.settings.tools.keys().map(String::as_str).collect();
     let own = if own.is_empty() { String::new() } else { format!("; the settings have {}", own.join(", ")) };
     EngineError::NotFound { what: "tool", name: name.to_owned(), hint: format!(": {} are known{own}", known()) }
-        .next(format!("name one of them, or add [tools.{name}] to the settings"))
+        .next(format!(
+            "name one of them, or add [tools.{name}] to the settings; workers read settings when they start, so restart those \
+             that run"
+        ))
 }
 
 fn from_file(home: &Home, name: &str, file: &str) -> Result<Tool, EngineError> {

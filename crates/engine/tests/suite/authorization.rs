@@ -24,10 +24,10 @@ use strongroom_registry::activities::{self, Input, NewActivity};
 use strongroom_registry::items::{self, ItemFilter};
 use strongroom_registry::journal::Actor;
 use strongroom_registry::tenants::{self, CollectionRules};
-use strongroom_registry::tool_findings::NewToolFinding;
+use strongroom_registry::tool_findings::{Examined, NewToolFinding};
 use strongroom_registry::{
     ActivityId, ActorKind, BatchId, CollectionId, FindingId, InstitutionId, ItemId, RegistryError, Scope, Time,
-    ToolFindingId, UploadId, holds, journal, objects, pipelines, provenance, tool_findings,
+    ToolFindingId, UploadId, documents, holds, journal, objects, pipelines, provenance, tool_findings,
 };
 
 use crate::fixture::{INSTITUTION, TestHome, home};
@@ -49,6 +49,7 @@ struct World {
     failed_activity: ActivityId,
     /// What a tool has found in the file of `letters`.
     tool_finding: ToolFindingId,
+    document: String,
     item: ItemId,
     batch: BatchId,
     /// One that has ended, with a report.
@@ -202,6 +203,9 @@ const CASES: &[Case] = cases! {
     };
     "provenance::of_entity" "provenance.export" |call, _| {
         something(app::provenance::of_entity(call, ENTITY, Some(INSTITUTION), &mut Vec::new()))
+    };
+    "documents::show" "documents.show" |call, world| {
+        something(app::documents::show(call, &world.document, Some(INSTITUTION)))
     };
     "background::list" "background.list" |call, _| something(app::background::list(call));
     "background::run" "background.run" |call, _| {
@@ -555,23 +559,26 @@ impl World {
                 activities::fail(tx, failed_activity, "no way")
             })
             .expect("makes activities");
+        let document = documents::Document::new(Some(own), ("a source", "a record"), "text/plain", b"text".to_vec());
+        let document_name = documents::entity(document.id);
+        home.registry.write(move |tx| documents::put(tx, std::slice::from_ref(&document))).expect("keeps a document");
         let found = &files[0];
         let new = NewToolFinding {
             institution: own,
-            object: object.id,
-            file: found.id,
-            content: found.content,
+            examined: Examined::File { object: object.id, file: found.id, content: found.content },
             tool: "scanner".to_owned(),
             detail: "a virus".to_owned(),
+            activity: None,
             found_at: Time(0),
         };
-        let tool_finding = tool_findings::id_of(new.file, new.content, &new.tool);
+        let tool_finding = new.examined.finding_id(&new.tool);
         home.registry.write(move |tx| tool_findings::open(tx, &new)).expect("opens a finding");
         Self {
             activity,
             ended_activity,
             failed_activity,
             tool_finding,
+            document: document_name,
             own,
             other,
             item: made.items[0],

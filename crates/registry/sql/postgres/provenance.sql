@@ -43,3 +43,10 @@ SELECT wanted.place, e.entity
 FROM unnest($1::uuid[], $2::bigint[], $3::uuid[]) WITH ORDINALITY AS wanted (activity_id, run, used_id, place)
 JOIN provenance AS p USING (activity_id, run, used_id) JOIN entities AS e ON e.id = p.entity_id
 WHERE NOT p.invalidates AND e.invalidated_at IS NULL
+
+-- name: provenance.of_record
+SELECT wanted.place, p.activity_id, p.run, p.used_id, p.is_first, p.record, p.at, e.entity, e.invalidated_at,
+    e.invalidated_by
+FROM unnest($1::uuid[], $2::bigint[], $3::uuid[]) WITH ORDINALITY AS wanted (activity_id, run, used_id, place)
+JOIN provenance AS p USING (activity_id, run, used_id) JOIN entities AS e ON e.id = p.entity_id
+WHERE NOT p.invalidates

@@ -3,7 +3,7 @@
 -- list: activities.columns
 a.id, a.agent, a.options, a.institution_id, a.state, a.run, a.list_id, a.previous_list_id, a.is_rebuilding, a.input,
     a.input_activity_id, a.input_list_id, a.takes_results, a.watermark, a.watermark_from, a.watermark_to, a.pipeline_id,
-    a.pipeline_run, a.step, a.made_at, a.started_at, a.ended_at, a.changed_at, a.error, r.kind AS actor_kind,
+    a.pipeline_run, a.step, a.made_at, a.started_at, a.resumed_at, a.ended_before, a.ended_at, a.changed_at, a.error, r.kind AS actor_kind,
     r.name AS actor_name
 -- list: activities.tables
 activities a JOIN actors r ON r.id = a.actor_id
@@ -45,7 +45,9 @@ SELECT a.id FROM activities a JOIN stuck ON stuck.id = a.id WHERE a.state <> 'fa
 SELECT {activities.columns} FROM {activities.tables} WHERE a.pipeline_id = ?1 AND a.pipeline_run = ?2 ORDER BY a.step
 
 -- name: activities.set_state
-UPDATE activities SET state = ?2, started_at = ?3, ended_at = ?4, error = ?5, changed_at = ?6 WHERE id = ?1
+UPDATE activities SET state = ?2, started_at = ?3, resumed_at = ?4, ended_before = ?5, ended_at = ?6, error = ?7,
+    changed_at = ?8
+WHERE id = ?1
 
 -- name: activities.set_list
 UPDATE activities SET run = ?2, list_id = ?3, previous_list_id = ?4, is_rebuilding = ?5, input_list_id = ?6 WHERE id = ?1

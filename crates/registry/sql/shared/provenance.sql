@@ -20,3 +20,19 @@ LEFT JOIN provenance AS mine ON mine.activity_id = ?4 AND mine.run = ?5 AND NOT 
 LEFT JOIN entities AS result ON result.id = mine.entity_id
 WHERE theirs.activity_id = ?1 AND theirs.run = ?2 AND theirs.used_id > ?3 AND NOT theirs.invalidates
 ORDER BY theirs.used_id LIMIT ?7
+
+-- What a run ended the validity of.
+-- name: provenance.invalidated_by
+SELECT p.used_id, p.at, e.entity, e.invalidated_at, e.invalidated_by
+FROM provenance AS p JOIN entities AS e ON e.id = p.entity_id
+WHERE p.activity_id = ?1 AND p.run = ?2 AND p.used_id > ?3 AND p.invalidates ORDER BY p.used_id LIMIT ?4
+
+-- When the validity of what a run made of the records of a page was ended, and by which runs.
+-- name: provenance.ends_of_results
+SELECT p.used_id, i.activity_id, i.run, i.at
+FROM provenance AS p JOIN provenance AS i ON i.entity_id = p.entity_id AND i.invalidates
+WHERE p.activity_id = ?1 AND p.run = ?2 AND p.used_id > ?3 AND p.used_id <= ?4 AND NOT p.invalidates
+ORDER BY p.used_id, i.at, i.activity_id
+
+-- name: provenance.ends_of_entity
+SELECT activity_id, run, at FROM provenance WHERE entity_id = ?1 AND invalidates ORDER BY at, activity_id LIMIT ?2

@@ -21,3 +21,8 @@ ORDER BY p.used_id LIMIT ?5
 -- name: provenance.made_of
 SELECT e.entity FROM provenance AS p JOIN entities AS e ON e.id = p.entity_id
 WHERE p.activity_id = ?1 AND p.run = ?2 AND p.used_id = ?3 AND NOT p.invalidates AND e.invalidated_at IS NULL
+
+-- name: provenance.of_record
+SELECT p.activity_id, p.run, p.used_id, p.is_first, p.record, p.at, e.entity, e.invalidated_at, e.invalidated_by
+FROM provenance AS p JOIN entities AS e ON e.id = p.entity_id
+WHERE p.activity_id = ?1 AND p.run = ?2 AND p.used_id = ?3 AND NOT p.invalidates

@@ -170,6 +170,10 @@ pub struct Activity {
     pub made_at: Time,
     /// When this run began.
     pub started_at: Option<Time>,
+    /// When workers went on with it last: at its beginning, or after a pause, a restart or a retry.
+    pub resumed_at: Option<Time>,
+    /// How many of its records had been processed or had failed then.
+    pub ended_before: u64,
     /// When this run ended, well or not.
     pub ended_at: Option<Time>,
     /// When its state last changed.

@@ -4,7 +4,7 @@
 
 use strongroom_database::{Row, Statement, Transaction, Value};
 use strongroom_queue::{NewTask, tasks};
-use strongroom_records::{ListId, Takes, lists};
+use strongroom_records::{ListId, RecordsError, Takes, lists};
 use uuid::Uuid;
 
 pub use super::activity_runs::{
@@ -253,6 +253,8 @@ pub(super) fn activity_row(row: &Row) -> Result<Activity, RegistryError> {
         step_of: step_of(row)?,
         made_at: row.time("made_at")?,
         started_at: row.optional_time("started_at")?,
+        resumed_at: row.optional_time("resumed_at")?,
+        ended_before: row.count("ended_before")?,
         ended_at: row.optional_time("ended_at")?,
         changed_at: row.time("changed_at")?,
         error: text("error")?,
@@ -290,22 +292,35 @@ pub(super) fn set_state(
         return Err(refused(activity, &format!("make it {to}")));
     }
     let now = tx.now()?;
-    let started_at = match to {
-        // What is run anew has not started yet; what goes on after a pause has.
-        ActivityState::Queued if activity.state != ActivityState::Paused => None,
-        ActivityState::Populating | ActivityState::Running => activity.started_at.or(Some(now)),
-        _ => activity.started_at,
-    };
-    let values: [Value; 6] = [
+    let (mut started_at, mut resumed_at, mut ended_before) =
+        (activity.started_at, activity.resumed_at, activity.ended_before);
+    if matches!(to, ActivityState::Populating | ActivityState::Running) {
+        started_at = started_at.or(Some(now));
+        if activity.state == ActivityState::Queued {
+            (resumed_at, ended_before) = (Some(now), ended_records(tx, activity)?);
+        }
+    }
+    let values: [Value; 8] = [
         activity.id.into(),
         to.as_str().into(),
         started_at.into(),
+        resumed_at.into(),
+        ended_before.into(),
         to.is_ended().then_some(now).into(),
         error.map(super::activity_runs::bounded).into(),
         now.into(),
     ];
     tx.execute(Statement("activities.set_state"), &values)?;
     Ok(())
+}
+
+/// How many records of an activity were processed or have failed; none where its list was lost.
+fn ended_records(tx: &mut dyn Transaction, activity: &Activity) -> Result<u64, RegistryError> {
+    match lists::status(tx, activity.list) {
+        Ok(status) => Ok(status.counts.processed + status.counts.failed),
+        Err(RecordsError::NoList(_)) => Ok(0),
+        Err(error) => Err(error.into()),
+    }
 }
 
 pub(super) fn refused(activity: &Activity, act: &str) -> RegistryError {

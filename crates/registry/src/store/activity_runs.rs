@@ -173,7 +173,8 @@ pub fn rerun(tx: &mut dyn Transaction, scope: Scope, id: ActivityId, rerun: Reru
     };
     lists::create(tx, next.list)?;
     set_list(tx, &next)?;
-    queue(tx, &activity)?;
+    // It has not started yet.
+    queue(tx, &Activity { started_at: None, resumed_at: None, ended_before: 0, ..next.clone() })?;
     Ok(next.run)
 }
 

@@ -81,6 +81,21 @@ pub struct Act {
     pub at: Time,
 }
 
+/// A time at which the validity of an entity was ended; it may be valid again since.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndOfValidity {
+    /// The run that ended it.
+    pub by: By,
+    /// The entity.
+    pub entity: String,
+    /// When.
+    pub at: Time,
+    /// Whether the entity is invalid because of it now.
+    pub is_present: bool,
+    /// The place of it among those of the run: a page begins behind it.
+    pub cursor: Uuid,
+}
+
 /// What is done where an entity that is to become invalid is missing, or is so already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
@@ -261,6 +276,81 @@ pub fn history(
         })
     };
     tx.query(Statement("provenance.of_entity"), &values)?.iter().map(act).collect()
+}
+
+/// What runs of activities made of a record, with the run of each. Activities and the record belong to the same institution.
+pub fn of_record(tx: &mut dyn Transaction, runs: &[By], record: &str) -> Result<Vec<(By, Produced)>, RegistryError> {
+    let used = |by: &By| vec![by.activity.into(), by.run.into(), entity_id(by.institution, record).into()];
+    let rows = tx.query_many(Statement("provenance.of_record"), &mut runs.iter().map(used))?;
+    let found = runs.iter().zip(rows).filter_map(|(by, row)| Some((*by, row?)));
+    found.map(|(by, row)| Ok((by, result(&row)?))).collect()
+}
+
+/// What a run ended the validity of, behind `after`.
+pub fn invalidated_by(
+    tx: &mut dyn Transaction,
+    by: By,
+    after: Option<Uuid>,
+    limit: usize,
+) -> Result<Vec<EndOfValidity>, RegistryError> {
+    let values = [by.activity.into(), by.run.into(), after.unwrap_or(Uuid::nil()).into(), limit.into()];
+    let end = |row: &Row| {
+        let at = row.time("at")?;
+        Ok(EndOfValidity {
+            by,
+            entity: row.text("entity")?.to_owned(),
+            at,
+            is_present: invalidated(row)? == Some((at, by.activity)),
+            cursor: row.uuid("used_id")?,
+        })
+    };
+    tx.query(Statement("provenance.invalidated_by"), &values)?.iter().map(end).collect()
+}
+
+/// When the validity of results of a run was ended, of a page of them behind `after`, in the order of the page.
+pub fn ends_of(
+    tx: &mut dyn Transaction,
+    by: By,
+    after: Option<Uuid>,
+    page: &[Produced],
+) -> Result<Vec<EndOfValidity>, RegistryError> {
+    let Some(last) = page.last() else { return Ok(Vec::new()) };
+    let values = [by.activity.into(), by.run.into(), after.unwrap_or(Uuid::nil()).into(), last.cursor.into()];
+    let mut ends = Vec::new();
+    for row in tx.query(Statement("provenance.ends_of_results"), &values)? {
+        let (cursor, at) = (row.uuid("used_id")?, row.time("at")?);
+        let Some(result) = page.iter().find(|result| result.cursor == cursor) else { continue };
+        let activity = ActivityId(row.uuid("activity_id")?);
+        ends.push(EndOfValidity {
+            by: By { activity, run: row.count("run")?, institution: by.institution },
+            entity: result.entity.clone(),
+            at,
+            is_present: result.invalidated == Some((at, activity)),
+            cursor,
+        });
+    }
+    Ok(ends)
+}
+
+/// When the validity of a result was ended, at most `limit` times.
+pub fn ends_of_entity(
+    tx: &mut dyn Transaction,
+    institution: Option<InstitutionId>,
+    result: &Produced,
+    limit: usize,
+) -> Result<Vec<EndOfValidity>, RegistryError> {
+    let id = entity_id(institution, &result.entity);
+    let end = |row: &Row| {
+        let (activity, at) = (ActivityId(row.uuid("activity_id")?), row.time("at")?);
+        Ok(EndOfValidity {
+            by: By { activity, run: row.count("run")?, institution },
+            entity: result.entity.clone(),
+            at,
+            is_present: result.invalidated == Some((at, activity)),
+            cursor: id.0,
+        })
+    };
+    tx.query(Statement("provenance.ends_of_entity"), &[id.into(), limit.into()])?.iter().map(end).collect()
 }
 
 /// What another activity made in its present run, each with what this one has made of it.

@@ -1,36 +1,81 @@
-//! What tools have found in files that are kept, such as a virus. A finding is open until the same tool passes the same bytes, or a
-//! person dismisses it; nothing is done with the file by it. There is one for each file, content and tool, so that what is found again
-//! is found once.
+//! What tools have found in files and documents that are kept, such as a virus. A finding is open until the same tool passes the same
+//! bytes, or a person dismisses it; nothing is done with the file by it. There is one for each file, content and tool, and for each
+//! document and tool, so that what is found again is found once. How many files and documents a tool has passed and failed is counted
+//! for each run of an activity.
 
 use strongroom_database::{Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
 use crate::model::ids::derived;
-use crate::{ContentId, FileId, InstitutionId, ObjectId, RegistryError, Scope, ToolFindingId, ToolFindingState};
+use crate::{
+    ActivityId, ContentId, DocumentId, FileId, InstitutionId, ObjectId, RegistryError, Scope, ToolFindingId,
+    ToolFindingState,
+};
 
-/// Something that a tool has found in a file.
+/// Rows over which the counts of a run are spread.
+const SLOTS: u8 = 16;
+
+/// What a tool has looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Examined {
+    /// A file of an object.
+    File {
+        /// The object.
+        object: ObjectId,
+        /// The file.
+        file: FileId,
+        /// The content that the file had.
+        content: ContentId,
+    },
+    /// A document.
+    Document {
+        /// The document.
+        document: DocumentId,
+        /// The record that it was made of.
+        record: String,
+    },
+}
+
+impl Examined {
+    /// The identifier of what a tool finds in it.
+    pub fn finding_id(&self, tool: &str) -> ToolFindingId {
+        ToolFindingId(match self {
+            Self::File { file, content, .. } => derived(file.0, &format!("tool finding:{content}:{tool}")),
+            Self::Document { document, .. } => derived(document.0, &format!("tool finding:{tool}")),
+        })
+    }
+}
+
+/// How many files and documents a tool has passed and failed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Outcomes {
+    /// Passed.
+    pub passed: u64,
+    /// Failed, such as those in which it has found a virus.
+    pub failed: u64,
+}
+
+/// Something that a tool has found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolFinding {
     /// Its identifier.
     pub id: ToolFindingId,
-    /// Whose the file is.
+    /// Whose the file or document is.
     pub institution: InstitutionId,
     /// The same by domain name.
     pub institution_identifier: String,
-    /// The object.
-    pub object: ObjectId,
-    /// The object by its name.
-    pub object_identifier: String,
-    /// The file.
-    pub file: FileId,
-    /// Its logical path.
-    pub path: String,
-    /// The content that the file had.
-    pub content: ContentId,
+    /// What it was found in.
+    pub examined: Examined,
+    /// The object by its name, where it is a file.
+    pub object_identifier: Option<String>,
+    /// The logical path of the file, where it is one.
+    pub path: Option<String>,
     /// The tool.
     pub tool: String,
     /// What it has found, in its words.
     pub detail: String,
+    /// The activity that found it last, where that is known.
+    pub activity: Option<ActivityId>,
     /// What became of it.
     pub state: ToolFindingState,
     /// When it was found, or found again after it was settled.
@@ -44,41 +89,68 @@ pub struct ToolFinding {
 /// A finding to be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewToolFinding {
-    /// Whose the file is.
+    /// Whose the file or document is.
     pub institution: InstitutionId,
-    /// The object.
-    pub object: ObjectId,
-    /// The file.
-    pub file: FileId,
-    /// The content that it has.
-    pub content: ContentId,
+    /// What it was found in.
+    pub examined: Examined,
     /// The tool.
     pub tool: String,
     /// What it has found, in its words.
     pub detail: String,
+    /// The activity that found it, where that is known.
+    pub activity: Option<ActivityId>,
     /// When.
     pub found_at: Time,
 }
 
-/// The identifier of what a tool finds in a file with a content.
-pub fn id_of(file: FileId, content: ContentId, tool: &str) -> ToolFindingId {
-    ToolFindingId(derived(file.0, &format!("tool finding:{content}:{tool}")))
-}
-
-/// Opens a finding. One that is open stays as it is, and so does one that a person has dismissed, unless the tool says something else.
+/// Opens a finding. One that is open stays as it is, and so does one that a person has dismissed, unless the tool says something else;
+/// each knows the activity that found it last.
 pub fn open(tx: &mut dyn Transaction, new: &NewToolFinding) -> Result<(), RegistryError> {
+    let id = new.examined.finding_id(&new.tool);
+    let (object, file, content, document, record) = match &new.examined {
+        Examined::File { object, file, content } => (Some(*object), Some(*file), Some(*content), None, None),
+        Examined::Document { document, record } => (None, None, None, Some(*document), Some(record.as_str())),
+    };
     let values = [
-        id_of(new.file, new.content, &new.tool).into(),
+        id.into(),
         new.institution.into(),
-        new.object.into(),
-        new.file.into(),
-        new.content.into(),
+        object.into(),
+        file.into(),
+        content.into(),
+        document.into(),
+        record.into(),
         (&new.tool).into(),
         (&new.detail).into(),
         new.found_at.into(),
     ];
     tx.execute(Statement("tool_findings.open"), &values)?;
+    if let Some(activity) = new.activity {
+        tx.execute(Statement("tool_findings.found_by"), &[id.into(), activity.into()])?;
+    }
     Ok(())
+}
+
+/// Adds to the counts of a run of an activity, in the transaction that ends the record.
+pub fn count(
+    tx: &mut dyn Transaction,
+    (activity, run): (ActivityId, u64),
+    record: &str,
+    outcomes: Outcomes,
+) -> Result<(), RegistryError> {
+    let slot = u64::from(derived(activity.0, record).as_bytes()[15] % SLOTS);
+    let values = [activity.into(), run.into(), slot.into(), outcomes.passed.into(), outcomes.failed.into()];
+    tx.execute(Statement("tool_outcomes.add"), &values)?;
+    Ok(())
+}
+
+/// What a tool has passed and failed in a run of an activity.
+pub fn outcomes(tx: &mut dyn Transaction, (activity, run): (ActivityId, u64)) -> Result<Outcomes, RegistryError> {
+    let mut sum = Outcomes::default();
+    for row in tx.query(Statement("tool_outcomes.of_run"), &[activity.into(), run.into()])? {
+        sum.passed += row.count("passed")?;
+        sum.failed += row.count("failed")?;
+    }
+    Ok(sum)
 }
 
 /// Settles a finding that is open, because the tool has passed the file.
@@ -139,16 +211,25 @@ pub fn is_open(tx: &mut dyn Transaction, id: ToolFindingId) -> Result<bool, Regi
     })
 }
 
-/// Findings within a scope in order of their identifiers, after `after`; also those that are settled, where they are asked for.
+/// Which findings are listed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ToolFindingFilter {
+    /// Also those that are settled.
+    pub settled_too: bool,
+    /// Only those that this activity found last.
+    pub activity: Option<ActivityId>,
+}
+
+/// Findings within a scope in order of their identifiers, after `after`.
 pub fn list(
     tx: &mut dyn Transaction,
     scope: Scope,
-    settled_too: bool,
+    filter: ToolFindingFilter,
     after: Option<ToolFindingId>,
     limit: usize,
 ) -> Result<Vec<ToolFinding>, RegistryError> {
     let after = after.unwrap_or(ToolFindingId(Uuid::nil()));
-    let values = [after.into(), scope.value(), settled_too.into(), limit.into()];
+    let values = [after.into(), scope.value(), filter.settled_too.into(), filter.activity.into(), limit.into()];
     tx.query(Statement("tool_findings.list"), &values)?.iter().map(finding_row).collect()
 }
 
@@ -171,18 +252,31 @@ pub fn files(
         .collect()
 }
 
+fn examined(row: &Row) -> Result<Examined, RegistryError> {
+    Ok(match row.optional_uuid("document_id")? {
+        Some(document) => Examined::Document {
+            document: DocumentId(document),
+            record: row.optional_text("record")?.unwrap_or_default().to_owned(),
+        },
+        None => Examined::File {
+            object: ObjectId(row.uuid("object_id")?),
+            file: FileId(row.uuid("file_id")?),
+            content: ContentId(row.uuid("content_id")?),
+        },
+    })
+}
+
 fn finding_row(row: &Row) -> Result<ToolFinding, RegistryError> {
     Ok(ToolFinding {
         id: ToolFindingId(row.uuid("id")?),
         institution: InstitutionId(row.uuid("institution_id")?),
         institution_identifier: row.text("institution_identifier")?.to_owned(),
-        object: ObjectId(row.uuid("object_id")?),
-        object_identifier: row.text("object_identifier")?.to_owned(),
-        file: FileId(row.uuid("file_id")?),
-        path: row.text("path")?.to_owned(),
-        content: ContentId(row.uuid("content_id")?),
+        examined: examined(row)?,
+        object_identifier: row.optional_text("object_identifier")?.map(str::to_owned),
+        path: row.optional_text("path")?.map(str::to_owned),
         tool: row.text("tool")?.to_owned(),
         detail: row.text("detail")?.to_owned(),
+        activity: row.optional_uuid("activity_id")?.map(ActivityId),
         state: row.text("state")?.parse()?,
         found_at: row.time("found_at")?,
         settled_at: row.optional_time("settled_at")?,

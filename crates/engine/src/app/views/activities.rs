@@ -5,8 +5,8 @@ use serde_json::Value;
 use strongroom_database::Time;
 use strongroom_records::{ListStatus, Record, RecordState};
 use strongroom_registry::activities::{Activity, Input};
-use strongroom_registry::tool_findings::ToolFinding;
-use strongroom_registry::{ActivityId, ActivityState, FileId, ToolFindingId, ToolFindingState};
+use strongroom_registry::tool_findings::{Examined, Outcomes, ToolFinding};
+use strongroom_registry::{ActivityId, ActivityState, FileId, ToolFindingId, ToolFindingState, documents};
 
 use crate::activities::{Agent, AgentInput, agents::harvest, shown};
 use crate::content_name::in_package;
@@ -36,11 +36,15 @@ pub struct ActivityView {
     pub deleted: Option<u64>,
     /// Documents of earlier harvests of the source that are no longer valid, because their records are deleted there.
     pub invalidated: Option<u64>,
+    /// Files and documents that the tool has passed in this run; none of another agent.
+    pub tool_passed: Option<u64>,
+    /// Files and documents that the tool has failed, such as those with a virus. Their records are processed.
+    pub tool_failed: Option<u64>,
     /// Whether every record is in the list.
     pub is_complete: Option<bool>,
     /// Whether its records were removed after their time; the counts say what came of them.
     pub records_removed: bool,
-    /// Records that ended per second, since the run began.
+    /// Records that ended per second, since workers went on with the run.
     pub records_per_second: Option<f64>,
     /// Seconds until all records have ended, at this rate; none while the list is not complete.
     pub seconds_left: Option<u64>,
@@ -68,7 +72,7 @@ pub struct ActivityView {
     pub actor: String,
     /// When it was made.
     pub made_at: String,
-    /// When this run began.
+    /// When this run began first.
     pub started_at: Option<String>,
     /// When it ended.
     pub ended_at: Option<String>,
@@ -80,13 +84,15 @@ pub struct ActivityView {
     pub tried_again_at: Option<String>,
 }
 
-/// The names of what an activity belongs to.
+/// What is shown of an activity that other rows have.
 #[derive(Debug, Default)]
 pub(crate) struct ActivityNames {
     /// The domain name of its institution.
     pub(crate) institution: Option<String>,
     /// Its pipeline, also where that was removed.
     pub(crate) pipeline: Option<String>,
+    /// What its tool has passed and failed, where it has one.
+    pub(crate) outcomes: Option<Outcomes>,
 }
 
 impl ActivityView {
@@ -94,9 +100,11 @@ impl ActivityView {
         let counts = status.map(|status| status.counts);
         let (input, follows) = (activity.input.of().map(|(id, _)| id), matches!(activity.input, Input::Follow(..)));
         let is_complete = status.map(|status| status.is_complete);
-        let rate = activity.started_at.zip(counts).and_then(|(began, counts)| {
+        // Those that ended before workers went on, such as before a retry, took another time.
+        let resumed_at = activity.resumed_at.or(activity.started_at);
+        let rate = resumed_at.zip(counts).and_then(|(began, counts)| {
             let seconds = (activity.ended_at.unwrap_or(now).0 - began.0) as f64 / 1e6;
-            let ended = counts.processed + counts.failed;
+            let ended = (counts.processed + counts.failed).saturating_sub(activity.ended_before);
             (seconds > 0.0 && ended > 0).then(|| (ended as f64 / seconds * 100.0).round() / 100.0)
         });
         let is_counted_down = activity.state.is_at_work() && is_complete == Some(true);
@@ -118,6 +126,8 @@ impl ActivityView {
             cancelled: counts.map(|counts| counts.cancelled),
             deleted: deleted.map(|(deleted, _)| deleted),
             invalidated: deleted.map(|(_, invalidated)| invalidated),
+            tool_passed: names.outcomes.map(|outcomes| outcomes.passed),
+            tool_failed: names.outcomes.map(|outcomes| outcomes.failed),
             is_complete,
             records_removed: false,
             records_per_second: rate,
@@ -158,6 +168,12 @@ pub struct RecordView {
     pub result: Option<String>,
     /// Why it failed, or why its last attempt did.
     pub error: Option<String>,
+    /// The object that a tool is run for, `<institution>/<name>`.
+    pub object: Option<String>,
+    /// The path of the file that a tool is run for.
+    pub path: Option<String>,
+    /// What the tool said, `pass` or `fail`, where the record was processed by one.
+    pub outcome: Option<String>,
 }
 
 impl RecordView {
@@ -169,6 +185,9 @@ impl RecordView {
             changed_at: record.changed_at.to_string(),
             result: record.result,
             error: record.error,
+            object: None,
+            path: None,
+            outcome: None,
         }
     }
 }
@@ -182,19 +201,19 @@ pub struct RetriedView {
     pub records: u64,
 }
 
-/// Something that a tool has found in a file that is kept.
+/// Something that a tool has found in a file or document that is kept.
 #[derive(Debug, Clone, Serialize)]
 pub struct ToolFindingView {
     /// Its identifier.
     pub finding: ToolFindingId,
     /// The domain name of the institution.
     pub institution: String,
-    /// The object, `<institution>/<name>`.
-    pub object: String,
+    /// The object, `<institution>/<name>`, where it is a file.
+    pub object: Option<String>,
     /// The path of the file in the package.
-    pub path: String,
+    pub path: Option<String>,
     /// The file.
-    pub file: FileId,
+    pub file: Option<FileId>,
     /// The tool.
     pub tool: String,
     /// What it has found, in its words.
@@ -207,22 +226,35 @@ pub struct ToolFindingView {
     pub settled_at: Option<String>,
     /// Why it was dismissed.
     pub note: Option<String>,
+    /// The document, where it is one that was harvested.
+    pub document: Option<String>,
+    /// The record that the document was made of.
+    pub record: Option<String>,
+    /// The activity that found it last; none where that is not known.
+    pub activity: Option<ActivityId>,
 }
 
 impl From<ToolFinding> for ToolFindingView {
     fn from(found: ToolFinding) -> Self {
+        let (file, document, record) = match found.examined {
+            Examined::File { file, .. } => (Some(file), None, None),
+            Examined::Document { document, record } => (None, Some(documents::entity(document)), Some(record)),
+        };
         Self {
             finding: found.id,
             institution: found.institution_identifier,
             object: found.object_identifier,
-            path: in_package(&found.path).to_owned(),
-            file: found.file,
+            path: found.path.map(|path| in_package(&path).to_owned()),
+            file,
             tool: found.tool,
             detail: found.detail,
             state: found.state,
             found_at: found.found_at.to_string(),
             settled_at: found.settled_at.map(|time| time.to_string()),
             note: found.note,
+            document,
+            record,
+            activity: found.activity,
         }
     }
 }

@@ -35,13 +35,15 @@ macro_rules! views {
 
 views! {
     ActivityView {
-        activity, agent, state, populated, todo, processing, processed, failed, cancelled, deleted, invalidated, is_complete,
+        activity, agent, state, populated, todo, processing, processed, failed, cancelled, deleted, invalidated, tool_passed, tool_failed, is_complete,
         records_removed, records_per_second, seconds_left, institution, options, input, follows, waits_for, pipeline, pipeline_run, step,
         run, changed_since, actor, made_at, started_at, ended_at, error, attempt_error,
         tried_again_at
     }
-    RecordView { record, state, attempts, changed_at, result, error }
-    ToolFindingView { finding, institution, object, path, file, tool, detail, state, found_at, settled_at, note }
+    RecordView { record, state, attempts, changed_at, result, error, object, path, outcome }
+    ToolFindingView {
+        finding, institution, object, path, file, tool, detail, state, found_at, settled_at, note, document, record, activity
+    }
     AgentView { agent, about, input, options }
     ObjectView {
         object, identifier, ark, local_ids, title, description, creator, date, metadata, access, state, health, completeness, parts, missing_parts,

@@ -5,6 +5,7 @@ mod activities;
 mod background;
 mod batches;
 mod deposits;
+mod documents;
 mod events;
 mod fields;
 mod files;
@@ -34,6 +35,7 @@ pub use activities::{ActivityView, AgentOptionView, AgentView, RecordView, Retri
 pub use background::{BackgroundRunView, BackgroundTaskView};
 pub use batches::BatchView;
 pub use deposits::{DepositView, SubmittedView};
+pub use documents::DocumentView;
 pub use events::EventView;
 pub use fields::View;
 pub use files::{CopyView, DigestsView, FileView};

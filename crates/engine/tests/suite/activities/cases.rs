@@ -28,6 +28,7 @@ on_both_databases! {
     case_12_two_workers_that_populate_at_once_make_one_list_with_one_query
     case_12_a_chain_takes_what_the_list_has_without_asking_provenance
     rate_and_time_left_follow_from_counts_and_times
+    after_a_retry_the_rate_is_that_of_what_was_processed_since_and_the_run_began_when_it_began
 }
 
 fn processed() -> RecordOutcome {
@@ -229,4 +230,34 @@ fn rate_and_time_left_follow_from_counts_and_times(engine: Engine) {
     let ended = show(&home, id);
     assert_eq!(ended.seconds_left, None);
     assert!(ended.records_per_second.is_some_and(|rate| rate <= 0.5), "{ended:?}");
+}
+
+fn after_a_retry_the_rate_is_that_of_what_was_processed_since_and_the_run_began_when_it_began(engine: Engine) {
+    let script = Script::new(50, true, |_, _| processed());
+    let Some((home, harvest)) = world(engine, &script) else { return };
+    let id = begin_behind(&home, "scripted", harvest, false);
+    let bad = ids(&home, harvest, RecordState::Processed).first().cloned().expect("a record");
+    let wrong = bad.clone();
+    script.change(
+        move |record, _| {
+            if *record == *wrong { RecordOutcome::Failed { error: "wrong".to_owned() } } else { processed() }
+        },
+    );
+    work(&home);
+    let first = show(&home, id);
+    assert_eq!((first.state, first.failed), (ActivityState::FinishedWithErrors, Some(1)));
+    // A person looks an hour later.
+    home.clock.advance(Duration::from_hours(1));
+    let clock = home.clock.clone();
+    script.change(move |_, _| {
+        clock.advance(Duration::from_secs(10));
+        processed()
+    });
+    activities::retry_failed(&call(&home), id).expect("retries");
+    work(&home);
+    let second = show(&home, id);
+    assert_eq!((second.state, second.run), (ActivityState::Finished, 1));
+    assert_eq!(second.started_at, first.started_at, "the run is the same");
+    // One record in ten seconds, and not all of them.
+    assert!(second.records_per_second.is_some_and(|rate| rate <= 0.1), "{second:?}");
 }

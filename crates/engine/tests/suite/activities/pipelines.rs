@@ -10,6 +10,7 @@ use strongroom_engine::app::authorization::Role;
 use strongroom_engine::app::pipelines::{self, Which};
 use strongroom_engine::app::views::{ActivityId, PipelineRunView, Review, SetPipelineView};
 use strongroom_engine::app::{Caller, OpContext};
+use strongroom_engine::findings::Counting;
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::survey::Survey;
 use strongroom_engine::{EngineError, Home, status};
@@ -399,7 +400,7 @@ fn what_steps_have_in_urls_is_not_shown(engine: Engine) {
 }
 
 fn review(home: &crate::fixture::TestHome) -> Review {
-    let survey = Survey::of(home.path(), &home.settings, Some(&home.registry)).expect("looks");
+    let survey = Survey::of(home.path(), &home.settings, Some(&home.registry), Counting::Bounded).expect("looks");
     status::collect(home.path(), &home.settings, &home.registry, &survey).expect("collects").review
 }
 

@@ -188,6 +188,29 @@ fn the_history_of_an_entity_names_every_activity(engine: Engine) {
     assert_eq!((again.prov(&entity, "wasGeneratedBy").len(), again.prov(&entity, "generatedAtTime").len()), (1, 1));
     assert_eq!(again.prov(&entity, "wasInfluencedBy"), [iri(first)]);
     assert!(again.prov(&entity, "invalidatedAtTime").is_empty(), "it is valid again");
+    // What happened stays known: what it was until then is an entity of its own.
+    for document in
+        [of_entity(&home, &entity), of_activity(&home, first), of_activity(&home, second), of_entity(&home, "oai:x:1")]
+    {
+        let triples = Triples::of(&python, &document);
+        triples.check();
+        let states: Vec<&str> = triples
+            .0
+            .iter()
+            .filter(|(_, property, value, _)| *property == format!("{PROV}specializationOf") && *value == entity)
+            .map(|(subject, ..)| subject.as_str())
+            .collect();
+        let [state] = states.as_slice() else { panic!("one state: {states:?}") };
+        assert_eq!(triples.prov(state, "wasInvalidatedBy"), [iri(second)]);
+        assert_eq!(triples.prov(state, "invalidatedAtTime").len(), 1);
+    }
+    // Of a record, everything that was made of it.
+    let of_record = Triples::of(&python, &of_entity(&home, "oai:x:1"));
+    assert_eq!(of_record.prov(&entity, "wasDerivedFrom"), ["oai:x:1"]);
+    assert_eq!(of_record.prov(&entity, "wasGeneratedBy"), [iri(first)]);
+    for activity in [first, second] {
+        assert_eq!(of_record.values(&iri(activity), TYPE), [format!("{PROV}Activity")]);
+    }
     provenance::of_entity(&call(&home), "urn:none", Some(INSTITUTION), &mut Vec::new()).expect_err("there is none");
 }
 

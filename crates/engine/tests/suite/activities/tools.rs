@@ -37,6 +37,7 @@ on_both_databases! {
     work_items_that_are_open_are_waited_for_however_long_that_takes
     what_is_waited_for_carries_work_items_out_that_a_tool_waits_for
     a_document_that_is_called_as_a_file_is_looked_at_itself
+    a_virus_in_a_harvested_document_is_a_finding_and_is_counted
     tools_are_run_before_a_version_is_published_and_a_virus_ends_the_deposit
 }
 
@@ -114,7 +115,9 @@ fn a_virus_is_an_outcome_and_a_finding_until_the_tool_passes_the_file_or_a_perso
     assert_eq!(said(&home, id, "data/virus.txt")["fields"]["signature"][0], "Eicar-Test-Signature.UNOFFICIAL");
     let found = findings(&home, false);
     assert_eq!(found.len(), 1);
-    assert_eq!((found[0].path.as_str(), found[0].state), ("data/virus.txt", ToolFindingState::Open));
+    assert_eq!((found[0].path.as_deref(), found[0].state), (Some("data/virus.txt"), ToolFindingState::Open));
+    assert_eq!((found[0].activity, view.tool_failed), (Some(id), Some(1)));
+    assert_eq!(view.tool_passed, view.processed.map(|all| all - 1));
     // Nothing is removed: each store has a log more, and all that it had.
     assert_eq!(home.keys("primary").iter().filter(|key| key.contains("-tool-")).count(), 1);
     assert!(home.keys("primary").len() > before);
@@ -211,6 +214,8 @@ fn what_a_tool_does_to_the_machine_fails_the_record_and_says_which_limit(engine:
         let view = show(&home, id);
         assert_eq!((view.state, view.processed), (ActivityState::FinishedWithErrors, Some(0)), "{tool}");
         for failed in records(&home, id, RecordState::Failed) {
+            let is_named = failed.object.as_deref() == Some(&object.identifier) && failed.path.is_some();
+            assert!(is_named, "{failed:?}");
             let error = failed.error.expect("a reason");
             assert!(error.contains(words), "{tool}: {error}");
         }
@@ -368,6 +373,62 @@ fn what_another_activity_has_processed_is_the_input(engine: Engine) {
         ..Request::default()
     };
     assert!(activities::run(&call(&home), &request).is_err(), "an object beside an input");
+}
+
+fn a_virus_in_a_harvested_document_is_a_finding_and_is_counted(engine: Engine) {
+    let rules = "rules = [{ exit = [0], outcome = \"pass\" }, { exit = [1], outcome = \"fail\" }]\n";
+    let (_, text) = script("scanner", "if grep -q virus \"$1\"; then echo a virus >&2; exit 1; fi", rules);
+    let settings = "[tools.scanner]\nconfiguration = \"scanner.toml\"\nevent = \"virus check\"\n";
+    let Some(home) = home_for(engine, settings) else { return };
+    std::fs::write(home.path().join("scanner.toml"), text).expect("writes");
+    let folder = home.path().join("records");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for (name, text) in [("one", "<record>one</record>"), ("two", "<record>a virus</record>")] {
+        std::fs::write(folder.join(format!("{name}.xml")), text).expect("a file");
+    }
+    let harvest = begin(&home, "harvest", &[("kind", "folder"), ("path", folder.to_str().expect("UTF-8"))]);
+    work(&home);
+    assert_eq!((show(&home, harvest).tool_passed, show(&home, harvest).tool_failed), (None, None));
+    let scan = begin_tool_behind(&home, "scanner", harvest);
+    work(&home);
+    let view = show(&home, scan);
+    let counts = (view.state, view.processed, view.tool_passed, view.tool_failed);
+    assert_eq!(counts, (ActivityState::Finished, Some(2), Some(1), Some(1)));
+    let found = findings(&home, false);
+    let [infected] = found.as_slice() else { panic!("one finding: {found:?}") };
+    assert_eq!((infected.record.as_deref(), infected.state), (Some("two.xml"), ToolFindingState::Open));
+    assert_eq!((infected.object.as_deref(), infected.file, infected.activity), (None, None, Some(scan)));
+    let name = infected.document.clone().expect("a document");
+    let (document, bytes) = documents_of(&home, &name);
+    assert_eq!((bytes.as_slice(), document.record.as_str()), (b"<record>a virus</record>".as_slice(), "two.xml"));
+    let of_scan = records(&home, scan, RecordState::Processed);
+    let outcome = |record: &str| of_scan.iter().find(|one| one.record == record).and_then(|one| one.outcome.as_deref());
+    assert_eq!(outcome(&name), Some("fail"));
+    assert!(of_scan.iter().any(|one| one.outcome.as_deref() == Some("pass")));
+
+    // Each run counts what it found; the finding is one, and stays settled when a person has settled it.
+    activities::dismiss(&call(&home), infected.finding, "a test").expect("dismisses");
+    activities::rerun(&call(&home), scan, false).expect("runs again");
+    work(&home);
+    let again = show(&home, scan);
+    assert_eq!((again.run, again.tool_passed, again.tool_failed), (2, Some(1), Some(1)));
+    assert_eq!((findings(&home, false).len(), findings(&home, true).len()), (0, 1));
+    // Of an activity alone.
+    let other = begin_tool_behind(&home, "scanner", harvest);
+    let of = |id| {
+        let filter = FindingFilter { settled_too: true, activity: Some(id), ..FindingFilter::default() };
+        activities::findings(&call(&home), &filter, None).expect("the findings").items.len()
+    };
+    assert_eq!((of(scan), of(other)), (1, 0));
+    work(&home);
+    assert_eq!((of(scan), of(other)), (0, 1), "it is the one that found it last");
+}
+
+fn documents_of(home: &TestHome, name: &str) -> (strongroom_engine::app::views::DocumentView, Vec<u8>) {
+    let (view, bytes) =
+        strongroom_engine::app::documents::show(&call(home), name, Some(INSTITUTION)).expect("the document");
+    assert_eq!((view.document.as_str(), view.size), (name, bytes.len() as u64));
+    (view, bytes)
 }
 
 fn begin_tool_behind(home: &TestHome, tool: &str, input: ActivityId) -> ActivityId {

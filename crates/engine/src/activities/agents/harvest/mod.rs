@@ -101,10 +101,14 @@ impl Agent for Harvest {
             ))
             .next("give the URL of a source"));
         }
+        if let Some(path) = &options.path {
+            let failed = |source| EngineError::Io { act: "read", path: path.display().to_string(), source };
+            std::fs::metadata(path).map_err(failed)?;
+        }
         // A wrong pointer, prefix or host is an error before anything is made.
         source(home, &options, None).map_err(|error| {
             EngineError::Usage(error.to_string())
-                .next("check the options; a host that is asked has to be one of the setting ingest.url_hosts")
+                .next("check the options; workers read settings when they start: after a change of them, restart those that run")
         })?;
         let mut kept = asked.options.clone();
         if let (Some(path), Some(kept)) = (&options.path, kept.get_mut("path")) {

@@ -3,12 +3,16 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use strongroom_registry::activities::Activity;
 use strongroom_registry::documents::{self, Document};
-use strongroom_registry::{FileId, ItemId, ObjectId, RegistryError, Scope, activities, objects, provenance};
+use strongroom_registry::tool_findings::Outcomes;
+use strongroom_registry::{
+    FileId, ItemId, ObjectId, RegistryError, Scope, activities, objects, provenance, tool_findings,
+};
 use strongroom_tool::{Outcome, Run, Subject, ToolError};
 
 use super::deposited::Deposited;
-use super::outcome::{OfFile, is_of_file, keep, of_document};
+use super::outcome::{Kept, OfFile, is_of_file, keep, keep_of_document, of_document, sum};
 use super::record::{Record, file_record};
 use super::{NAME, Running};
 use crate::activities::agent::{RecordOutcome, Work};
@@ -126,7 +130,7 @@ impl Running {
     }
 
     /// Runs the tool for the bytes of a document that was harvested.
-    fn look_at_document(&self, document: &Document, work: &Work<'_>) -> Result<Document, Halt> {
+    fn look_at_document(&self, document: &Document, work: &Work<'_>) -> Result<(Document, Kept), Halt> {
         let provided = Provided::copy_of(&self.workshop.scratch, &document.record, &mut document.bytes.as_slice())
             .map_err(|error| Halt::Later(format!("cannot copy it for the tool: {}", chain(&error))))?;
         let values = [
@@ -136,65 +140,54 @@ impl Running {
             ("record", documents::entity(document.id)),
         ];
         let run = self.run(&provided, &values, work)?;
-        Ok(of_document(&self.tool, document, &run))
+        let kept = keep_of_document(&self.tool, work, document, &run)?;
+        Ok((of_document(&self.tool, document, &run), kept))
     }
 
     pub(super) fn process_record(&self, record: &str, work: &Work<'_>) -> Result<RecordOutcome, Halt> {
         let unknown = || Halt::Failed("it is no file, work item or document, for which a tool could be run".to_owned());
         match Record::parse(record).ok_or_else(unknown)? {
-            Record::File(file, version) => self.process_file((file, version), work),
-            Record::Item(item) => self.process_item(item, work),
+            Record::File(file, version) => self.process_file((file, version), record, work),
+            Record::Item(item) => self.process_item(item, record, work),
             Record::Document(_) => {
                 let document = match document_of(record, work) {
                     Ok(document) => document,
                     Err(outcome) => return Ok(outcome),
                 };
                 if let Some((file, version)) = said_of_file(&document, record, work)? {
-                    return self.process_file((file, version), work);
+                    return self.process_file((file, version), record, work);
                 }
-                let made = self.look_at_document(&document, work)?;
-                let result = Some(documents::entity(made.id));
-                let writes = move |tx: &mut dyn strongroom_registry::Transaction, _: &_| {
-                    documents::put(tx, std::slice::from_ref(&made))?;
-                    Ok(Vec::new())
-                };
-                Ok(RecordOutcome::Processed { result, writes: Some(Arc::new(writes)) })
+                let (made, kept) = self.look_at_document(&document, work)?;
+                Ok(processed(Some(made), kept, record, work))
             }
         }
     }
 
-    fn process_file(&self, of: (FileId, u64), work: &Work<'_>) -> Result<RecordOutcome, Halt> {
+    fn process_file(&self, of: (FileId, u64), record: &str, work: &Work<'_>) -> Result<RecordOutcome, Halt> {
         let looked = self.look(of, work)?;
         let document = looked.document(&self.tool);
-        let result = Some(documents::entity(document.id));
         let kept = keep(&self.tool, work, &[looked], |object| held_object(work, object))?;
-        let writes = move |tx: &mut dyn strongroom_registry::Transaction, _: &_| {
-            documents::put(tx, std::slice::from_ref(&document))?;
-            kept.write(tx)?;
-            Ok(Vec::new())
-        };
-        Ok(RecordOutcome::Processed { result, writes: Some(Arc::new(writes)) })
+        Ok(processed(Some(document), kept, record, work))
     }
 
     /// Runs the tool for the files that a work item has deposited.
-    fn process_item(&self, item: ItemId, work: &Work<'_>) -> Result<RecordOutcome, Halt> {
+    fn process_item(&self, item: ItemId, record: &str, work: &Work<'_>) -> Result<RecordOutcome, Halt> {
         let deposited = Deposited::of(self.institution, item, work)?;
         let mut after = deposited.start();
+        let mut outcomes = Outcomes::default();
         loop {
             let page = deposited.page(&after, FILES_AT_ONCE, work)?;
             let mut looked = Vec::with_capacity(page.files.len());
             for of in &page.files {
                 looked.push(self.look(*of, work)?);
             }
-            let kept = keep(&self.tool, work, &looked, |object| held_object(work, object))?;
+            let mut kept = keep(&self.tool, work, &looked, |object| held_object(work, object))?;
+            outcomes = sum(outcomes, kept.outcomes);
             let Some(next) = page.next else {
-                let writes = move |tx: &mut dyn strongroom_registry::Transaction, _: &_| {
-                    kept.write(tx)?;
-                    Ok(Vec::new())
-                };
-                return Ok(RecordOutcome::Processed { result: None, writes: Some(Arc::new(writes)) });
+                kept.outcomes = outcomes;
+                return Ok(processed(None, kept, record, work));
             };
-            // Processed again, the same events are there already.
+            // Processed again, the same events are there already. They are counted when the record ends.
             work.home.registry.write(move |tx| kept.write(tx))?;
             after = next;
         }
@@ -211,6 +204,20 @@ fn said_of_file(document: &Document, entity: &str, work: &Work<'_>) -> Result<Op
         Ok::<_, RegistryError>(activities::find(tx, Scope::System, first.activity)?.agent == NAME)
     })?;
     Ok((is_ours && is_of_file(document)).then_some((file, version)))
+}
+
+/// A record that was processed, with what is written at its end.
+fn processed(document: Option<Document>, kept: Kept, record: &str, work: &Work<'_>) -> RecordOutcome {
+    let result = document.as_ref().map(|document| documents::entity(document.id));
+    let (Activity { id, run, .. }, record) = (work.activity, record.to_owned());
+    let of_run = (*id, *run);
+    let writes = move |tx: &mut dyn strongroom_registry::Transaction, _: &_| {
+        documents::put(tx, document.as_slice())?;
+        kept.write(tx)?;
+        tool_findings::count(tx, of_run, &record, kept.outcomes)?;
+        Ok(Vec::new())
+    };
+    RecordOutcome::Processed { result, writes: Some(Arc::new(writes)) }
 }
 
 /// The lease of an object, for which another worker is waited for.

@@ -12,6 +12,7 @@ mod listing;
 mod looking;
 mod outcome;
 mod record;
+mod shown;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,8 +33,9 @@ use crate::tools::{ConfiguredTool, ToolLimits, Workshop, configured};
 use crate::{EngineError, Home};
 
 pub(crate) use self::outcome::{ACT, VIRUS_CHECK};
+pub(crate) use self::shown::{about, outcome_of};
 
-const NAME: &str = "tool";
+pub(crate) const NAME: &str = "tool";
 /// When a record is tried again that could not be processed now.
 const AGAIN_AFTER: Duration = Duration::from_mins(1);
 

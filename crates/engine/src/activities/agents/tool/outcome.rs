@@ -1,13 +1,14 @@
 //! What is kept of a run of a tool: the event of the object, a document with everything that the tool said, a finding where a virus
-//! check found something, and, of what a registry that is made from the stores has to know, a file in the object's `logs/`.
+//! check found something, the counts of the activity, and, of what a registry that is made from the stores has to know, a file in the
+//! object's `logs/`. Of a document that was harvested there is no event and no log.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use strongroom_registry::documents::Document;
+use strongroom_registry::documents::{self, Document};
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::objects::{File, Object};
-use strongroom_registry::tool_findings::{self, NewToolFinding};
+use strongroom_registry::tool_findings::{self, Examined, NewToolFinding, Outcomes};
 use strongroom_registry::{GenerationId, ObjectId, RegistryError, Time, ToolFindingId, Transaction};
 use strongroom_tool::{Fields, Outcome, Run};
 use uuid::Uuid;
@@ -133,16 +134,57 @@ impl OfFile {
         row.on_behalf_of(Some(&work.activity.actor))
     }
 
-    fn finding_id(&self, tool: &ConfiguredTool) -> ToolFindingId {
-        tool_findings::id_of(self.file.id, self.file.content, tool.name())
+    fn examined(&self) -> Examined {
+        Examined::File { object: self.object.id, file: self.file.id, content: self.file.content }
     }
 }
 
 /// What is written of some runs in the transaction that ends their record.
+#[derive(Default)]
 pub(super) struct Kept {
     events: Vec<EventRow>,
     opened: Vec<NewToolFinding>,
     passed: Vec<ToolFindingId>,
+    /// Of these runs.
+    pub(super) outcomes: Outcomes,
+}
+
+/// Adds outcomes to others.
+pub(super) fn sum(one: Outcomes, other: Outcomes) -> Outcomes {
+    Outcomes { passed: one.passed + other.passed, failed: one.failed + other.failed }
+}
+
+/// The outcomes of one run.
+fn outcomes_of(run: &Run) -> Outcomes {
+    let has_failed = run.outcome == Outcome::Fail;
+    Outcomes { passed: u64::from(!has_failed), failed: u64::from(has_failed) }
+}
+
+/// Keeps what came of the run for a document that was harvested.
+pub(super) fn keep_of_document(
+    tool: &ConfiguredTool,
+    work: &Work<'_>,
+    about: &Document,
+    run: &Run,
+) -> Result<Kept, Halt> {
+    let mut kept = Kept { outcomes: outcomes_of(run), ..Kept::default() };
+    let Some(institution) = about.institution.filter(|_| tool.act == ToolAct::VirusCheck) else { return Ok(kept) };
+    let examined = Examined::Document { document: about.id, record: about.record.clone() };
+    if run.outcome != Outcome::Fail {
+        kept.passed.push(examined.finding_id(tool.name()));
+        return Ok(kept);
+    }
+    kept.opened.push(NewToolFinding {
+        institution,
+        examined,
+        tool: tool.name().to_owned(),
+        detail: in_words(run),
+        activity: Some(work.activity.id),
+        found_at: now(work.home)?,
+    });
+    let object = documents::entity(about.id);
+    Event::VirusFound { object: &object, path: &about.record, tool: tool.name(), detail: &run.message }.emit();
+    Ok(kept)
 }
 
 impl Kept {
@@ -182,21 +224,22 @@ pub(super) fn keep<'h>(
     hold: impl FnOnce(ObjectId) -> Result<ObjectHold<'h>, Halt>,
 ) -> Result<Kept, Halt> {
     let time = now(work.home)?;
-    let mut kept = Kept { events: Vec::new(), opened: Vec::new(), passed: Vec::new() };
+    let mut kept = Kept::default();
     let (mut said, mut logged) = (BTreeMap::new(), Vec::new());
     for one in looked {
         let event = one.event(tool, work, time);
-        let id = one.finding_id(tool);
+        let examined = one.examined();
+        let id = examined.finding_id(tool.name());
+        kept.outcomes = sum(kept.outcomes, outcomes_of(&one.run));
         let is_check = tool.act == ToolAct::VirusCheck;
         let was_open = is_check && work.home.registry.read(|tx| tool_findings::is_open(tx, id))?;
         if is_check && one.has_failed() {
             kept.opened.push(NewToolFinding {
                 institution: one.object.institution,
-                object: one.object.id,
-                file: one.file.id,
-                content: one.file.content,
+                examined,
                 tool: tool.name().to_owned(),
                 detail: in_words(&one.run),
+                activity: Some(work.activity.id),
                 found_at: time,
             });
         } else if was_open {

@@ -1,10 +1,13 @@
-//! Provenance as JSON-LD in the terms of PROV-O (<https://www.w3.org/TR/prov-o/>): what an activity has made, or what was done to an
-//! entity. The document is written node by node, so that memory holds a page of it whatever its length. It names every term in full and
+//! Provenance as JSON-LD in the terms of PROV-O (<https://www.w3.org/TR/prov-o/>): what an activity has made, what was done to an
+//! entity, or what was made of a record. The document is written node by node, so that memory holds a page of it whatever its length. It names every term in full and
 //! needs nothing of the network.
 //!
 //! An activity with several runs is one node. Its results in a run are entities that it generated. Where an entity was there already, it
-//! is not generated a second time, which PROV does not allow: the activity has influenced it. What is not an absolute IRI, such as the
+//! is not generated a second time, which PROV does not allow: the activity has influenced it. Nor is an entity invalidated twice: where it
+//! is valid again, what it was until then is an entity of its own, which specializes it and is invalid. What is not an absolute IRI, such as the
 //! name of a file, is named by the identifier of the entity, and has its name as the label.
+
+mod of_record;
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -12,10 +15,12 @@ use std::io::Write;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use strongroom_registry::activities::{self, Activity};
-use strongroom_registry::provenance::{self, By, Entity, Produced};
+use strongroom_registry::provenance::{self, By, EndOfValidity, Entity, Produced};
 use strongroom_registry::{ActivityId, InstitutionId, ProvenanceKind, RegistryError, Scope, Time};
 
 use crate::{EngineError, Home};
+
+pub(crate) use self::of_record::write_record;
 
 /// Results and acts that are read at once.
 const PAGE: usize = 500;
@@ -26,7 +31,8 @@ const DATE_TIME: &str = "http://www.w3.org/2001/XMLSchema#dateTime";
 const CLASSES: [&str; 4] = ["Activity", "Agent", "Entity", "SoftwareAgent"];
 const LABEL: &str = "label";
 /// Properties whose values are nodes.
-const OF_NODES: [&str; 7] = [
+const OF_NODES: [&str; 8] = [
+    "specializationOf",
     "used",
     "wasAssociatedWith",
     "wasDerivedFrom",
@@ -49,15 +55,23 @@ pub(crate) fn write_activity(home: &Home, activity: &Activity, out: &mut dyn Wri
         let by = By { run, ..By::from(activity) };
         let mut after = None;
         loop {
-            let page = home.registry.read(|tx| provenance::results(tx, by, true, after, PAGE))?;
+            let (page, ends) = home.registry.read(|tx| {
+                let page = provenance::results(tx, by, true, after, PAGE)?;
+                let ends = provenance::ends_of(tx, by, after, &page)?;
+                Ok::<_, RegistryError>((page, ends))
+            })?;
             for result in &page {
                 document.result(by, result)?;
+            }
+            for end in ends.iter().filter(|end| !end.is_present) {
+                document.end_of_validity(end)?;
             }
             match page.last() {
                 Some(last) if page.len() == PAGE => after = Some(last.cursor),
                 _ => break,
             }
         }
+        document.ended_by(home, by)?;
     }
     document.end()
 }
@@ -84,8 +98,14 @@ pub(crate) fn write_entity(home: &Home, entity: &Entity, out: &mut dyn Write) ->
                 document.activity(home, activity)?;
                 last_activity = Some(activity.id);
             }
-            if act.kind != ProvenanceKind::Invalidated {
-                let by = By { activity: act.activity, run: act.run, institution: entity.institution };
+            let by = By { activity: act.activity, run: act.run, institution: entity.institution };
+            if act.kind == ProvenanceKind::Invalidated {
+                // The one that it has now is a property of the entity.
+                if entity.invalidated != Some((act.at, act.activity)) {
+                    let (entity, cursor) = (entity.entity.clone(), entity.id.0);
+                    document.end_of_validity(&EndOfValidity { by, entity, at: act.at, is_present: false, cursor })?;
+                }
+            } else {
                 let result = Produced {
                     record: act.record.clone(),
                     entity: entity.entity.clone(),
@@ -176,6 +196,36 @@ impl<'o> Document<'o> {
             node.insert("wasDerivedFrom".to_owned(), record.get("@id").cloned().unwrap_or_default());
             self.node(&record)?;
         }
+        self.node(&node)
+    }
+
+    /// What a run has ended the validity of.
+    fn ended_by(&mut self, home: &Home, by: By) -> Result<(), EngineError> {
+        let mut after = None;
+        loop {
+            let page = home.registry.read(|tx| provenance::invalidated_by(tx, by, after, PAGE))?;
+            for end in &page {
+                self.end_of_validity(end)?;
+            }
+            match page.last() {
+                Some(last) if page.len() == PAGE => after = Some(last.cursor),
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// An entity that is no longer valid; of one that is valid again, or has ended again since, what it was until then.
+    fn end_of_validity(&mut self, end: &EndOfValidity) -> Result<(), EngineError> {
+        let invalidated = Some((end.at, end.by.activity));
+        let mut node = node_of(end.by.institution, &end.entity);
+        if !end.is_present {
+            let of = node.get("@id").cloned().unwrap_or_default();
+            let name = format!("state:{}:{}:{}", end.entity, end.by.activity, end.by.run);
+            let iri = format!("urn:uuid:{}", provenance::entity_id(end.by.institution, &name));
+            node = labelled(iri, "Entity", format!("{} until {}", end.entity, end.at));
+            node.insert("specializationOf".to_owned(), of);
+        }
+        invalidate(&mut node, invalidated);
         self.node(&node)
     }
 }

@@ -1,0 +1,36 @@
+//! Documents that activities have made: what was harvested, and what tools have said.
+
+use strongroom_registry::{RegistryError, documents};
+
+use super::OpContext;
+use super::authorization::DOCUMENTS_SHOW;
+use super::deposits::only_institution;
+use super::find_institution;
+use super::views::DocumentView;
+use crate::EngineError;
+
+/// A document of an institution, by its name `urn:uuid:...` or its identifier alone; with its bytes. Without an institution it is the only
+/// one.
+///
+/// # Errors
+/// It has no such document, or the document was removed after its time; no institution is named, and there are several.
+pub fn show(
+    context: &OpContext,
+    document: &str,
+    institution: Option<&str>,
+) -> Result<(DocumentView, Vec<u8>), EngineError> {
+    let authorized = context.authorize(&DOCUMENTS_SHOW)?;
+    let institution = institution.map_or_else(|| only_institution(context), |name| Ok(name.to_owned()))?;
+    let id = documents::of_entity(document).or_else(|| document.parse().ok());
+    let found = authorized.read(|tx| {
+        let institution = find_institution(tx, authorized.scope(), &institution)?.id;
+        let found = id.map(|id| documents::get(tx, id)).transpose()?.flatten();
+        Ok::<_, RegistryError>(found.filter(|document| document.institution == Some(institution)))
+    })?;
+    let found = found.ok_or_else(|| {
+        EngineError::NotFound { what: "document", name: document.to_owned(), hint: " that is kept".to_owned() }.next(
+            "\"strongroom activity records ACTIVITY\" names documents as results; they go after retention.documents",
+        )
+    })?;
+    Ok(DocumentView::of(found, institution))
+}
