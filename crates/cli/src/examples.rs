@@ -59,7 +59,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     (
         "activity document",
         &[
-            "strongroom activity document urn:uuid:01a206d3-9f8e-746b-8e5d-6ed979e0815a > map-1.xml",
+            "strongroom activity document urn:uuid:01a206d3-9f8e-746b-8e5d-6ed979e0815a",
             "strongroom activity document urn:uuid:01a206d3-9f8e-746b-8e5d-6ed979e0815a --json",
         ],
     ),
