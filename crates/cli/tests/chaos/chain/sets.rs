@@ -92,7 +92,8 @@ impl Reading<'_> {
                     }
                     let result = record.result.map(|result| self.name(tx, result)).transpose()?;
                     let error = record.error.filter(|_| state == RecordState::Failed);
-                    let error = error.map(|error| error.replace(self.host, "HOST"));
+                    let of_home = |error: String| error.replace(self.host, "HOST").replace(&id.to_string(), "ACTIVITY");
+                    let error = error.map(of_home);
                     let name = self.name(tx, record.id)?;
                     let before = ends.insert(name.clone(), End { state, result, error });
                     ensure!(before.is_none(), "{name} is there twice");
