@@ -241,9 +241,10 @@ pub(super) fn view_of(tx: &mut dyn Transaction, activity: Activity) -> Result<Ac
         Some(of) => pipelines::get(tx, of.pipeline)?.map(|found| found.name),
         None => None,
     };
-    let outcomes = match activity.agent == tool::NAME {
-        true => Some(tool_findings::outcomes(tx, (activity.id, activity.run))?),
-        false => None,
+    let outcomes = if activity.agent == tool::NAME {
+        Some(tool_findings::outcomes(tx, (activity.id, activity.run))?)
+    } else {
+        None
     };
     let now = tx.now()?;
     let names = ActivityNames { institution, pipeline, outcomes };

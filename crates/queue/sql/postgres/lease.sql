@@ -54,8 +54,7 @@ RETURNING held.place, task.lease_until, task.cancel_requested
 UPDATE task SET spent = 1 WHERE id = $1 AND attempt = $2 AND state + 0 = 2
 
 -- name: queue_outlook
-SELECT coalesce((SELECT clock FROM topic WHERE name = $3), 0) AS clock,
-    EXISTS (SELECT 1 FROM topic WHERE name = $3) AS is_known,
+SELECT (SELECT clock FROM topic WHERE name = $3) AS clock,
     EXISTS (SELECT 1 FROM topic WHERE name IN ($3, $4) AND paused) AS is_paused,
     EXISTS (SELECT 1 FROM task AS other WHERE other.state = 0 AND other.topic = $3)
         OR EXISTS (SELECT 1 FROM task AS other

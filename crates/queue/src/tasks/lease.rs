@@ -89,10 +89,8 @@ pub struct Outlook {
     pub others_wait: bool,
     /// Whether its own topic has more to lease.
     pub more_waits: bool,
-    /// Whether the next topic is listed: it was leased from or paused before.
-    is_known: bool,
-    /// Where the line of the next topic is being served.
-    clock: i64,
+    /// Where the line of the next topic is being served; none where the topic is not listed: it was neither leased from nor paused before.
+    clock: Option<i64>,
 }
 
 /// Keeps other transactions from changing a task until the transaction ends, where this lease is its latest, and
@@ -109,8 +107,7 @@ pub fn lock_with_outlook(
         is_paused: row.bool("is_paused")?,
         others_wait: row.bool("others_wait")?,
         more_waits: row.bool("more_waits")?,
-        is_known: row.bool("is_known")?,
-        clock: row.integer("clock")?,
+        clock: row.optional_integer("clock")?,
     }))
 }
 
@@ -151,13 +148,13 @@ pub fn go_on(
         lease.attempt.into(),
         topic.into(),
         priority.into(),
-        rank(outlook.clock, priority).into(),
+        rank(outlook.clock.unwrap_or_default(), priority).into(),
         lease_until.into(),
         now.into(),
     ];
     let row = transaction.query_one(GO_ON, &values)?;
-    if row.is_some() && !outlook.is_known {
-        transaction.execute(ADVANCE, &[topic.into(), outlook.clock.into()])?;
+    if row.is_some() && outlook.clock.is_none() {
+        transaction.execute(ADVANCE, &[topic.into(), 0_i64.into()])?;
     }
     row.map(|row| leased_row(&row, topic, lease_until)).transpose()
 }
