@@ -56,13 +56,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "strongroom activity provenance --entity oai:example.edu:map-1",
         ],
     ),
-    (
-        "activity document",
-        &[
-            "strongroom activity document urn:uuid:01a206d3-9f8e-746b-8e5d-6ed979e0815a",
-            "strongroom activity document urn:uuid:01a206d3-9f8e-746b-8e5d-6ed979e0815a --json",
-        ],
-    ),
+    ("activity document", &["strongroom activity document urn:uuid:01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("activity restart", &["strongroom activity restart 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("activity retry-failed", &["strongroom activity retry-failed 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("activity rerun", &["strongroom activity rerun 01a206d3-9f8e-746b-8e5d-6ed979e0815a --anew"]),
