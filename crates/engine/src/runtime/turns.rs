@@ -69,7 +69,7 @@ impl Turns {
         true
     }
 
-    /// Whether others give way to this institution: somebody else has work in the process, and nobody has less.
+    /// Whether others give way to this institution: another one has work in the process, and none has less.
     pub(super) fn is_next(&self, whose: &str) -> bool {
         let shares = self.shares();
         let has = |share: &Share| share.waiting + share.running;
@@ -158,7 +158,7 @@ mod tests {
     fn the_one_that_has_least_is_next_where_others_have_work() {
         let turns = Turns::new(2);
         turns.come("b");
-        assert!(turns.begin("b") && !turns.is_next("b"), "nobody else has work");
+        assert!(turns.begin("b") && !turns.is_next("b"), "no other has work");
         running(&turns, "a", 3);
         assert!(turns.is_next("b") && !turns.is_next("a"));
         turns.come("b");

@@ -212,7 +212,7 @@ fn the_later_state_of_a_record_of_a_provider_is_the_one_that_is_kept(engine: Eng
     for (record, title) in [("r1", "new"), ("f", "good"), ("r3", "later")] {
         assert!(kept(&home, id, record).contains(title), "{record}");
     }
-    // Whoever follows has the later state.
+    // The activity that follows has the later state.
     let results: Vec<String> =
         records(&home, id, RecordState::Processed).into_iter().filter_map(|r| r.result).collect();
     let taken = ids(&home, copy, RecordState::Processed);

@@ -20,6 +20,27 @@ fn handlers(running: &Arc<AtomicUsize>, let_go: &Arc<AtomicBool>) -> Vec<Arc<dyn
     vec![leads(Stage::named("receive"), ESTIMATE), estimate]
 }
 
+/// As [`handlers`]; whose items `estimate` has begun is noted in their order.
+fn noting(begun: &Arc<Mutex<Vec<InstitutionId>>>, let_go: &Arc<AtomicBool>) -> Vec<Arc<dyn Handler>> {
+    let (begun, let_go) = (begun.clone(), let_go.clone());
+    let estimate = stage(ESTIMATE, move |assignment, _| {
+        let (_, item) = assignment.claimed.as_ref().expect("a stage of an item");
+        begun.lock().expect("a lock").push(item.institution);
+        until(|| let_go.load(Ordering::SeqCst));
+        succeeded()
+    });
+    vec![leads(Stage::named("receive"), ESTIMATE), estimate]
+}
+
+fn another_institution(house: &House) -> InstitutionId {
+    let id = InstitutionId::new();
+    let add = move |tx: &mut dyn strongroom_registry::Transaction| {
+        tenants::add_institution(tx, id, "example.org", "Another University")
+    };
+    house.registry.write(add).expect("adds an institution");
+    id
+}
+
 fn one_thread() -> Pools {
     pool(ESTIMATE, PoolSettings { workers: 1, ..PoolSettings::default() })
 }
@@ -85,23 +106,10 @@ fn an_item_that_waits_for_a_thread_for_too_long_is_left_to_other_processes() {
 #[test]
 fn an_item_of_another_institution_that_waits_for_a_thread_is_begun_before_more_of_the_first() {
     let house = House::new();
-    let (ours, theirs) = (house.institution, InstitutionId::new());
-    house
-        .registry
-        .write(move |tx| tenants::add_institution(tx, theirs, "example.org", "Another University"))
-        .expect("adds an institution");
+    let (ours, theirs) = (house.institution, another_institution(&house));
     let (begun, let_go) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
-    let estimate = {
-        let (begun, let_go) = (begun.clone(), let_go.clone());
-        stage(ESTIMATE, move |assignment, _| {
-            let (_, item) = assignment.claimed.as_ref().expect("a stage of an item");
-            begun.lock().expect("a lock").push(item.institution);
-            until(|| let_go.load(Ordering::SeqCst));
-            succeeded()
-        })
-    };
     let runtime = house
-        .runtime(vec![leads(Stage::named("receive"), ESTIMATE), estimate])
+        .runtime(noting(&begun, &let_go))
         .pools(pool(ESTIMATE, PoolSettings { workers: 1, prefetch: 3, ..PoolSettings::default() }))
         .leave_to_others_after(Duration::from_hours(1))
         .build();
@@ -138,23 +146,10 @@ fn an_item_of_another_institution_that_waits_for_a_thread_is_begun_before_more_o
 #[test]
 fn an_item_of_another_institution_does_not_wait_behind_a_long_batch_in_the_queue_of_its_next_stage() {
     let house = House::new();
-    let (ours, theirs) = (house.institution, InstitutionId::new());
-    house
-        .registry
-        .write(move |tx| tenants::add_institution(tx, theirs, "example.org", "Another University"))
-        .expect("adds an institution");
+    let (ours, theirs) = (house.institution, another_institution(&house));
     let (begun, let_go) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
-    let estimate = {
-        let (begun, let_go) = (begun.clone(), let_go.clone());
-        stage(ESTIMATE, move |assignment, _| {
-            let (_, item) = assignment.claimed.as_ref().expect("a stage of an item");
-            begun.lock().expect("a lock").push(item.institution);
-            until(|| let_go.load(Ordering::SeqCst));
-            succeeded()
-        })
-    };
     let runtime = house
-        .runtime(vec![leads(Stage::named("receive"), ESTIMATE), estimate])
+        .runtime(noting(&begun, &let_go))
         .pools(one_thread())
         .leave_to_others_after(Duration::from_hours(1))
         .build();
@@ -192,11 +187,7 @@ fn an_item_of_another_institution_does_not_wait_behind_a_long_batch_in_the_queue
 #[test]
 fn a_long_batch_gives_way_in_all_stages_while_another_institution_has_an_item() {
     let house = House::new();
-    let theirs = InstitutionId::new();
-    house
-        .registry
-        .write(move |tx| tenants::add_institution(tx, theirs, "example.org", "Another University"))
-        .expect("adds an institution");
+    let theirs = another_institution(&house);
     // One for each of theirs, and a quarter of the processors.
     let most = 1 + std::thread::available_parallelism().map_or(1, usize::from) / 4;
     let count = most + 3;
