@@ -24,5 +24,5 @@ pub use migration::{Migration, Upgraded};
 pub use postgres::{Postgres, PostgresSettings};
 pub use sqlite::Sqlite;
 pub use statement::{Placeholders, Statement, Statements};
-pub use transaction::{Database, Isolation, Transaction, WriteJob};
+pub use transaction::{Asked, Database, Isolation, Transaction, WriteJob};
 pub use value::{Row, Time, Value};

@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use postgres::Client;
-use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::postgres::test_connection;
 
@@ -80,7 +79,6 @@ pub fn client(url: &str) -> Client {
 }
 
 fn try_client(url: &str) -> Result<Client, String> {
-    let (config, connector): (postgres::Config, MakeRustlsConnect) =
-        test_connection(url).map_err(|error| error.to_string())?;
-    config.connect(connector).map_err(|error| error.to_string())
+    let (config, connector) = test_connection(url).map_err(|error| error.to_string())?;
+    postgres::Config::from(config).connect(connector).map_err(|error| error.to_string())
 }

@@ -2,6 +2,15 @@
 
 use crate::{DatabaseError, Row, Statement, Time, Value};
 
+/// A statement with its values.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// The statement.
+    pub statement: Statement,
+    /// Its values.
+    pub values: Vec<Value>,
+}
+
 /// One open transaction. Every change made through it is kept together or not at all.
 pub trait Transaction {
     /// Runs a statement that returns no rows; the number of rows it changed.
@@ -46,6 +55,17 @@ pub trait Transaction {
     /// The first row, or none.
     fn query_one(&mut self, statement: Statement, values: &[Value]) -> Result<Option<Row>, DatabaseError> {
         Ok(self.query(statement, values)?.into_iter().next())
+    }
+
+    /// Runs statements one behind the other whose values do not depend on each other's answers (an engine may send them
+    /// together); of each the last row it gave, or none. Where one fails, those behind it change nothing.
+    fn query_together(&mut self, asked: &[Asked]) -> Result<Vec<Option<Row>>, DatabaseError> {
+        asked.iter().map(|one| Ok(self.query(one.statement, &one.values)?.pop())).collect()
+    }
+
+    /// The time of this transaction where it is known without asking the server; the statement goes by the server's own otherwise.
+    fn known_now(&mut self) -> Result<Option<Time>, DatabaseError> {
+        self.now().map(Some)
     }
 
     /// The time of this transaction: the database's own clock in PostgreSQL, the injected one in SQLite.

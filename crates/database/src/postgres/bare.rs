@@ -1,8 +1,9 @@
 //! A connection for moving whole tables: SQL as it is, and COPY in both directions.
 
-use postgres::{CopyInWriter, CopyOutReader, SimpleQueryMessage};
+use tokio_postgres::SimpleQueryMessage;
 
 use super::address::Address;
+use super::client::{CopyIn, CopyOut};
 use super::connection::Connection;
 use super::failure::{Act, explain};
 use super::{schema, tls};
@@ -58,19 +59,19 @@ impl Bare {
     }
 
     /// Begins `COPY ... FROM STDIN`.
-    pub(crate) fn copy_in(&mut self, sql: &str) -> Result<CopyInWriter<'_>, DatabaseError> {
+    pub(crate) fn copy_in(&mut self, sql: &str) -> Result<CopyIn<'_>, DatabaseError> {
         let Self { connection, shown } = self;
         connection.client.copy_in(sql).map_err(|error| explain(shown, Act::Other("fill a table"), &error))
     }
 
     /// Begins `COPY ... TO STDOUT`.
-    pub(crate) fn copy_out(&mut self, sql: &str) -> Result<CopyOutReader<'_>, DatabaseError> {
+    pub(crate) fn copy_out(&mut self, sql: &str) -> Result<CopyOut<'_>, DatabaseError> {
         let Self { connection, shown } = self;
         connection.client.copy_out(sql).map_err(|error| explain(shown, Act::Other("read a table"), &error))
     }
 
     /// Our error for one of the client's.
-    pub(crate) fn explain(&self, act: &'static str, error: &postgres::Error) -> DatabaseError {
+    pub(crate) fn explain(&self, act: &'static str, error: &tokio_postgres::Error) -> DatabaseError {
         explain(&self.shown, Act::Other(act), error)
     }
 }

@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use postgres::types::Kind;
-use postgres::{Client, SimpleQueryMessage};
+use tokio_postgres::SimpleQueryMessage;
+use tokio_postgres::types::Kind;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::error::CONNECT;
 use crate::value::Columns;
 use crate::{DatabaseError, Statement, Statements};
 
 use super::address::Address;
+use super::client::Client;
 use super::failure::{Act, explain};
 use super::schema;
 
@@ -40,10 +40,12 @@ const OLDEST_VERSION: u32 = 150_000;
 /// A statement that the server has taken in.
 #[derive(Clone)]
 pub(super) struct Prepared {
-    pub(super) statement: postgres::Statement,
+    pub(super) statement: tokio_postgres::Statement,
     /// Whether every parameter is an array: the statement works on many value lists at once.
     pub(super) is_grouped: bool,
     pub(super) columns: Arc<Columns>,
+    /// Whether it only reads, or locks what it reads.
+    pub(super) is_query: bool,
 }
 
 /// An open session.
@@ -78,8 +80,7 @@ impl Connection {
         connector: &MakeRustlsConnect,
         look: &str,
     ) -> Result<(Self, Vec<Option<String>>), DatabaseError> {
-        let failed = |error: postgres::Error| explain(&address.shown, Act::Other(CONNECT), &error);
-        let client = address.config.connect(connector.clone()).map_err(failed)?;
+        let client = Client::open(&address.config, &address.shown, connector)?;
         let mut connection = Self { client, prepared: HashMap::new(), server_epoch: None };
         let row =
             connection.first_row(&address.shown, "read the state of the server", &format!("{SESSION}; {look}"))?;
@@ -99,14 +100,8 @@ impl Connection {
     }
 
     /// As [`Self::first_row`], with the client's own error.
-    pub(super) fn try_first_row(&mut self, sql: &str) -> Result<Vec<Option<String>>, postgres::Error> {
-        let mut found = Vec::new();
-        for message in self.client.simple_query(sql)? {
-            if let SimpleQueryMessage::Row(row) = message {
-                found = (0..row.len()).map(|column| row.get(column).map(str::to_owned)).collect();
-            }
-        }
-        Ok(found)
+    pub(super) fn try_first_row(&mut self, sql: &str) -> Result<Vec<Option<String>>, tokio_postgres::Error> {
+        Ok(last_row(&self.client.simple_query(sql)?))
     }
 
     /// A statement of ours as the server has it; taken in at its first use.
@@ -114,7 +109,7 @@ impl Connection {
         &mut self,
         statements: &Statements,
         statement: Statement,
-    ) -> Result<Result<Prepared, postgres::Error>, DatabaseError> {
+    ) -> Result<Result<Prepared, tokio_postgres::Error>, DatabaseError> {
         if let Some(prepared) = self.prepared.get(statement.0) {
             return Ok(Ok(prepared.clone()));
         }
@@ -128,11 +123,21 @@ impl Connection {
         };
         let types = made.params();
         let is_grouped = !types.is_empty() && types.iter().all(|found| matches!(found.kind(), Kind::Array(_)));
-        let columns = Arc::new(Columns::of(made.columns().iter().map(postgres::Column::name)));
-        let prepared = Prepared { statement: made, is_grouped, columns };
+        let columns = Arc::new(Columns::of(made.columns().iter().map(tokio_postgres::Column::name)));
+        let is_query = sql.trim_start().starts_with("SELECT");
+        let prepared = Prepared { statement: made, is_grouped, columns, is_query };
         self.prepared.insert(statement.0, prepared.clone());
         Ok(Ok(prepared))
     }
+}
+
+/// The last row among the answers to SQL, as texts; empty where there is none.
+pub(super) fn last_row(messages: &[SimpleQueryMessage]) -> Vec<Option<String>> {
+    let row = messages.iter().rev().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => Some(row),
+        _ => None,
+    });
+    row.map(|row| (0..row.len()).map(|column| row.get(column).map(str::to_owned)).collect()).unwrap_or_default()
 }
 
 /// Refuses a server that is not fit for us, by what [`SERVER`] gave.

@@ -26,7 +26,7 @@ pub(super) enum Act {
 }
 
 /// The trouble that an error stands for, if it is one.
-pub(super) fn trouble(error: &postgres::Error) -> Option<ErrorClass> {
+pub(super) fn trouble(error: &tokio_postgres::Error) -> Option<ErrorClass> {
     let Some(found) = error.as_db_error() else {
         return if unfit(error).is_some() { None } else { Some(ErrorClass::Lost) };
     };
@@ -42,7 +42,7 @@ pub(super) fn trouble(error: &postgres::Error) -> Option<ErrorClass> {
 }
 
 /// Our error for one of the server's or the client's, met while doing `act` with the database at `shown`.
-pub(super) fn explain(shown: &str, act: Act, error: &postgres::Error) -> DatabaseError {
+pub(super) fn explain(shown: &str, act: Act, error: &tokio_postgres::Error) -> DatabaseError {
     let statement = match act {
         Act::Statement(name) | Act::Other(name) => name,
     };
@@ -86,12 +86,12 @@ fn unavailable(shown: &str, act: String, detail: &str) -> DatabaseError {
     DatabaseError::Unavailable { act, detail: format!("{shown}: {detail}") }
 }
 
-fn unfit(error: &postgres::Error) -> Option<&Unfit> {
+fn unfit(error: &tokio_postgres::Error) -> Option<&Unfit> {
     std::error::Error::source(error)?.downcast_ref()
 }
 
 /// An error with its causes, which the client does not print itself.
-fn with_causes(error: &postgres::Error) -> String {
+fn with_causes(error: &tokio_postgres::Error) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(present) = cause {

@@ -4,6 +4,7 @@
 
 mod address;
 pub(crate) mod bare;
+mod client;
 mod commit;
 mod connection;
 mod failure;
@@ -33,7 +34,7 @@ use connection::Connection;
 use failure::{Act, ErrorClass, explain, trouble};
 use notifier::Notifier;
 use pool::{Borrowed, Pool, Refusal, Use};
-use transaction::PostgresTransaction;
+use transaction::{Begun, PostgresTransaction};
 
 /// How a program uses its server.
 #[derive(Clone)]
@@ -215,27 +216,12 @@ impl Postgres {
         }
     }
 
-    /// Borrows a connection and begins a transaction on it with `sql`, whose last row is returned.
-    fn begin(&self, purpose: Use, sql: &str) -> Result<(Borrowed<'_>, Vec<Option<String>>), Attempt> {
-        let mut borrowed = self.shared.pool.borrow(purpose).map_err(|refusal| match refusal {
+    /// Borrows a connection.
+    fn borrow(&self, purpose: Use) -> Result<Borrowed<'_>, Attempt> {
+        self.shared.pool.borrow(purpose).map_err(|refusal| match refusal {
             Refusal::Lost(error) => Attempt::Undone(ErrorClass::Lost, error),
             Refusal::Final(error) => Attempt::Over(Err(error)),
-        })?;
-        let connection = borrowed.get().map_err(|error| Attempt::Over(Err(error)))?;
-        match connection.try_first_row(sql) {
-            Ok(row) => Ok((borrowed, row)),
-            Err(error) => {
-                let explained = explain(self.address(), Act::Other("begin a transaction"), &error);
-                borrowed.discard();
-                Err(match trouble(&error) {
-                    Some(trouble) => {
-                        self.shared.pool.forget_all();
-                        Attempt::Undone(trouble, explained)
-                    }
-                    None => Attempt::Over(Err(explained)),
-                })
-            }
-        }
+        })
     }
 
     fn attempt_write(&self, job: &mut WriteJob, isolation: Isolation, purpose: Use, undone: u32) -> Attempt {
@@ -245,25 +231,27 @@ impl Postgres {
         };
         let locks = if purpose == Use::Leases { LEASE_LOCKS } else { "" };
         let begin = format!("BEGIN ISOLATION LEVEL {level} READ WRITE; {locks} SELECT pg_current_xact_id(), {NOW}");
-        let (mut borrowed, row) = match self.begin(purpose, &begin) {
-            Ok(begun) => begun,
+        let mut borrowed = match self.borrow(purpose) {
+            Ok(borrowed) => borrowed,
             Err(attempt) => return attempt,
         };
-        let mut row = row.into_iter();
-        let id = row.next().flatten().unwrap_or_default();
-        let now = self.shared.now(row.next().flatten().as_deref());
         let connection = match borrowed.get() {
             Ok(connection) => connection,
             Err(error) => return Attempt::Over(Err(error)),
         };
-        let trace = Trace { id, server_epoch: connection.server_epoch.clone() };
-        let mut transaction = self.shared.transaction(connection, Some(now));
+        let server_epoch = connection.server_epoch.clone();
+        let mut transaction = self.shared.transaction(connection, begin);
         let outcome = catch_unwind(AssertUnwindSafe(|| job(&mut transaction)))
             .unwrap_or_else(|panic| Err(DatabaseError::Aborted(describe_panic(panic.as_ref()))));
         let (trouble, failure) = (transaction.trouble, transaction.failure.take());
-        match (outcome, failure) {
-            (Ok(()), None) => self.commit(borrowed, &trace),
-            (outcome, failure) => {
+        match (outcome, failure, transaction.begun) {
+            // Nothing was asked of the server.
+            (outcome, None, Begun::No(_)) => Attempt::Over(outcome),
+            (Ok(()), None, Begun::Yes(answer)) => {
+                let id = answer.into_iter().next().flatten().unwrap_or_default();
+                self.commit(borrowed, &Trace { id, server_epoch })
+            }
+            (outcome, failure, _) => {
                 // The server keeps nothing of a transaction in which a statement failed, whatever its job makes of it.
                 let error = match outcome {
                     Err(error) => error,
@@ -281,8 +269,8 @@ impl Postgres {
     }
 
     fn attempt_read(&self, job: &mut dyn FnMut(&mut dyn Transaction) -> Result<(), DatabaseError>) -> Attempt {
-        let (mut borrowed, _) = match self.begin(Use::Any, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") {
-            Ok(begun) => begun,
+        let mut borrowed = match self.borrow(Use::Any) {
+            Ok(borrowed) => borrowed,
             Err(attempt) => return attempt,
         };
         let connection = match borrowed.get() {
@@ -290,13 +278,17 @@ impl Postgres {
             Err(error) => return Attempt::Over(Err(error)),
         };
         // Most reads have no use for the time: it is asked for where one does.
-        let mut transaction = self.shared.transaction(connection, None);
+        let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+        let mut transaction = self.shared.transaction(connection, begin.to_owned());
         let outcome = job(&mut transaction);
-        let (trouble, failure, has_begun) = (transaction.trouble, transaction.failure.take(), transaction.has_begun);
-        self.end_read(borrowed, failure.is_some(), trouble);
+        let (trouble, failure) = (transaction.trouble, transaction.failure.take());
+        let has_succeeded = transaction.has_succeeded;
+        if !matches!(transaction.begun, Begun::No(_)) || failure.is_some() {
+            self.end_read(borrowed, failure.is_some(), trouble);
+        }
         match (trouble, failure) {
             // Rows may have been handed over only where a statement has succeeded.
-            (Some(ErrorClass::Lost), Some(failure)) if !has_begun => {
+            (Some(ErrorClass::Lost), Some(failure)) if !has_succeeded => {
                 Attempt::Undone(ErrorClass::Lost, DatabaseError::Unavailable { act: "read".into(), detail: failure })
             }
             _ => Attempt::Over(outcome),
@@ -379,7 +371,7 @@ impl Postgres {
 #[cfg(feature = "testing")]
 pub(crate) fn test_connection(
     url: &str,
-) -> Result<(postgres::Config, tokio_postgres_rustls::MakeRustlsConnect), DatabaseError> {
+) -> Result<(tokio_postgres::Config, tokio_postgres_rustls::MakeRustlsConnect), DatabaseError> {
     let address = Address::parse(url, None)?;
     let connector = tls::connector(&address)?;
     Ok((address.config, connector))
@@ -397,16 +389,18 @@ impl Shared {
         self.steady.at(Time(present))
     }
 
-    fn transaction<'c>(&'c self, connection: &'c mut Connection, now: Option<Time>) -> PostgresTransaction<'c> {
+    /// A transaction that begins by this SQL.
+    fn transaction<'c>(&'c self, connection: &'c mut Connection, begin: String) -> PostgresTransaction<'c> {
         PostgresTransaction {
             connection,
             shared: self,
             statements: &self.statements,
             shown: &self.pool.address.shown,
-            now,
+            begun: Begun::No(begin),
+            now: None,
             trouble: None,
             failure: None,
-            has_begun: false,
+            has_succeeded: false,
         }
     }
 }

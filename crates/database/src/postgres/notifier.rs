@@ -7,8 +7,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use postgres::fallible_iterator::FallibleIterator;
-
 use crate::DatabaseError;
 
 use super::Shared;
@@ -180,12 +178,12 @@ fn listen(inner: &Weak<Inner>) {
 /// Receives notifications until the connection ends or the handle is dropped.
 fn receive_all(inner: &Weak<Inner>, connection: &mut Connection) {
     loop {
-        let received = connection.client.notifications().timeout_iter(LISTEN_TIMEOUT).next();
+        let received = connection.client.wait_for_notification(LISTEN_TIMEOUT);
         let Some(present) = inner.upgrade() else { return };
         match received {
-            Ok(Some(_)) => present.receive(),
-            Ok(None) if connection.client.is_closed() => return,
-            Ok(None) => {}
+            Ok(true) => present.receive(),
+            Ok(false) if connection.client.is_closed() => return,
+            Ok(false) => {}
             Err(_) => return,
         }
     }

@@ -37,7 +37,7 @@ pub(super) fn migrate(
     if present == known {
         return Ok(Upgraded { from: present, to: known, copy: None });
     }
-    let failed = |error: postgres::Error| explain(shown, Act::Other("bring the schema up to date"), &error);
+    let failed = |error: tokio_postgres::Error| explain(shown, Act::Other("bring the schema up to date"), &error);
     // The lock belongs to the session, which the caller closes.
     connection
         .client

@@ -1,43 +1,62 @@
 //! Statements within one open transaction. A statement whose parameters are all arrays works on many value lists at once:
 //! the lists are turned into columns, and a thousand rows cost one exchange with the server.
 
-use postgres::fallible_iterator::FallibleIterator;
-use postgres::types::ToSql;
+use std::pin::Pin;
 
+use futures_util::future::{join, try_join_all};
+use futures_util::{StreamExt, TryStreamExt};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Error, RowStream};
+
+use crate::transaction::Asked;
 use crate::{DatabaseError, Row, Statement, Statements, Time, Transaction, Value};
 
-use super::connection::{Connection, Prepared};
+use super::connection::{Connection, Prepared, last_row};
 use super::failure::{Act, ErrorClass, explain, trouble};
 use super::values::{Bound, owned};
 use super::{NOW, Shared};
 
 /// Value lists that go to the server at once.
 const GROUP: usize = 1_000;
+const BEGIN: &str = "begin a transaction";
+/// Rows that are taken from the server before they are handed over.
+const ROWS_AT_ONCE: usize = 256;
 /// The column by which an answer says which value list it is for, from 1.
 const PLACE: &str = "place";
 
-/// An open transaction; the caller that made it begins and ends it.
+/// Whether the server has begun a transaction.
+pub(super) enum Begun {
+    /// Not yet: this SQL does it, together with the first statement.
+    No(String),
+    /// It has, with this answer.
+    Yes(Vec<Option<String>>),
+    /// It was asked to, and did not.
+    Refused,
+}
+
+/// A transaction; the caller that made it ends it.
 pub(super) struct PostgresTransaction<'c> {
     pub(super) connection: &'c mut Connection,
     pub(super) statements: &'c Statements,
     pub(super) shown: &'c str,
     pub(super) shared: &'c Shared,
-    /// The time of the transaction; none in a read that has not asked for it.
+    pub(super) begun: Begun,
+    /// Its time; none where it has not begun, and in a read that has not asked for it.
     pub(super) now: Option<Time>,
     /// Why it cannot go on, if something came between.
     pub(super) trouble: Option<ErrorClass>,
     /// The first error of a statement: from there the server refuses all others.
     pub(super) failure: Option<String>,
     /// Whether a statement has succeeded.
-    pub(super) has_begun: bool,
+    pub(super) has_succeeded: bool,
 }
 
 impl PostgresTransaction<'_> {
-    fn failed(&mut self, statement: Statement, error: &postgres::Error) -> DatabaseError {
+    fn failed(&mut self, statement: Statement, error: &Error) -> DatabaseError {
         self.failed_at(Act::Statement(statement.0), error)
     }
 
-    fn failed_at(&mut self, act: Act, error: &postgres::Error) -> DatabaseError {
+    fn failed_at(&mut self, act: Act, error: &Error) -> DatabaseError {
         let explained = explain(self.shown, act, error);
         // The first trouble is the cause of all that follow.
         if self.failure.is_none() {
@@ -62,18 +81,74 @@ impl PostgresTransaction<'_> {
         }
     }
 
+    /// As [`Self::prepare`], for a statement that works on one value list.
+    fn prepare_one(&mut self, statement: Statement, given: usize) -> Result<Prepared, DatabaseError> {
+        let prepared = self.prepare(statement, Some(given))?;
+        if prepared.is_grouped {
+            return Err(DatabaseError::Statement {
+                statement: statement.0,
+                detail: "it works on many value lists, and was used for one".into(),
+            });
+        }
+        Ok(prepared)
+    }
+
+    /// One exchange with the server, which begins the transaction as well where it has not begun yet.
+    ///
+    /// What is asked goes together with what begins the transaction only where it changes nothing (`is_query`): where the server
+    /// refused to begin, it would be a transaction of its own.
+    fn exchange<T>(
+        &mut self,
+        act: Act,
+        is_query: bool,
+        ask: impl AsyncFnOnce(&Client) -> Result<T, Error>,
+    ) -> Result<T, DatabaseError> {
+        let begin = match &mut self.begun {
+            Begun::Yes(_) => None,
+            Begun::No(begin) => Some(std::mem::take(begin)),
+            Begun::Refused => return Err(DatabaseError::Aborted(self.failure.clone().unwrap_or_default())),
+        };
+        let client = &mut self.connection.client;
+        let outcome = match begin {
+            None => client.run(ask),
+            Some(begin) => {
+                self.begun = Begun::Refused;
+                let both = client.run(async |requests| {
+                    let began = requests.simple_query(&begin);
+                    if !is_query {
+                        let answer = began.await?;
+                        return Ok((answer, ask(requests).await));
+                    }
+                    let (answer, outcome) = join(began, ask(requests)).await;
+                    Ok((answer?, outcome))
+                });
+                let (answer, outcome) = both.map_err(|error| self.failed_at(Act::Other(BEGIN), &error))?;
+                let answer = last_row(&answer);
+                if let Some(now) = answer.get(1) {
+                    self.now = Some(self.shared.now(now.as_deref()));
+                }
+                self.begun = Begun::Yes(answer);
+                outcome
+            }
+        };
+        outcome.map_err(|error| self.failed_at(act, &error))
+    }
+
     fn run(
         &mut self,
         statement: Statement,
         prepared: &Prepared,
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<u64, DatabaseError> {
-        let outcome = self.connection.client.execute(&prepared.statement, parameters);
-        self.has_begun |= outcome.is_ok();
-        outcome.map_err(|error| self.failed(statement, &error))
+        let changed = self.exchange(Act::Statement(statement.0), prepared.is_query, async |requests| {
+            requests.execute(&prepared.statement, parameters).await
+        })?;
+        self.has_succeeded = true;
+        Ok(changed)
     }
 
-    /// Hands rows over one by one as they come from the server.
+    /// Hands rows over one by one, with memory that does not grow with their number. They are handed over between exchanges: who takes
+    /// them may wait for something else.
     fn stream(
         &mut self,
         statement: Statement,
@@ -81,22 +156,35 @@ impl PostgresTransaction<'_> {
         parameters: &[&(dyn ToSql + Sync)],
         take: &mut dyn FnMut(Row) -> Result<(), DatabaseError>,
     ) -> Result<(), DatabaseError> {
-        let outcome = (|| {
-            let mut rows = match self.connection.client.query_raw(&prepared.statement, parameters.iter().copied()) {
-                Ok(rows) => rows,
-                Err(error) => return Ok(Err(error)),
-            };
-            loop {
-                match rows.next() {
-                    Ok(Some(row)) => take(owned(&row, &prepared.columns)?)?,
-                    Ok(None) => return Ok(Ok(())),
-                    Err(error) => return Ok(Err(error)),
-                }
+        let act = Act::Statement(statement.0);
+        let (mut rows, mut coming) = self.exchange(act, prepared.is_query, async |requests| {
+            let coming = requests.query_raw(&prepared.statement, parameters.iter().copied()).await?;
+            some_rows(Box::pin(coming)).await
+        })?;
+        self.has_succeeded = true;
+        loop {
+            for row in rows {
+                take(owned(&row, &prepared.columns)?)?;
             }
-        })()?;
-        self.has_begun |= outcome.is_ok();
-        outcome.map_err(|error| self.failed(statement, &error))
+            let Some(more) = coming else { return Ok(()) };
+            (rows, coming) = self.connection.client.go_on(some_rows(more)).map_err(|error| self.failed_at(act, &error))?;
+        }
     }
+}
+
+/// Rows that came, and where more may come from.
+type Rows = (Vec<tokio_postgres::Row>, Option<Pin<Box<RowStream>>>);
+
+/// The next rows of an answer.
+async fn some_rows(mut coming: Pin<Box<RowStream>>) -> Result<Rows, Error> {
+    let mut rows = Vec::new();
+    while rows.len() < ROWS_AT_ONCE {
+        match coming.next().await {
+            Some(row) => rows.push(row?),
+            None => return Ok((rows, None)),
+        }
+    }
+    Ok((rows, Some(coming)))
 }
 
 /// Takes the next value lists as columns: how many lists, and the values in order of their columns.
@@ -215,14 +303,35 @@ impl Transaction for PostgresTransaction<'_> {
         values: &[Value],
         take: &mut dyn FnMut(Row) -> Result<(), DatabaseError>,
     ) -> Result<(), DatabaseError> {
-        let prepared = self.prepare(statement, Some(values.len()))?;
-        if prepared.is_grouped {
-            return Err(DatabaseError::Statement {
-                statement: statement.0,
-                detail: "it works on many value lists, and was used for one".into(),
-            });
-        }
+        let prepared = self.prepare_one(statement, values.len())?;
         with_values(values, |parameters| self.stream(statement, &prepared, parameters, take))
+    }
+
+    fn query_together(&mut self, asked: &[Asked]) -> Result<Vec<Option<Row>>, DatabaseError> {
+        let mut prepared = Vec::with_capacity(asked.len());
+        for one in asked {
+            prepared.push(self.prepare_one(one.statement, one.values.len())?);
+        }
+        let is_query = prepared.iter().all(|one| one.is_query);
+        let act = Act::Statement(asked.first().map_or("", |one| one.statement.0));
+        let answers = self.exchange(act, is_query, async |requests| {
+            let answers = asked.iter().zip(&prepared).map(async |(one, prepared)| {
+                let answer = async {
+                    let rows = requests.query_raw(&prepared.statement, one.values.iter().map(Bound)).await?;
+                    rows.try_fold(None, async |_, row| Ok(Some(row))).await
+                };
+                answer.await.map_err(|error| (one.statement, error))
+            });
+            Ok(try_join_all(answers).await)
+        })?;
+        let answers = answers.map_err(|(statement, error)| self.failed(statement, &error))?;
+        self.has_succeeded = true;
+        let answers = answers.iter().zip(&prepared);
+        answers.map(|(row, prepared)| row.as_ref().map(|row| owned(row, &prepared.columns)).transpose()).collect()
+    }
+
+    fn known_now(&mut self) -> Result<Option<Time>, DatabaseError> {
+        if self.now.is_none() && self.shared.clock.is_none() { Ok(None) } else { self.now().map(Some) }
     }
 
     fn now(&mut self) -> Result<Time, DatabaseError> {
@@ -232,10 +341,13 @@ impl Transaction for PostgresTransaction<'_> {
         let told = if self.shared.clock.is_some() {
             None
         } else {
-            let row = self.connection.try_first_row(&format!("SELECT {NOW}"));
-            row.map_err(|error| self.failed_at(Act::Other("ask for the time"), &error))?.into_iter().next().flatten()
+            let sql = format!("SELECT {NOW}");
+            let answer = self
+                .exchange(Act::Other("ask for the time"), true, async |requests| requests.simple_query(&sql).await)?;
+            last_row(&answer).into_iter().next().flatten()
         };
-        let now = self.shared.now(told.as_deref());
+        // A transaction that writes is told its time where it begins.
+        let now = self.now.unwrap_or_else(|| self.shared.now(told.as_deref()));
         self.now = Some(now);
         Ok(now)
     }

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use uuid::Uuid;
 
 use crate::value::Columns;
@@ -100,7 +100,7 @@ impl<'a> FromSql<'a> for Taken {
 }
 
 /// A row of ours for one of the client's.
-pub(super) fn owned(row: &postgres::Row, columns: &Arc<Columns>) -> Result<Row, DatabaseError> {
+pub(super) fn owned(row: &tokio_postgres::Row, columns: &Arc<Columns>) -> Result<Row, DatabaseError> {
     (0..row.len())
         .map(|column| {
             row.try_get::<_, Taken>(column).map(|taken| taken.0).map_err(|error| DatabaseError::Column {

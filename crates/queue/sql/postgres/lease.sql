@@ -58,11 +58,13 @@ SELECT (SELECT clock FROM topic WHERE name = $3) AS clock,
     EXISTS (SELECT 1 FROM topic WHERE name IN ($3, $4) AND paused) AS is_paused,
     EXISTS (SELECT 1 FROM task AS other WHERE other.state = 0 AND other.topic = $3)
         OR EXISTS (SELECT 1 FROM task AS other
-            WHERE other.state = 1 AND other.topic = $3 AND other.ready_at <= $5) AS others_wait,
+            WHERE other.state = 1 AND other.topic = $3 AND other.ready_at <= coalesce($5, (extract(epoch FROM statement_timestamp()) * 1000000)::bigint)) AS others_wait,
     NOT EXISTS (SELECT 1 FROM topic WHERE name IN (task.topic, $4) AND paused)
         AND (EXISTS (SELECT 1 FROM task AS other WHERE other.state = 0 AND other.topic = task.topic)
             OR EXISTS (SELECT 1 FROM task AS other
-                WHERE other.state = 1 AND other.topic = task.topic AND other.ready_at <= $5)) AS more_waits
+                WHERE other.state = 1 AND other.topic = task.topic AND other.ready_at <= coalesce($5, (extract(epoch FROM statement_timestamp()) * 1000000)::bigint))) AS more_waits,
+    task.cancel_requested OR EXISTS (SELECT 1 FROM task AS other
+        WHERE other.key = task.key AND other.topic = $3 AND other.state < 3) AS is_refused
 FROM task WHERE id = $1 AND attempt = $2 AND state + 0 = 2 FOR UPDATE
 
 -- name: queue_lock_topic
@@ -74,8 +76,7 @@ SELECT count(*) AS tasks FROM task WHERE state = 2 AND topic = $1
 -- name: queue_go_on
 UPDATE task SET topic = $3, priority = $4, rank = $5, lease_until = $6, ready_at = $7, enqueued_at = $7, spent = 1,
     reason = NULL, again_at = NULL, again_priority = NULL, again_payload = NULL
-WHERE id = $1 AND attempt = $2 AND state + 0 = 2 AND NOT cancel_requested
-    AND NOT EXISTS (SELECT 1 FROM task AS other WHERE other.key = task.key AND other.topic = $3 AND other.state < 3)
+WHERE id = $1 AND attempt = $2 AND state + 0 = 2
 RETURNING id, attempt, key, item_id, payload, priority, fair_key, rank, ready_at, spent, max_attempts, enqueued_at, reason
 
 -- name: queue_pass_on

@@ -53,7 +53,9 @@ SELECT (SELECT clock FROM topic WHERE name = ?3) AS clock,
         AND (EXISTS (SELECT 1 FROM task AS other INDEXED BY task_ready
                 WHERE other.state = 0 AND other.topic = task.topic)
             OR EXISTS (SELECT 1 FROM task AS other INDEXED BY task_delayed
-                WHERE other.state = 1 AND other.topic = task.topic AND other.ready_at <= ?5)) AS more_waits
+                WHERE other.state = 1 AND other.topic = task.topic AND other.ready_at <= ?5)) AS more_waits,
+    task.cancel_requested OR EXISTS (SELECT 1 FROM task AS other
+        WHERE other.key = task.key AND other.topic = ?3 AND other.state < 3) AS is_refused
 FROM task WHERE id = ?1 AND attempt = ?2 AND state = 2
 
 -- name: queue_lock_topic
@@ -65,8 +67,7 @@ SELECT count(*) AS tasks FROM task INDEXED BY task_leased WHERE state = 2 AND to
 -- name: queue_go_on
 UPDATE task SET topic = ?3, priority = ?4, rank = ?5, lease_until = ?6, ready_at = ?7, enqueued_at = ?7, spent = 1,
     reason = NULL, again_at = NULL, again_priority = NULL, again_payload = NULL
-WHERE id = ?1 AND attempt = ?2 AND state = 2 AND NOT cancel_requested
-    AND NOT EXISTS (SELECT 1 FROM task AS other WHERE other.key = task.key AND other.topic = ?3 AND other.state < 3)
+WHERE id = ?1 AND attempt = ?2 AND state = 2
 RETURNING id, attempt, key, item_id, payload, priority, fair_key, rank, ready_at, spent, max_attempts, enqueued_at, reason
 
 -- name: queue_pass_on

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use strongroom_database::{Row, Statement, Time, Transaction};
+use strongroom_database::{Asked, DatabaseError, Row, Statement, Time, Transaction, Value};
 
 use crate::{Heartbeat, Lease, LeaseRequest, Leased, QueueError, TaskId};
 
@@ -89,26 +89,35 @@ pub struct Outlook {
     pub others_wait: bool,
     /// Whether its own topic has more to lease.
     pub more_waits: bool,
+    /// Whether the task may not go on in the next topic in any case: a task of the same key is there, or its holder is asked to stop.
+    is_refused: bool,
     /// Where the line of the next topic is being served; none where the topic is not listed: it was neither leased from nor paused before.
     clock: Option<i64>,
 }
 
 /// Keeps other transactions from changing a task until the transaction ends, where this lease is its latest, and
-/// inspects the topic that is next for it; none where the lease is lost.
+/// inspects the topic that is next for it; none where the lease is lost. What is asked `besides` goes with it, behind the lock, and its
+/// answers are returned.
 pub fn lock_with_outlook(
     transaction: &mut dyn Transaction,
     lease: Lease,
     next: &str,
-) -> Result<Option<Outlook>, QueueError> {
-    let now = transaction.now()?;
-    let values = [lease.task.0.into(), lease.attempt.into(), next.into(), ALL_TOPICS.into(), now.into()];
-    let Some(row) = transaction.query_one(OUTLOOK, &values)? else { return Ok(None) };
-    Ok(Some(Outlook {
-        is_paused: row.bool("is_paused")?,
-        others_wait: row.bool("others_wait")?,
-        more_waits: row.bool("more_waits")?,
-        clock: row.optional_integer("clock")?,
-    }))
+    besides: Vec<Asked>,
+) -> Result<(Option<Outlook>, Vec<Option<Row>>), QueueError> {
+    let now = transaction.known_now()?.map_or(Value::Null, Value::from);
+    let values = vec![lease.task.0.into(), lease.attempt.into(), next.into(), ALL_TOPICS.into(), now];
+    let asked: Vec<Asked> = std::iter::once(Asked { statement: OUTLOOK, values }).chain(besides).collect();
+    let mut answers = transaction.query_together(&asked)?.into_iter();
+    let outlook = answers.next().flatten().map(|row| {
+        Ok::<_, QueueError>(Outlook {
+            is_paused: row.bool("is_paused")?,
+            others_wait: row.bool("others_wait")?,
+            more_waits: row.bool("more_waits")?,
+            is_refused: row.bool("is_refused")?,
+            clock: row.optional_integer("clock")?,
+        })
+    });
+    Ok((outlook.transpose()?, answers.collect()))
 }
 
 /// What a task that is held goes on as; see [`go_on`] and [`pass_on`].
@@ -130,20 +139,22 @@ pub struct GoesOn<'a> {
 
 /// Moves a task that is held into another topic, under the same lease, as if it had been enqueued there and leased at once: its
 /// attempts count anew. No task waits there, or it passes them, so it takes the turn that is being served, and no task loses one by it.
-/// None, with nothing changed, where the outlook says otherwise, where a task of the same key is there, and where the
-/// lease is lost or its holder is asked to stop: then it has to go by the line.
+/// None, with nothing changed, where the outlook says otherwise: then it has to go by the line. The task is locked since the outlook.
+///
+/// `with` is given until when it is leased then, and says what is written with it.
 pub fn go_on(
     transaction: &mut dyn Transaction,
     wanted: &GoesOn<'_>,
     outlook: &Outlook,
+    with: impl FnOnce(Time) -> Vec<Asked>,
 ) -> Result<Option<Leased>, QueueError> {
     let GoesOn { lease, topic, priority, duration, passes, .. } = *wanted;
-    if outlook.is_paused || (outlook.others_wait && !passes) {
+    if outlook.is_paused || outlook.is_refused || (outlook.others_wait && !passes) {
         return Ok(None);
     }
     let now = transaction.now()?;
     let lease_until = after(now, duration);
-    let values = [
+    let values = vec![
         lease.task.0.into(),
         lease.attempt.into(),
         topic.into(),
@@ -152,11 +163,15 @@ pub fn go_on(
         lease_until.into(),
         now.into(),
     ];
-    let row = transaction.query_one(GO_ON, &values)?;
-    if row.is_some() && outlook.clock.is_none() {
-        transaction.execute(ADVANCE, &[topic.into(), 0_i64.into()])?;
+    let mut asked = vec![Asked { statement: GO_ON, values }];
+    if outlook.clock.is_none() {
+        asked.push(Asked { statement: ADVANCE, values: vec![topic.into(), 0_i64.into()] });
     }
-    row.map(|row| leased_row(&row, topic, lease_until)).transpose()
+    asked.extend(with(lease_until));
+    let row = transaction.query_together(&asked)?.into_iter().next().flatten();
+    // What goes with it was written: all of it is undone.
+    let row = row.ok_or_else(|| DatabaseError::Aborted(format!("task {} changed while it was locked", lease.task.0)))?;
+    leased_row(&row, topic, lease_until).map(Some)
 }
 
 /// Ends a lease by putting the task into the line of another topic, as if it had been done and another of its key and payload

@@ -1,10 +1,10 @@
 //! How the stage of an item ends: it goes on at its next stage under the lease that its worker has, without a trip through the
 //! queue, or by the queue. One transaction, fenced. Part of [`crate::work`].
 
-use strongroom_database::{Statement, Transaction};
+use strongroom_database::{Asked, Statement, Time, Transaction};
 use strongroom_queue::tasks::{self, GoesOn, Outlook};
 
-use super::claims::{Claimed, claimed};
+use super::claims::{Claimed, ask_claimed, claimed, claimed_row};
 use super::endings;
 use crate::model::claim::{Assignment, Claim, Ended, FenceCheck, Room, StageEnd};
 use crate::{RegistryError, Subject, Workflows, items, leases, workflow};
@@ -67,10 +67,14 @@ pub(super) fn begin_to_end(
     next_topic: &str,
     writes: Option<&EndWrites<'_>>,
 ) -> Result<(Claimed, Outlook, Vec<String>), RegistryError> {
-    let outlook = tasks::lock_with_outlook(tx, claim.lease, next_topic)?;
     let lost = |what| RegistryError::FenceLost { what, id: claim.item.to_string() };
+    let besides = if writes.is_none() { vec![ask_claimed(claim)] } else { Vec::new() };
+    let (outlook, answers) = tasks::lock_with_outlook(tx, claim.lease, next_topic, besides)?;
     let outlook = outlook.ok_or_else(|| lost("task"))?;
-    let Some(writes) = writes else { return Ok((claimed(tx, claim)?, outlook, Vec::new())) };
+    let Some(writes) = writes else {
+        let found = claimed_row(claim, answers.into_iter().next().flatten().as_ref())?;
+        return Ok((found, outlook, Vec::new()));
+    };
     let topics = writes(tx, &Claim { fence_check: FenceCheck::BY_END, ..claim.clone() })?;
     let found = claimed(tx, claim)?;
     if found.replacements != claim.replacements {
@@ -106,24 +110,27 @@ fn go_on(
         duration: room.duration,
         passes: room.passes,
     };
-    let Some(task) = tasks::go_on(tx, &goes_on, outlook)? else { return Ok(None) };
     let now = tx.now()?;
-    let values = [
-        item.id.into(),
-        claim.fence.into(),
-        next.as_str().into(),
-        (&position.topic).into(),
-        position.wait_key.as_ref().map(|key| key.0.as_str()).into(),
-        note.into(),
-        task.lease_until.into(),
-        now.into(),
-    ];
-    tx.execute(Statement("items.go_on"), &values)?;
-    if found.holds_object {
-        leases::extend_owner(tx, item.id.0, task.lease_until)?;
-    }
-    let lines = [item.id.into(), now.into(), next.as_str().into(), note.into(), holder.into()];
-    tx.execute(Statement("items.history_go_on"), &lines)?;
+    let written = |lease_until: Time| {
+        let values = vec![
+            item.id.into(),
+            claim.fence.into(),
+            next.as_str().into(),
+            (&position.topic).into(),
+            position.wait_key.as_ref().map(|key| key.0.as_str()).into(),
+            note.into(),
+            lease_until.into(),
+            now.into(),
+        ];
+        let lines = vec![item.id.into(), now.into(), next.as_str().into(), note.into(), holder.into()];
+        let mut written = vec![
+            Asked { statement: Statement("items.go_on"), values },
+            Asked { statement: Statement("items.history_go_on"), values: lines },
+        ];
+        written.extend(found.holds_object.then(|| leases::ask_to_extend(item.id.0, lease_until)));
+        written
+    };
+    let Some(task) = tasks::go_on(tx, &goes_on, outlook, written)? else { return Ok(None) };
     (item.stage, item.topic, item.wait_key) = (position.stage, position.topic, position.wait_key);
     item.note = Some(note.clone());
     (item.retry_count, item.needs_review) = (0, false);

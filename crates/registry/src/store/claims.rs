@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use strongroom_database::{Row, Statement, Transaction};
+use strongroom_database::{Asked, Row, Statement, Transaction};
 use strongroom_queue::{Heartbeat, Lease, LeaseRequest, Leased, Outcome, Settled, Settlement, tasks};
 
 use super::endings::{
@@ -232,13 +232,22 @@ pub(super) struct Claimed {
 
 /// The item; refuses when another has it. A stage ends by this, also where it could write no more since a store was replaced.
 pub(super) fn claimed(tx: &mut dyn Transaction, claim: &Claim) -> Result<Claimed, RegistryError> {
-    let row = tx.query_one(Statement("items.claimed"), &[claim.item.into(), claim.fence.into()])?;
-    may_go_on(claim, row.as_ref())?;
+    let Asked { statement, values } = ask_claimed(claim);
+    claimed_row(claim, tx.query_one(statement, &values)?.as_ref())
+}
+
+/// What asks for the item; [`claimed_row`] reads the answer.
+pub(super) fn ask_claimed(claim: &Claim) -> Asked {
+    Asked { statement: Statement("items.claimed"), values: vec![claim.item.into(), claim.fence.into()] }
+}
+
+pub(super) fn claimed_row(claim: &Claim, row: Option<&Row>) -> Result<Claimed, RegistryError> {
+    may_go_on(claim, row)?;
     let row = row.ok_or_else(|| RegistryError::NotFound { what: "work item", id: claim.item.to_string() })?;
     Ok(Claimed {
-        item: items::item_row(&row)?,
+        item: items::item_row(row)?,
         holds_object: row.bool("holds_object")?,
-        replacements: replacements(&row)?,
+        replacements: replacements(row)?,
         schema: row.count("schema_version")?,
     })
 }

@@ -1,7 +1,7 @@
 //! Object leases: who may change an object in the stores. One row an object, with a fence of its own; an object whose
 //! version is being committed can be taken over only by the one who commits it.
 
-use strongroom_database::{Row, Statement, Time, Transaction};
+use strongroom_database::{Asked, Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
 use crate::work::Claim;
@@ -109,8 +109,14 @@ pub fn holding(tx: &mut dyn Transaction, object: ObjectId, owner: Uuid) -> Resul
 
 /// Extends every lease that an owner has not let go.
 pub fn extend_owner(tx: &mut dyn Transaction, owner: Uuid, until: Time) -> Result<(), RegistryError> {
-    tx.execute(Statement("leases.extend_owner"), &[owner.into(), until.into()])?;
+    let Asked { statement, values } = ask_to_extend(owner, until);
+    tx.execute(statement, &values)?;
     Ok(())
+}
+
+/// What extends every lease that an owner has not let go.
+pub(super) fn ask_to_extend(owner: Uuid, until: Time) -> Asked {
+    Asked { statement: Statement("leases.extend_owner"), values: vec![owner.into(), until.into()] }
 }
 
 /// Lets every lease of an owner go, and wakes the work items that wait for the objects. The topics that have new work.
