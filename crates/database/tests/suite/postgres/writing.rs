@@ -1,9 +1,9 @@
 //! Writes: together or not at all; values come back as they were given.
 
-use strongroom_database::{DatabaseError, Time, Value};
+use strongroom_database::{Asked, DatabaseError, Time, Value};
 use uuid::Uuid;
 
-use super::{ADD, ADD_MANY, COUNT, ECHO, add, home, note, open, texts};
+use super::{ADD, ADD_MANY, ALL, COUNT, ECHO, VALUE, add, home, note, open, texts};
 use crate::columns;
 
 #[test]
@@ -205,4 +205,87 @@ fn time_is_the_servers_one_within_a_transaction_and_never_goes_back() {
     assert_eq!(first, same);
     assert!(later >= first);
     assert!(first > Time(1_700_000_000_000_000), "microseconds since the epoch: {first:?}");
+}
+
+fn asked(statement: strongroom_database::Statement, values: &[Value]) -> Asked {
+    Asked { statement, values: values.to_vec() }
+}
+
+#[test]
+fn what_is_asked_together_is_answered_in_order_and_sees_what_was_asked_before() {
+    let Some((database, _scratch)) = home() else { return };
+    let answers = database
+        .write(|transaction| {
+            transaction.query_together(&[
+                asked(COUNT, &[]),
+                asked(ADD, &["one".into()]),
+                asked(ADD, &["two".into()]),
+                asked(COUNT, &[]),
+                asked(ALL, &[]),
+                asked(VALUE, &["nobody".into()]),
+            ])
+        })
+        .map_err(|error: DatabaseError| error)
+        .expect("answers");
+    let notes = |place: usize| answers[place].as_ref().expect("a row").integer("notes").expect("a number");
+    assert_eq!((answers.len(), notes(0), notes(3)), (6, 0, 2));
+    assert!(answers[1].is_none() && answers[2].is_none() && answers[5].is_none());
+    assert_eq!(answers[4].as_ref().expect("a row").text("text").expect("a text"), "two", "the last of several rows");
+    assert_eq!(texts(&*database), ["one", "two"]);
+}
+
+#[test]
+fn the_first_failure_of_what_is_asked_together_is_told_and_nothing_is_kept() {
+    let Some((database, _scratch)) = home() else { return };
+    note(&*database, "same").expect("writes");
+    let together = |values: [Value; 3]| {
+        let wanted: Vec<Asked> = values.into_iter().map(|value| asked(ADD, &[value])).collect();
+        database.write(move |transaction| {
+            // Whatever the job makes of it.
+            let told = transaction.query_together(&wanted).err().map(|error| error.to_string());
+            let _ = add(transaction, "behind");
+            told.map_or(Ok(()), |told| Err(DatabaseError::Aborted(told)))
+        })
+    };
+    for (values, wanted) in [
+        (["before".into(), "same".into(), "after".into()], "note_text_key"),
+        (["before".into(), Value::Integer(1), "after".into()], "does not fit"),
+    ] {
+        let error: DatabaseError = together(values).expect_err("cannot be kept");
+        assert!(error.to_string().contains(wanted), "{error}");
+        assert_eq!(texts(&*database), ["same"]);
+    }
+}
+
+#[test]
+fn what_begins_a_transaction_and_is_refused_lets_nothing_of_its_job_through() {
+    let Some((database, scratch)) = home() else { return };
+    let refusing = format!("{}%2Cpg_catalog", scratch.url());
+    scratch.run(
+        "CREATE FUNCTION pg_current_xact_id() RETURNS xid8 LANGUAGE plpgsql AS
+         $$ BEGIN RAISE EXCEPTION 'no transaction begins here'; END $$",
+    );
+    let refusing = open(&refusing);
+    for look in [false, true] {
+        let error: DatabaseError = refusing
+            .write(move |transaction| {
+                let first = if look { transaction.query(COUNT, &[]).map(drop) } else { add(transaction, "first") };
+                assert!(first.is_err(), "a transaction has begun");
+                assert!(add(transaction, "second").is_err(), "a transaction has begun");
+                Ok(())
+            })
+            .expect_err("is refused");
+        assert!(error.to_string().contains("no transaction begins here"), "{error}");
+    }
+    assert!(texts(&*database).is_empty());
+}
+
+#[test]
+fn a_job_that_asks_nothing_needs_no_transaction() {
+    let Some((database, _scratch)) = home() else { return };
+    let told = database.write(|_| Ok::<_, DatabaseError>(7)).expect("nothing was asked");
+    assert_eq!(told, 7);
+    let error = database.write(|_| Err::<(), _>(DatabaseError::Aborted("second thoughts".into())));
+    assert_eq!(error.expect_err("the job's own").to_string(), "second thoughts");
+    note(&*database, "one").expect("the connection is as it was");
 }
