@@ -93,18 +93,21 @@ pub struct Run {
 /// [`ToolError::Start`] where it is not there, or cannot be executed.
 pub fn find_program(tool: &PreparedTool) -> Result<PathBuf, ToolError> {
     let Tool { name, program, environment, .. } = &tool.tool;
-    let failed =
-        |kind: io::ErrorKind| ToolError::Start { tool: name.clone(), program: program.clone(), source: kind.into() };
+    let failed = |code: i32| ToolError::Start {
+        tool: name.clone(),
+        program: program.clone(),
+        source: io::Error::from_raw_os_error(code),
+    };
     let folders = match environment.get("PATH") {
         _ if program.contains('/') => "",
         Some(path) => path.as_str(),
         None => PATH,
     };
-    let mut found = Err(failed(io::ErrorKind::NotFound));
+    let mut found = Err(failed(libc::ENOENT));
     for path in folders.split(':').map(|folder| Path::new(folder).join(program)) {
         match path.metadata() {
             Ok(metadata) if metadata.is_file() && metadata.permissions().mode() & 0o111 != 0 => return Ok(path),
-            Ok(_) => found = Err(failed(io::ErrorKind::PermissionDenied)),
+            Ok(_) => found = Err(failed(libc::EACCES)),
             Err(_) => {}
         }
     }

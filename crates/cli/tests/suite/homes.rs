@@ -319,7 +319,12 @@ fn config_check_says_which_tools_cannot_be_run() {
         place.write("home/words.toml", tool);
         fs::write(&settings, format!("{before}\n[tools.words]\nconfiguration = \"words.toml\"\n")).unwrap();
     };
-    let check = || place.run(["config", "check"]);
+    let refuses = |words: &[&str]| {
+        let answer = place.run(["config", "check", "--json"]);
+        let said = format!("{}{}", answer.stdout, answer.stderr);
+        assert_eq!(answer.code, Some(1), "{said}");
+        assert!(words.iter().all(|word| said.contains(word)), "{words:?}: {said}");
+    };
     let version = "version = { arguments = [\"--version\"] }\n";
     let says = program("says", "#!/bin/sh\necho 'words 1.2'\n", 0o755);
     for version in [version, ""] {
@@ -330,15 +335,15 @@ fn config_check_says_which_tools_cannot_be_run() {
     }
     for version in [version, ""] {
         set(&format!("{says}.not"), version);
-        check().fails(1, &["the tool words cannot be started", "says.not", "next: ", "tools.words.program"]);
+        refuses(&["the tool words cannot be started", "says.not", "next: ", "tools.words.program"]);
     }
     set(&program("mere", "words", 0o644), "");
-    check().fails(1, &["the tool words cannot be started", "mere", "ermission denied"]);
+    refuses(&["the tool words cannot be started", "mere", "ermission denied"]);
     set(&program("fails", "#!/bin/sh\nexit 3\n", 0o755), version);
-    check().fails(1, &["the tool words does not say its version", "fails", "next: run it", "fails --version"]);
+    refuses(&["the tool words does not say its version", "fails", "next: run it", "fails --version"]);
     // A known one that deposits need, and that nobody has installed.
     fs::write(&settings, before.replace("[ingest]\n", "") + "\n[ingest]\ntools = [\"jhove\"]\n").unwrap();
-    check().fails(1, &["the tool jhove cannot be started: jhove", "install it"]);
+    refuses(&["the tool jhove cannot be started: jhove", "install it"]);
 }
 
 #[test]
