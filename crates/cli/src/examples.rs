@@ -103,6 +103,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "strongroom items list --needs-review",
             "strongroom items list --object example.edu/letters",
             "strongroom items list --batch 01a206d3-9f8e-746b-8e5d-6ed979e0815a --status failed",
+            "strongroom items list --activity 01a206d3-9f8e-746b-8e5d-6ed979e0815a",
         ],
     ),
     (

@@ -38,8 +38,10 @@ const HOLDS: usize = 10;
 pub struct Review {
     /// What needs a person, a sentence each, with the command that shows it or ends it; in the order in which people look.
     pub entries: Vec<ReviewEntry>,
-    /// Work items; at most 1,000 are counted.
+    /// Work items; at most 1,000 are counted, here, of held ones and of activities.
     pub items: u64,
+    /// Which of these numbers are the least that there are, because not all was counted.
+    pub at_least: Vec<&'static str>,
     /// The newest of them.
     pub first: Vec<ReviewItem>,
     /// Of the batches of several rows that these work items belong to, those of the newest ones.
@@ -54,7 +56,7 @@ pub struct Review {
     pub tool_findings: u64,
     /// The first of them.
     pub first_tool_findings: Vec<InfectedFile>,
-    /// Activities that failed as a whole; at most 1,000 are counted, here and below.
+    /// Activities that failed as a whole.
     pub failed_activities: u64,
     /// Activities that ended with records that failed, and that no person has given up.
     pub activities_with_errors: u64,
@@ -204,7 +206,7 @@ impl Review {
         for item in found.iter().chain(held.iter().filter(|item| !item.needs_review)).take(NAMED) {
             first.push(named(tx, item)?);
         }
-        let (retried, first_retried) = retried(tx, queue)?;
+        let (retried, first_retried, all_retried) = retried(tx, queue)?;
         let (failing_messages, message_error) = failing_messages(tx)?;
         let waiting = crate::outbox::waiting(tx)?;
         let is_unsent = |task: &TaskStatus| task.name == background::outbox::NAME && task.is_late;
@@ -214,6 +216,7 @@ impl Review {
         let mut review = Self {
             entries: Vec::new(),
             items: found.len() as u64,
+            at_least: Vec::new(),
             first,
             batches: batches_of(tx, &found)?,
             retried,
@@ -247,13 +250,29 @@ impl Review {
             message_error,
             registry_read_only: survey.registry.as_ref().is_some_and(|registry| registry.refusal().is_some()),
         };
+        review.at_least = review.bounds(all_retried);
         review.entries = review.entries(outbox::waiting(tx, outbox::UPLOAD_EXPIRES)?.messages);
         Ok(review)
     }
 
+    /// The numbers that are as high as is counted.
+    fn bounds(&self, all_retried: bool) -> Vec<&'static str> {
+        let bounded = [
+            ("items", self.items),
+            ("held", self.held),
+            ("failed_activities", self.failed_activities),
+            ("activities_with_errors", self.activities_with_errors),
+            ("waiting_activities", self.waiting_activities),
+        ];
+        let is_bound = |count: u64| count >= REVIEWED as u64;
+        let mut bounds: Vec<_> = bounded.iter().filter(|(_, count)| is_bound(*count)).map(|(name, _)| *name).collect();
+        bounds.extend((!all_retried).then_some("retried"));
+        bounds
+    }
+
     /// The sentences, where so many notices of removals are not delivered.
     fn entries(&self, notices: u64) -> Vec<ReviewEntry> {
-        let mut entries = Entries(Vec::new());
+        let mut entries = Entries(Vec::new(), self.at_least.clone());
         entries.add_if(self.registry_read_only, "registry_read_only", "the registry is read-only", "rebuild --adopt");
         entries.add_if(self.all_paused, "all_paused", "all topics are paused", "queue resume --all");
         entries.count("items", self.items, ("work item", "work items", "to review"), "items list --needs-review");
@@ -325,8 +344,8 @@ impl Review {
     }
 }
 
-/// The sentences in their order.
-struct Entries(Vec<ReviewEntry>);
+/// The sentences in their order, and of which numbers there are at least so many.
+struct Entries(Vec<ReviewEntry>, Vec<&'static str>);
 
 impl Entries {
     fn add_if(&mut self, is_so: bool, of: &'static str, text: &str, command: &str) {
@@ -337,7 +356,8 @@ impl Entries {
 
     /// So many of something, of which there is one or are many, and what of it.
     fn count(&mut self, of: &'static str, count: u64, (one, many, what): (&str, &str, &str), command: &str) {
-        self.add_if(count > 0, of, format!("{} {what}", counted(count, one, many)).trim_end(), command);
+        let bound = if self.1.contains(&of) { "at least " } else { "" };
+        self.add_if(count > 0, of, format!("{bound}{} {what}", counted(count, one, many)).trim_end(), command);
     }
 }
 
@@ -429,7 +449,7 @@ fn batches_of(tx: &mut dyn Transaction, found: &[Item]) -> Result<Vec<ReviewBatc
 }
 
 /// Work items that are attempted again after an error, and the first of them.
-fn retried(tx: &mut dyn Transaction, queue: &[TopicCounts]) -> Result<(u64, Vec<ReviewItem>), RegistryError> {
+fn retried(tx: &mut dyn Transaction, queue: &[TopicCounts]) -> Result<(u64, Vec<ReviewItem>, bool), RegistryError> {
     let (mut count, mut first, mut left) = (0, Vec::new(), DELAYED);
     for topic in queue.iter().filter(|topic| topic.delayed > 0) {
         let page = tasks::list(tx, &topic.topic, TaskState::Delayed, None, left)?;
@@ -446,7 +466,7 @@ fn retried(tx: &mut dyn Transaction, queue: &[TopicCounts]) -> Result<(u64, Vec<
             break;
         }
     }
-    Ok((count, first))
+    Ok((count, first, left > 0))
 }
 
 /// How many messages are attempted again after an error, of the kinds that a channel delivers, and the error of the first.

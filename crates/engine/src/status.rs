@@ -10,6 +10,7 @@ use strongroom_registry::{
     FindingKind, Health, Registry, RegistryError, Time, Transaction, UploadState, backfill, fixity, health, interim,
     items, objects::Object, outbox, retention,
 };
+use strongroom_storage::FolderStore;
 
 use crate::background::TaskStatus;
 use crate::ingest::kept_in;
@@ -114,17 +115,26 @@ pub struct StagingStatus {
     pub kept_bytes: u64,
     /// Work items whose downloads they are.
     pub kept_items: u64,
+    /// Bytes in the staging store of puts and removals whose processes ended in their middle, as far as a folder tells. They are reserved for
+    /// nothing.
+    pub unfinished_bytes: u64,
+    /// Files and folders with such bytes.
+    pub unfinished_entries: u64,
 }
 
 impl StagingStatus {
-    fn of(directory: &Path, registry: &Registry) -> Result<Self, RegistryError> {
+    fn of(directory: &Path, settings: &Settings, registry: &Registry) -> Result<Self, RegistryError> {
         let found = registry.read(interim::by_status)?;
         let kept = kept_in(directory);
+        let store = settings.stores.get(&settings.roles.staging).and_then(|store| store.folder(directory));
+        let unfinished = store.map(FolderStore::unfinished).unwrap_or_default();
         Ok(Self {
             items: found.iter().map(|one| (one.status.as_str(), one.items)).collect(),
             bytes: found.iter().map(|one| (one.status.as_str(), one.bytes)).collect(),
             kept_bytes: kept.bytes,
             kept_items: kept.items,
+            unfinished_bytes: unfinished.bytes,
+            unfinished_entries: unfinished.entries,
         })
     }
 }
@@ -253,7 +263,7 @@ pub fn collect(
         notices: registry.read(notices)?,
         outbox: registry.read(outbox_status)?,
         background: tasks.into_iter().filter(TaskStatus::has_run).map(Background::from).collect(),
-        staging: StagingStatus::of(directory, registry)?,
+        staging: StagingStatus::of(directory, settings, registry)?,
         tables_counted_at: tables.counted_at,
         tables_at_least: tables.at_least,
         tables: tables.rows.into_iter().collect(),

@@ -11,7 +11,7 @@ mod moment;
 mod store;
 
 pub use error::StorageError;
-pub use folder::{FolderLocation, FolderMode, FolderStore, Overlap};
+pub use folder::{FolderLocation, FolderMode, FolderStore, Overlap, Unfinished};
 pub use key::{Key, KeyError};
 pub use store::{
     Assembly, Body, Capabilities, Durability, Head, Listed, Listing, PutCondition, PutOptions, Retrieval,

@@ -157,8 +157,8 @@ pub trait Store: Send + Sync {
         Err(StorageError::Unusable { store: self.name().to_owned(), reason })
     }
 
-    /// Drops what puts have left behind that were begun longer than `age` ago and never finished; how many those were.
-    /// `age` is longer than any put may take. Nothing for engines that clear up by themselves.
+    /// Drops what puts and deletions have left behind that were begun longer than `age` ago and never finished, or whose process is known
+    /// to have ended; how many those were. `age` is longer than any of them may take. Nothing for engines that clear up by themselves.
     fn sweep_unfinished(&self, age: Duration) -> Result<u64, StorageError> {
         let _ = age;
         Ok(0)

@@ -88,5 +88,5 @@ pub use launcher::{Launcher, launch};
 pub use limits::{Limit, Limits};
 pub use output::{Fields, Format, Output, Stream};
 pub use rules::{Outcome, Rule};
-pub use run::{Check, End, Run, Runner, Subject};
+pub use run::{Check, End, Run, Runner, Subject, find_program};
 pub use tool::{Input, PreparedTool, Tool, VersionCommand};

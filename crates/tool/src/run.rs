@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::Permissions;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ use crate::process::{Collected, Process};
 use crate::rules::{Answer, Outcome};
 use crate::strays;
 use crate::template::Template;
-use crate::tool::{Input, PreparedTool};
+use crate::tool::{Input, PreparedTool, Tool};
 
 /// How long a version that a tool said is taken for its version.
 const VERSION_AGE: Duration = Duration::from_mins(10);
@@ -85,6 +85,33 @@ pub struct Run {
     /// Standard error as it came, up to the limit.
     #[serde(skip)]
     pub stderr: Vec<u8>,
+}
+
+/// Where the program of a tool is, as a run would find it.
+///
+/// # Errors
+/// [`ToolError::Start`] where it is not there, or cannot be executed.
+pub fn find_program(tool: &PreparedTool) -> Result<PathBuf, ToolError> {
+    let Tool { name, program, environment, .. } = &tool.tool;
+    let failed = |code: i32| ToolError::Start {
+        tool: name.clone(),
+        program: program.clone(),
+        source: io::Error::from_raw_os_error(code),
+    };
+    let folders = match environment.get("PATH") {
+        _ if program.contains('/') => "",
+        Some(path) => path.as_str(),
+        None => PATH,
+    };
+    let mut found = Err(failed(libc::ENOENT));
+    for path in folders.split(':').map(|folder| Path::new(folder).join(program)) {
+        match path.metadata() {
+            Ok(metadata) if metadata.is_file() && metadata.permissions().mode() & 0o111 != 0 => return Ok(path),
+            Ok(_) => found = Err(failed(libc::EACCES)),
+            Err(_) => {}
+        }
+    }
+    found
 }
 
 /// How a tool ended.

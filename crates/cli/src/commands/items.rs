@@ -7,7 +7,7 @@ use strongroom_engine::app::views::{
     FactView, FailureGroupView, HistoryLineView, InterimFileView, InterimView, ItemCountsView, ItemId, ItemProblem,
     ItemStatus, ItemView,
 };
-use strongroom_engine::app::{self, OpContext, batches, counts, failures, interim, items};
+use strongroom_engine::app::{self, OpContext, activities, batches, counts, failures, interim, items};
 
 use super::confirm::{DELETION, confirm};
 use super::holds::show_holds;
@@ -209,6 +209,9 @@ pub(crate) struct Filter {
     /// Only those of this batch, the oldest first: its identifier, or a part of it that no other has
     #[arg(long, value_name = "BATCH")]
     batch: Option<String>,
+    /// Only those that this activity made: its identifier, or a part of it that no other has
+    #[arg(long, value_name = "ACTIVITY")]
+    activity: Option<String>,
     /// Only those that ask for review
     #[arg(long)]
     needs_review: bool,
@@ -316,9 +319,22 @@ fn list(filter: &Filter, context: &Context) -> Outcome {
     let (institution, collection) = (filter.institution.clone(), filter.collection.clone());
     let object = filter.object.clone();
     let batch = filter.batch.as_deref().map(|batch| batches::named(&call, batch)).transpose()?;
+    let activity = filter.activity.as_deref().map(|activity| activities::named(&call, activity)).transpose()?;
     let needs_review = filter.needs_review;
     let listing = filter.options.newest_first(&context.output);
-    let wanted = Wanted { institution, collection, object, batch, status, stage, action, needs_review, since, listing };
+    let wanted = Wanted {
+        institution,
+        collection,
+        activity,
+        object,
+        batch,
+        status,
+        stage,
+        action,
+        needs_review,
+        since,
+        listing,
+    };
     let mut table = table(context, filter.options.table);
     app::first(listing.limit, |after| items::list(&call, &wanted, after), |item| row(&mut table, &item))?;
     table.end("there are no such work items")?;

@@ -80,6 +80,9 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
         let items = counted(staging.kept_items, "work item", "work items");
         parts.push(format!("{} of downloads kept for {items}", size(staging.kept_bytes)));
     }
+    if staging.unfinished_entries > 0 {
+        parts.push(format!("{} left by processes that ended in the middle", size(staging.unfinished_bytes)));
+    }
     line("staging", if parts.is_empty() { "empty".to_owned() } else { parts.join(", ") })?;
     for (index, store) in status.stores.iter().enumerate() {
         let reach = match (store.state, &store.message) {

@@ -305,6 +305,48 @@ fn config_check_warns_of_what_others_can_read() {
 }
 
 #[test]
+fn config_check_says_which_tools_cannot_be_run() {
+    let place = Place::with_home();
+    let program = |name: &str, text: &str, mode: u32| {
+        let path = place.write(name, text);
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        path.display().to_string()
+    };
+    let settings = place.path("home/strongroom.toml");
+    let before = fs::read_to_string(&settings).unwrap();
+    let set = |program: &str, version: &str| {
+        let tool = format!("name = \"words\"\nprogram = \"{program}\"\narguments = [\"{{file}}\"]\n{version}");
+        place.write("home/words.toml", tool);
+        fs::write(&settings, format!("{before}\n[tools.words]\nconfiguration = \"words.toml\"\n")).unwrap();
+    };
+    let refuses = |words: &[&str]| {
+        let answer = place.run(["config", "check", "--json"]);
+        let said = format!("{}{}", answer.stdout, answer.stderr);
+        assert_eq!(answer.code, Some(1), "{said}");
+        assert!(words.iter().all(|word| said.contains(word)), "{words:?}: {said}");
+    };
+    let version = "version = { arguments = [\"--version\"] }\n";
+    let says = program("says", "#!/bin/sh\necho 'words 1.2'\n", 0o755);
+    for version in [version, ""] {
+        set(&says, version);
+        let lines = place.run(["config", "check", "--json"]).succeeds().json();
+        let line = lines.iter().find(|line| line["check"] == "tool words").expect("the tool is looked at");
+        assert_eq!(line["ok"], true, "{line}");
+    }
+    for version in [version, ""] {
+        set(&format!("{says}.not"), version);
+        refuses(&["the tool words cannot be started", "says.not", "next: ", "tools.words.program"]);
+    }
+    set(&program("mere", "words", 0o644), "");
+    refuses(&["the tool words cannot be started", "mere", "ermission denied"]);
+    set(&program("fails", "#!/bin/sh\nexit 3\n", 0o755), version);
+    refuses(&["the tool words does not say its version", "fails", "next: run it", "fails --version"]);
+    // A known one that deposits need, and that nobody has installed.
+    fs::write(&settings, before.replace("[ingest]\n", "") + "\n[ingest]\ntools = [\"jhove\"]\n").unwrap();
+    refuses(&["the tool jhove cannot be started: jhove", "install it"]);
+}
+
+#[test]
 fn the_access_rights_of_a_store_are_a_setting() {
     let place = Place::with_home();
     let settings = place.path("home/strongroom.toml");

@@ -3,8 +3,8 @@
 use strongroom_queue::tasks;
 use strongroom_registry::items::{self, Asker, Item, ItemFilter, Request};
 use strongroom_registry::{
-    Action, BatchId, InstitutionId, ItemId, ItemStatus, RegistryError, Scope, Stage, Time, Transaction, WaitReason,
-    holds,
+    Action, ActivityId, BatchId, InstitutionId, ItemId, ItemStatus, RegistryError, Scope, Stage, Time, Transaction,
+    WaitReason, holds,
 };
 
 use super::authorization::{ITEMS_HISTORY, ITEMS_LIST, ITEMS_SHOW, ITEMS_STEER, ITEMS_WORK};
@@ -29,6 +29,8 @@ pub struct Filter {
     pub collection: Option<String>,
     /// Only those of this batch.
     pub batch: Option<BatchId>,
+    /// Only those that this activity made.
+    pub activity: Option<ActivityId>,
     /// Only those of this object: `<institution>/<name>`, also where nothing of it is kept yet, or its identifier in records or a part of it.
     pub object: Option<String>,
     /// Only this status.
@@ -134,6 +136,7 @@ pub fn list(
         since: filter.since,
         batch: filter.batch,
         collection,
+        activity: filter.activity,
         object,
         order: filter.listing.order,
     };

@@ -11,7 +11,7 @@ use crate::findings::Counting;
 use crate::places::Conflict;
 use crate::settings::{Origin, Settings};
 use crate::survey::{Condition, Survey, SurveyedStore};
-use crate::{EngineError, findings, profiles, rights};
+use crate::{EngineError, findings, profiles, rights, tools};
 
 /// What remains possible in a store that honours no conditions on puts.
 const NOT_COMPARED: &str = "not every object was compared with the stores of its placement yet: the background task placements does it; \
@@ -60,7 +60,7 @@ impl Checked {
     }
 }
 
-/// Checks settings, stores, registry, whether damage is open, and who can read what the data directory holds.
+/// Checks settings, stores, registry, whether damage is open, whether tools can be run, and who can read what the data directory holds.
 pub fn check(installation: &Installation) -> Result<Checked, EngineError> {
     let authorized = installation.authorize(&SETTINGS_CHECK)?;
     let settings = authorized.settings();
@@ -101,6 +101,9 @@ pub fn check(installation: &Installation) -> Result<Checked, EngineError> {
         if one.store.as_ref().is_some_and(|store| !store.capabilities().conditional_put) {
             checked.warn(format!("conditions of store {}", one.name), UNCONDITIONAL.to_owned());
         }
+    }
+    for (name, outcome) in tools::look_at(settings, authorized.directory())? {
+        checked.add(format!("tool {name}"), outcome);
     }
     for (path, warning) in too_wide {
         checked.warn(format!("access {}", path.display()), warning);

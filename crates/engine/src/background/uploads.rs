@@ -1,4 +1,4 @@
-//! Drops the parts of large puts that were never completed in the stores.
+//! Drops what puts and removals that were never completed left in the stores.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::{EngineError, Home};
 const EVERY: Duration = Duration::from_hours(24);
 
 /// A put that was begun so long ago is over: no put takes longer.
-const LONGEST_PUT: Duration = Duration::from_hours(7 * 24);
+pub(super) const LONGEST_PUT: Duration = Duration::from_hours(7 * 24);
 
 pub(super) const TASK: BackgroundTask = BackgroundTask { name: "uploads", every: |_| EVERY, run };
 
@@ -29,5 +29,5 @@ fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     if let Some(error) = failure {
         return Err(error.into());
     }
-    Ok(format!("{swept} leftovers of large puts removed from the stores"))
+    Ok(format!("{swept} leftovers of puts and removals removed from the stores"))
 }

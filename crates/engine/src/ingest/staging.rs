@@ -15,7 +15,7 @@ use strongroom_storage::{Body, Durability, Key, PutOptions, StorageError};
 
 use super::account::{Account, Growing, check_space};
 use super::intake::unreadable;
-use super::stages::{digest_of, is_stated};
+use super::stages::{digest_of, is_stated, quota};
 use crate::crash_point;
 use crate::home::StagingLimits;
 use crate::identification::{Identifying, StoredSource};
@@ -63,8 +63,9 @@ impl Presence {
     }
 }
 
-/// Bytes that are reserved when a deposit of unknown size begins to be read.
+/// Bytes that are reserved when a deposit of unknown size begins to be read, and which part of the quota of its institution that is at most.
 const FIRST_OF_UNKNOWN: u64 = 1 << 20;
+const PART_OF_QUOTA: u64 = 20;
 /// Bytes of a temporary file after which the space of its file system is looked up again.
 const SPACE_CHECKED_EVERY: u64 = 64 << 20;
 
@@ -102,7 +103,13 @@ impl Begun {
     /// passes none that is first.
     pub(crate) fn reserve_ahead(&mut self, context: &StageContext<'_>) -> Result<Option<u64>, StageError> {
         let limits = context.home.staging_limits();
-        let stated = context.item.size.filter(|size| *size > 0).unwrap_or(FIRST_OF_UNKNOWN);
+        let stated = match context.item.size.filter(|size| *size > 0) {
+            Some(size) => size,
+            // More than a part of the quota could not be had beside any other deposit of the institution, and nobody knows it to be needed.
+            None => {
+                quota(context)?.map_or(FIRST_OF_UNKNOWN, |quota| FIRST_OF_UNKNOWN.min((quota / PART_OF_QUOTA).max(1)))
+            }
+        };
         let wanted = stated.min(self.reserved.saturating_add(limits.ahead));
         if wanted <= self.reserved || !is_stated(context)? {
             return Ok(None);
@@ -469,8 +476,8 @@ impl<'a, 'c> Staging<'a, 'c> {
                 ..PutOptions::default()
             };
             let key = Key::new(self.pack_key.as_str())?;
-            // Its bytes were counted when they were read.
-            let go_on = || self.context.task.check();
+            // Its bytes were counted when they were read. A stop waits for it: it is short, and would be read again.
+            let go_on = || self.context.task.check_lease();
             let mut pack = Interruptible::new(self.pack.as_slice(), &go_on);
             if let Err(error) = self.context.staging().put(&key, &mut pack, &options) {
                 self.context.task.check()?;

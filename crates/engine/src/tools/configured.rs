@@ -1,6 +1,7 @@
 //! Which configuration the name of a tool stands for: a known one, or a file that the settings name, with what the settings and an
 //! activity change in it.
 
+use std::path::Path;
 use std::time::Duration;
 
 use strongroom_tool::{PreparedTool, Tool, ready};
@@ -120,11 +121,20 @@ pub(crate) fn check(settings: &Settings) -> Result<(), (String, String)> {
 /// # Errors
 /// There is none, or its configuration cannot be read or is wrong.
 pub(crate) fn configured(home: &Home, name: &str, limits: ToolLimits) -> Result<ConfiguredTool, EngineError> {
-    let own = home.settings.tools.get(name);
+    configured_in((&home.settings, &home.directory), name, limits)
+}
+
+/// The same by these settings of a data directory.
+pub(super) fn configured_in(
+    (settings, directory): (&Settings, &Path),
+    name: &str,
+    limits: ToolLimits,
+) -> Result<ConfiguredTool, EngineError> {
+    let own = settings.tools.get(name);
     let base = begins_with(name, own);
     let mut tool = match own.and_then(|own| own.configuration.as_deref()) {
-        Some(file) => from_file(home, name, file)?,
-        None => ready::tool(base).map_err(|_| unknown(home, name))?,
+        Some(file) => from_file(directory, name, file)?,
+        None => ready::tool(base).map_err(|_| unknown(settings, name))?,
     };
     name.clone_into(&mut tool.name);
     if let Some(own) = own {
@@ -139,8 +149,8 @@ pub(crate) fn configured(home: &Home, name: &str, limits: ToolLimits) -> Result<
     Ok(ConfiguredTool { tool, act, max_copied: own.map_or(MOST_COPIED, |own| own.max_copied) })
 }
 
-fn unknown(home: &Home, name: &str) -> EngineError {
-    let own: Vec<&str> = home.settings.tools.keys().map(String::as_str).collect();
+fn unknown(settings: &Settings, name: &str) -> EngineError {
+    let own: Vec<&str> = settings.tools.keys().map(String::as_str).collect();
     let own = if own.is_empty() { String::new() } else { format!("; the settings have {}", own.join(", ")) };
     EngineError::NotFound { what: "tool", name: name.to_owned(), hint: format!(": {} are known{own}", known()) }
         .next(format!(
@@ -149,8 +159,8 @@ fn unknown(home: &Home, name: &str) -> EngineError {
         ))
 }
 
-fn from_file(home: &Home, name: &str, file: &str) -> Result<Tool, EngineError> {
-    let path = home.directory.join(file);
+fn from_file(directory: &Path, name: &str, file: &str) -> Result<Tool, EngineError> {
+    let path = directory.join(file);
     let act = "read the configuration of a tool in";
     let failed = |source| EngineError::Io { act, path: path.display().to_string(), source };
     let size = std::fs::metadata(&path).map_err(failed)?.len();

@@ -1,8 +1,9 @@
 //! Tools: programs of other people that are run for a file, as the settings name them (`[tools.NAME]`). What runs them under limits is
-//! the crate `strongroom-tool`; here is which configuration a name stands for, the folder that they work in, and how a file that is kept
+//! the crate `strongroom-tool`; here is which configuration a name stands for, whether it can be run, the folder that they work in, and how a file that is kept
 //! comes there. What an answer means for an object, the agent `tool` of activities decides.
 
 mod configured;
+mod looking;
 mod said;
 mod scratch;
 mod subject;
@@ -17,6 +18,7 @@ pub use strongroom_tool::Launcher as ToolLauncher;
 use crate::EngineError;
 
 pub(crate) use configured::{ConfiguredTool, ToolAct, ToolLimits, check, configured};
+pub(crate) use looking::look_at;
 pub(crate) use said::{agent, bounded, in_words};
 pub(crate) use subject::{Provided, Providing, StoredFile, Unprovided, provide};
 

@@ -7,6 +7,9 @@ FROM record_lists WHERE id = $1 AND NOT is_removed FOR NO KEY UPDATE
 -- name: records_slot
 SELECT sequence FROM record_slots WHERE list_id = $1 AND slot = $2 FOR NO KEY UPDATE
 
+-- name: records_lock_ended
+SELECT number FROM record_states WHERE list_id = $1 AND number = $2 AND state = $3 FOR NO KEY UPDATE
+
 -- name: records_insert
 WITH new AS (
     SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::bigint[], $5::boolean[]) WITH ORDINALITY AS new (

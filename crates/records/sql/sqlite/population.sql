@@ -7,6 +7,9 @@ FROM record_lists WHERE id = ?1 AND NOT is_removed
 -- name: records_slot
 SELECT sequence FROM record_slots WHERE list_id = ?1 AND slot = ?2
 
+-- name: records_lock_ended
+SELECT number FROM record_states WHERE list_id = ?1 AND number = ?2 AND state = ?3
+
 -- name: records_insert
 INSERT INTO records (list_id, number, record, added_at, has_state) VALUES (?1, ?2, ?3, ?4, ?5)
 ON CONFLICT (list_id, record) DO NOTHING

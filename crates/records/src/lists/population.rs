@@ -140,6 +140,11 @@ pub fn supersede(
         RecordState::Todo | RecordState::Processing | RecordState::Cancelled => return Ok(false),
     };
     let was = if record.state == RecordState::Processed { state::PROCESSED } else { state::FAILED };
+    let mut values: Vec<Value> = vec![list.into(), whole(record.number).into(), was.into()];
+    // Before the slot, which is locked last: others wait for nothing behind it.
+    if *arrival == Arrival::Todo || tx.query_one(Statement("records_lock_ended"), &values)?.is_none() {
+        return Ok(false);
+    }
     let ending = match arrival {
         Arrival::Todo => return Ok(false),
         Arrival::Processed { result } => {
@@ -161,7 +166,6 @@ pub fn supersede(
             [state::FAILED.into(), Value::Null, Value::Null, now.into(), Value::Null, bounded(error).into()]
         }
     };
-    let mut values: Vec<Value> = vec![list.into(), whole(record.number).into(), was.into()];
     values.extend(ending);
     if tx.execute(Statement("records_supersede"), &values)? == 0 {
         return Ok(false);

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use strongroom_database::{Database, Isolation, Transaction};
+use strongroom_database::{Database, Isolation, Statement, Transaction};
 use strongroom_records::conformance::Subject;
 use strongroom_records::{
-    Addition, Chunk, ClaimRequest, Ending, From, ListId, NewRecord, Outcome, Population, PopulationRequest,
+    Addition, Arrival, Chunk, ClaimRequest, Ending, From, ListId, NewRecord, Outcome, Population, PopulationRequest,
     RecordLists, RecordsError, Selection, Takes, lists,
 };
 
@@ -121,4 +121,49 @@ fn a_record_whose_transaction_is_committed_last_is_taken_then() {
         before + lists.add_from(&follower, from, ALL).expect("takes").added.added
     });
     assert_eq!(taken, ALL as u64);
+}
+
+/// A transaction has locked a record and then takes every slot, as the header of the crate says, while another one gives the record another
+/// end. Where that had locked its slot first, each would wait for the other.
+#[test]
+fn a_record_is_locked_before_the_slot_where_it_is_given_another_end() {
+    const MOST_SLOTS: i64 = 256;
+    let Some(subject) = postgres::fresh() else { return };
+    let lists = subject.lists();
+    let population = take_population(&*lists);
+    let list = population.list;
+    let failed = NewRecord { id: "urn:1".into(), arrival: Arrival::Failed { error: "bad".into() } };
+    lists.add(&population, &Addition { records: vec![failed], cursor: None, is_last: false }).expect("adds");
+    let read = |tx: &mut dyn Transaction| lists::find(tx, list, "urn:1");
+    let found = subject.database.read::<_, RecordsError, _>(read).expect("reads").expect("is there");
+    let (locked, is_locked) = channel();
+    let (begins, has_begun) = channel::<()>();
+    let (database, other) = (subject.database.clone(), subject.database.clone());
+    std::thread::scope(|scope| {
+        let number = i64::try_from(found.number).expect("is small");
+        let first = scope.spawn(move || {
+            database.write_as::<(), RecordsError, _>(Isolation::ReadCommitted, move |tx: &mut dyn Transaction| {
+                let failed = 3_i64;
+                tx.query_one(Statement("records_lock_ended"), &[list.into(), number.into(), failed.into()])?
+                    .expect("the record has failed");
+                locked.send(()).expect("is heard");
+                has_begun.recv().expect("is told");
+                // So that the other one waits by now. Where it does not, this proves less, and does not fail.
+                std::thread::sleep(Duration::from_millis(300));
+                for slot in 0..MOST_SLOTS {
+                    tx.query_one(Statement("records_slot"), &[list.into(), slot.into()])?;
+                }
+                Ok(())
+            })
+        });
+        is_locked.recv().expect("is told");
+        let second = scope.spawn(move || {
+            other.write_as::<bool, RecordsError, _>(Isolation::ReadCommitted, move |tx: &mut dyn Transaction| {
+                let _ = begins.send(());
+                lists::supersede(tx, &population, &found, &Arrival::Processed { result: None })
+            })
+        });
+        first.join().expect("lives").expect("is committed");
+        assert!(second.join().expect("lives").expect("is committed"));
+    });
 }

@@ -8,18 +8,19 @@
 WITH new AS (
     SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::uuid[], $7::text[], $8::uuid[],
         $9::text[], $10::text[], $11::bigint[], $12::text[], $13::text[], $14::bigint[], $15::text[],
-        $16::bigint[], $17::text[], $18::text[], $19::uuid[], $20::text[]) WITH ORDINALITY
+        $16::bigint[], $17::text[], $18::text[], $19::uuid[], $20::text[], $21::uuid[]) WITH ORDINALITY
     AS new (id, batch_id, institution_id, collection_id, action, object_id, object_identifier, file_id, name, source, size,
-        options, stage, priority, note, made_at, topic, wait_key, actor_id, list_state, place)
+        options, stage, priority, note, made_at, topic, wait_key, actor_id, list_state, activity_id,
+        place)
 ), made AS (
     INSERT INTO work_items (id, batch_id, institution_id, collection_id, action, object_id, object_identifier, file_id, name,
         source, size, options, stage, status, priority, note, created_at, updated_at, topic, wait_key, actor_id, list_state,
-        number)
+        activity_id, number)
     SELECT id, batch_id, institution_id, collection_id, action, object_id, object_identifier, file_id, name,
         source, size, options, stage,
         CASE WHEN EXISTS (SELECT 1 FROM holds h WHERE h.subject_id IN (ordered.batch_id, ordered.collection_id))
             THEN 'held' ELSE 'pending' END,
-        priority, note, made_at, made_at, topic, wait_key, actor_id, list_state,
+        priority, note, made_at, made_at, topic, wait_key, actor_id, list_state, activity_id,
         (SELECT nextval('work_item_number') FROM (SELECT pg_advisory_xact_lock(hashtextextended(current_schema()
             || '.work_items.' || ordered.institution_id::text, 0))) AS locked)
     FROM (SELECT * FROM new ORDER BY place) AS ordered

@@ -6,10 +6,11 @@ INDEXED BY work_items_by_batch
 -- name: items.insert
 INSERT INTO work_items (id, batch_id, institution_id, collection_id, action, object_id, object_identifier, file_id, name,
     source, size, options, stage, status, priority, note, created_at, updated_at, topic, wait_key, actor_id, list_state,
-    number)
+    activity_id, number)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,
     CASE WHEN EXISTS (SELECT 1 FROM holds WHERE subject_id IN (?2, ?4)) THEN 'held' ELSE 'pending' END,
-    ?14, ?15, ?16, ?16, ?17, ?18, ?19, ?20, (SELECT coalesce(max(number), 0) + 1 FROM work_items))
+    ?14, ?15, ?16, ?16, ?17, ?18, ?19, ?20, ?21,
+    (SELECT coalesce(max(number), 0) + 1 FROM work_items))
 ON CONFLICT (id) DO NOTHING
 RETURNING id, status
 -- name: items.get

@@ -2,12 +2,12 @@
 -- items.
 --
 -- What every list is given: 1 where it goes on, 2 the institution, 3 the status, 4 the stage, 5 the action, 6 whether review is asked for, 7 since
--- when, 8 the batch, 9 how many, 10 the collection. Items of a time have no order in the index of identifiers, so that a list since a time begins at the least of
+-- when, 8 the batch, 9 how many, 10 the collection, 11 the activity. Items of a time have no order in the index of identifiers, so that a list since a time begins at the least of
 -- their identifiers: what is behind it is not read in vain.
 -- list: items.asked_for
 (?2 IS NULL OR w.institution_id = ?2) AND (?3 IS NULL OR w.status = ?3) AND (w.status <> 'deleted' OR ?3 = 'deleted')
     AND (?4 IS NULL OR w.stage = ?4) AND (?5 IS NULL OR w.action = ?5) AND (?8 IS NULL OR w.batch_id = ?8)
-    AND (?10 IS NULL OR w.collection_id = ?10)
+    AND (?10 IS NULL OR w.collection_id = ?10) AND (?11 IS NULL OR w.activity_id = ?11)
     AND (?6 IS NULL OR (w.needs_review = ?6 AND NOT {items.made_good})) AND (?7 IS NULL OR w.created_at >= ?7)
 -- list: items.begin_of_list
 CASE WHEN ?7 IS NULL THEN X'00000000000000000000000000000000' ELSE
@@ -48,9 +48,12 @@ ORDER BY w.id DESC
 -- name: listing.oldest_of_batch
 {items.page} FROM work_items w INDEXED BY work_items_by_batch
         WHERE w.batch_id = ?8 AND {items.oldest_first}
+-- name: listing.oldest_of_activity
+{items.page} FROM work_items w INDEXED BY work_items_by_activity
+        WHERE w.activity_id = ?11 AND {items.oldest_first}
 -- name: listing.oldest_of_object
 {items.page} FROM work_items w INDEXED BY work_items_by_identifier
-        WHERE w.institution_id = ?11 AND w.object_identifier = ?12 AND {items.oldest_first}
+        WHERE w.institution_id = ?12 AND w.object_identifier = ?13 AND {items.oldest_first}
 -- name: listing.newest_of_status
 {items.page} FROM work_items w INDEXED BY work_items_by_status
         WHERE w.status = ?3 AND {items.newest_first}
@@ -69,6 +72,9 @@ ORDER BY w.id DESC
 -- name: listing.newest_of_action
 {items.page} FROM work_items w INDEXED BY work_items_by_action
         WHERE w.action = ?5 AND {items.newest_first}
+-- name: listing.newest_of_activity
+{items.page} FROM work_items w INDEXED BY work_items_by_activity
+        WHERE w.activity_id = ?11 AND {items.newest_first}
 -- name: listing.newest_of_object
 {items.page} FROM work_items w INDEXED BY work_items_by_identifier
-        WHERE w.institution_id = ?11 AND w.object_identifier = ?12 AND {items.newest_first}
+        WHERE w.institution_id = ?12 AND w.object_identifier = ?13 AND {items.newest_first}

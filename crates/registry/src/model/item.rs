@@ -4,8 +4,8 @@ use serde::Serialize;
 use strongroom_database::{Isolation, Time};
 
 use super::{
-    Action, ActorId, BatchId, CollectionId, FileId, InstitutionId, ItemId, ItemStatus, ObjectId, Order, Position,
-    Stage, WaitKey, WaitReason,
+    Action, ActivityId, ActorId, BatchId, CollectionId, FileId, InstitutionId, ItemId, ItemStatus, ObjectId, Order,
+    Position, Stage, WaitKey, WaitReason,
 };
 
 /// A work item to be made.
@@ -43,6 +43,8 @@ pub struct NewItem {
     pub note: String,
     /// On whose behalf workers act; an actor that the registry knows.
     pub actor: Option<ActorId>,
+    /// The activity that makes it.
+    pub activity: Option<ActivityId>,
 }
 
 impl NewItem {
@@ -71,6 +73,7 @@ impl NewItem {
             is_list: false,
             note: String::new(),
             actor: None,
+            activity: None,
         }
     }
 }
@@ -248,6 +251,8 @@ pub struct ItemFilter {
     pub batch: Option<BatchId>,
     /// Only those of a collection; the scope is that of its institution.
     pub collection: Option<CollectionId>,
+    /// Only those that an activity made.
+    pub activity: Option<ActivityId>,
     /// Only those of the object of this identifier, `<institution>/<name>`, at this institution, whether it is known yet or not.
     pub object: Option<(InstitutionId, String)>,
     /// In which order; those of a batch are listed oldest first.

@@ -103,6 +103,7 @@ impl<'w> NewItems<'w> {
             position.wait_key.map(|key| key.0).into(),
             new.actor.into(),
             new.is_list.then_some("open").into(),
+            new.activity.into(),
         ];
         let task = task_of(new.id, &position.topic, task_priority(new.priority, new.size), new.institution);
         let (id, actor, note) = (new.id, new.actor, new.note.clone());
@@ -331,6 +332,7 @@ fn page(
         filter.batch.into(),
         limit.into(),
         filter.collection.into(),
+        filter.activity.into(),
     ];
     if let (Some(institution), Some(identifier)) = (institution, identifier) {
         values.extend([institution.into(), identifier.into()]);
@@ -343,6 +345,7 @@ fn page(
 fn is_by_collection(scope: Scope, filter: &ItemFilter) -> bool {
     let is_narrower = filter.object.is_some()
         || filter.batch.is_some()
+        || filter.activity.is_some()
         || (filter.status.is_none() && filter.needs_review == Some(true));
     filter.collection.is_some() && matches!(scope, Scope::Institution(_)) && !is_narrower
 }
@@ -355,6 +358,8 @@ fn statement_of(scope: Scope, filter: &ItemFilter, is_newest_first: bool) -> Sta
     } else if filter.batch.is_some() {
         // The order of the others is not asked for.
         (Statement("listing.oldest_of_batch"), Statement("listing.oldest_of_batch"))
+    } else if filter.activity.is_some() {
+        (Statement("listing.oldest_of_activity"), Statement("listing.newest_of_activity"))
     } else if is_by_collection(scope, filter) {
         (Statement("listing.oldest_of_collection"), Statement("listing.newest_of_collection"))
     } else if filter.status.is_some() && is_of_institution {

@@ -1,6 +1,6 @@
 //! A store made of a folder: one file per key, bookkeeping in `.strongroom/` beside the keys.
 //!
-//! `.strongroom/store.json` says that the folder is a store, and which; `tmp/` holds files that have no place yet;
+//! `.strongroom/store.json` says that the folder is a store, and which; `tmp/` holds files that have no place yet, or none any more (`temporary.rs`);
 //! `assembly/<id>/` what becomes visible as a whole; `lock` is what several processes agree by.
 
 mod assembly;
@@ -11,12 +11,14 @@ mod location;
 mod mode;
 mod open;
 mod root;
+mod temporary;
 mod write;
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::fs::{self as rfs, AtFlags, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
@@ -28,6 +30,7 @@ use self::list::Walk;
 pub use self::location::{FolderLocation, Overlap};
 pub use self::mode::FolderMode;
 use self::root::{RACES, Root, is_directory, is_file, split};
+pub use self::temporary::Unfinished;
 use crate::moment::moment;
 use crate::{Assembly, Body, Capabilities, Head, Key, Listing, PutOptions, StorageError, Store};
 
@@ -94,6 +97,12 @@ impl FolderStore {
     /// The folder.
     pub fn path(&self) -> &Path {
         self.folder.root.path()
+    }
+
+    /// What processes that ended left out of sight in the store in a folder, as far as it is not known that it is still written. Nothing where
+    /// there is no store.
+    pub fn unfinished(path: impl AsRef<Path>) -> Unfinished {
+        temporary::unfinished(path.as_ref())
     }
 }
 
@@ -244,7 +253,7 @@ impl Folder {
     /// under its own name between the look and that.
     fn remove_tree(&self, relative: &str, key: &Key) -> Result<(), StorageError> {
         let (parent, name) = split(relative);
-        let trash = format!("{TEMPORARY}/{}", Uuid::new_v4().simple());
+        let trash = Self::name_for_removal();
         if self.is_other_name(relative, key)? {
             return Ok(());
         }
@@ -336,6 +345,11 @@ impl Store for FolderStore {
 
     fn sync(&self) -> Result<(), StorageError> {
         self.folder.sync()
+    }
+
+    fn sweep_unfinished(&self, age: Duration) -> Result<u64, StorageError> {
+        self.folder.check_presence()?;
+        Ok(self.folder.sweep(age, true))
     }
 
     fn list(&self, prefix: &Key) -> Result<Listing, StorageError> {

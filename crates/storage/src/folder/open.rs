@@ -4,21 +4,19 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
-use std::time::{Duration, SystemTime};
 
-use rustix::fs::{self as rfs, AtFlags, Mode};
+use rustix::fs::{self as rfs, Mode};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::durability::Durability;
 use super::root::Root;
+use super::temporary::STALE;
 use super::{ASSEMBLIES, BOOKKEEPING, DESCRIPTION, Folder, FolderMode, LOCK, TEMPORARY, case};
 use crate::StorageError;
 
 /// The layout of `.strongroom/` that this code keeps.
 const FORMAT: u32 = 1;
-/// Temporary files older than this belong to no process any more.
-const STALE: Duration = Duration::from_hours(24);
 
 /// What to do where no store lies.
 const UNMOUNTED: &str = "is the disk mounted? a store that is lost is replaced by `store replace`, and one that never was is \
@@ -84,7 +82,8 @@ pub(super) fn open(name: String, path: &Path, mode: FolderMode) -> Result<Folder
         let _ = folder.root.make_directory(directory, &mut |_| {});
     }
     close_bookkeeping(&folder, mode);
-    sweep(&folder);
+    // Folders that were being removed may have many files, and whoever opens a store may be in a hurry.
+    folder.sweep(STALE, false);
     Ok(folder)
 }
 
@@ -115,23 +114,6 @@ pub(super) fn described(name: &str, path: &Path) -> Result<Uuid, StorageError> {
         return Err(unusable(name, reason));
     }
     Ok(description.store)
-}
-
-/// Removes what puts and deletions left behind that were cut short long ago.
-fn sweep(folder: &Folder) {
-    let Ok(entries) = fs::read_dir(folder.root.path().join(TEMPORARY)) else { return };
-    for entry in entries.flatten() {
-        let modified = entry.metadata().and_then(|metadata| metadata.modified());
-        let is_stale = modified.is_ok_and(|time| SystemTime::now().duration_since(time).is_ok_and(|age| age > STALE));
-        let (true, Some(name)) = (is_stale, entry.file_name().to_str().map(str::to_owned)) else { continue };
-        let relative = format!("{TEMPORARY}/{name}");
-        // What cannot be removed today is tried again at the next opening.
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            let _ = folder.empty_trash(&relative);
-        } else {
-            let _ = rfs::unlinkat(folder.root.directory(), &relative, AtFlags::empty());
-        }
-    }
 }
 
 fn unusable(name: &str, reason: String) -> StorageError {

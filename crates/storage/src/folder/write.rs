@@ -9,10 +9,9 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::fs::{self as rfs, AtFlags, FlockOperation, OFlags, RenameFlags};
 use rustix::io::Errno;
 use strongroom_digest::MultiHasher;
-use uuid::Uuid;
 
 use super::root::{RACES, is_directory, is_file, split};
-use super::{Folder, LOCK, TEMPORARY, etag, head_of};
+use super::{Folder, LOCK, etag, head_of};
 use crate::moment::moment;
 use crate::{Durability, Head, Key, PutCondition, PutOptions, StorageError};
 
@@ -42,7 +41,7 @@ struct Staged<'a> {
 impl Drop for Staged<'_> {
     fn drop(&mut self) {
         if !self.is_placed {
-            // What cannot be removed now is swept when it is a day old.
+            // What cannot be removed now is swept when the store is opened again.
             let _ = rfs::unlinkat(self.folder.root.directory(), &self.relative, AtFlags::empty());
         }
     }
@@ -103,12 +102,9 @@ impl Folder {
     }
 
     fn stage(&self, key: &Key) -> Result<Staged<'_>, StorageError> {
-        let relative = format!("{TEMPORARY}/{}", Uuid::new_v4().simple());
-        let file = self
-            .root
-            .open_at(&relative, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)
-            .map_err(|errno| self.failed("make a temporary file for", key, errno.into()))?;
-        Ok(Staged { folder: self, relative, file: file.into(), is_placed: false })
+        let begun = self.begin_temporary();
+        let (relative, file) = begun.map_err(|errno| self.failed("make a temporary file for", key, errno.into()))?;
+        Ok(Staged { folder: self, relative, file, is_placed: false })
     }
 
     fn fill(

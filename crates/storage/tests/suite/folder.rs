@@ -280,6 +280,19 @@ fn stale_temporary_files_are_swept_at_opening_and_fresh_ones_stay() {
 }
 
 #[test]
+fn a_removal_that_was_cut_short_is_completed_by_a_sweep() {
+    let (folder, store) = store();
+    let tree = folder.path().join(".strongroom/tmp/tree-0123");
+    fs::create_dir_all(tree.join("deep")).unwrap();
+    fs::write(tree.join("deep/file"), b"bytes").unwrap();
+    FolderStore::open("primary", folder.path()).unwrap();
+    let left = FolderStore::unfinished(folder.path());
+    assert_eq!((left.entries, left.bytes), (1, 5), "it may have many files");
+    assert_eq!(store.sweep_unfinished(Duration::from_hours(24)).unwrap(), 1);
+    assert!(!tree.exists());
+}
+
+#[test]
 fn a_put_cut_short_leaves_the_key_as_it_was() {
     /// Yields bytes, then waits for ever, as a source does when the process is about to be killed.
     struct Stuck(mpsc::Sender<()>, mpsc::Receiver<()>, bool);

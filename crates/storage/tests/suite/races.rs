@@ -252,6 +252,18 @@ fn a_key_in_place_of_a_folder_that_is_to_go_stays() {
 }
 
 #[test]
+fn a_put_whose_file_another_takes_for_abandoned_begins_anew() {
+    let world = World::new();
+    let folder = world.folder.path().to_owned();
+    let meanwhile = Meanwhile::at("temporary.made", move || {
+        FolderStore::open("primary", &folder).unwrap();
+    });
+    meanwhile.run(|| put(&world.store, "a", "bytes"));
+    assert_eq!(world.read("a"), "bytes");
+    world.assert_no_leftovers();
+}
+
+#[test]
 fn what_another_has_swept_need_not_be_removed() {
     let world = World::new();
     put(&world.store, "a/b", "bytes");

@@ -213,6 +213,7 @@ impl Depositing {
             options,
             priority: set.map_or(NewItem::PRIORITY, u64::cast_signed),
             note,
+            activity: Some(activity.id),
             ..NewItem::new(INGEST, self.institution.id, "")
         })
     }

@@ -8,5 +8,5 @@ mod web;
 pub(crate) use admissible::{check_apart, check_is_bag};
 pub(crate) use bag::{bag_name, bag_part, is_submission_file};
 pub use package::PackageSource;
-pub(crate) use package::{Located, bag_trouble, check_unreplaced, package_source, unreadable};
+pub(crate) use package::{Located, OpenPackage, bag_trouble, check_unreplaced, package_source, unreadable};
 pub(crate) use web::{DIGEST_MISMATCH, Download, NOT_FETCHED, SIZE_MISMATCH, failure as download_failure, mismatch};

@@ -1,7 +1,7 @@
 //! fetch: the one pass. Each byte is read once from where it came, hashed with every recorded algorithm and offered to
 //! identification on the way, and written to staging. What was staged before an interruption is not staged again.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 
@@ -20,32 +20,42 @@ use super::provision::{is_stated, quota};
 use crate::crash_point;
 use crate::ingest::area::submission_row;
 use crate::ingest::deposit::DepositOptions;
-use crate::ingest::intake::{DIGEST_MISMATCH, PackageSource, bag_trouble, check_unreplaced, mismatch, package_source};
+use crate::ingest::intake::{
+    DIGEST_MISMATCH, OpenPackage, PackageSource, bag_trouble, check_unreplaced, mismatch, package_source,
+};
 use crate::ingest::kept_downloads;
 use crate::ingest::kind::DepositKind;
 use crate::ingest::manifest::{self, FileRow, FileRows};
 use crate::ingest::staging::{Begun, Staged, Staging, Stopped, interruption};
 use crate::ingest::workflow::{ESTIMATE, PROVISION, restage};
 use crate::interruptible::Interruptible;
+use crate::runtime::Interrupted;
 use crate::workflow::{Outcome, StageContext, StageError};
 
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
-    let outcome = fetch(context);
+    let is_recorded = Cell::new(true);
+    let outcome = fetch(context, &is_recorded);
     if let Err(error) = &outcome
-        && !matches!(error, StageError::Interrupted(_))
+        && may_write(error)
     {
         // What went wrong is told in any case.
-        let _ = keep_for_another_attempt(context);
+        let _ = keep_for_another_attempt(context, is_recorded.get());
     }
     outcome
 }
 
+/// Whether the attempt that ended so may still write: another worker may have the deposit where its lease is lost.
+fn may_write(error: &StageError) -> bool {
+    !matches!(error, StageError::Interrupted(Interrupted::LeaseLost))
+}
+
 /// Notes how many bytes of downloads are kept on their way for another attempt: they count as what the deposit has. What was reserved
-/// ahead of bytes that others state is free to others until they come.
-fn keep_for_another_attempt(context: &StageContext<'_>) -> Result<(), StageError> {
+/// ahead of bytes that others state is free to others until they come: a deposit that is held may not go on for days, and a process that
+/// stops does not know when another one does. Where bytes lie in staging that could not be recorded, it stays: it covers them.
+fn keep_for_another_attempt(context: &StageContext<'_>, is_recorded: bool) -> Result<(), StageError> {
     let bytes = kept_downloads::bytes(context.home, context.item.id);
     let known = context.registry().read(|tx| interim::kept(tx, context.item.id))?;
-    let is_stated = is_stated(context)?;
+    let is_stated = is_recorded && is_stated(context)?;
     if bytes == known && !is_stated {
         return Ok(());
     }
@@ -59,7 +69,8 @@ fn keep_for_another_attempt(context: &StageContext<'_>) -> Result<(), StageError
     Ok(())
 }
 
-fn fetch(context: &StageContext<'_>) -> Result<Outcome, StageError> {
+/// `is_recorded` says whether everything is recorded that lies in staging when it ends early.
+fn fetch(context: &StageContext<'_>, is_recorded: &Cell<bool>) -> Result<Outcome, StageError> {
     let mut options = DepositOptions::of(context.item)?;
     if options.kind() == DepositKind::Metadata {
         let text = serde_json::to_string(&Scan::of_loose_files(0, 0))?;
@@ -86,7 +97,7 @@ fn fetch(context: &StageContext<'_>) -> Result<Outcome, StageError> {
             return grow(context, bytes);
         }
         check_declared_digest(context, &payload, &options)?;
-        let (scan, rows, reserved) = match take(context, &payload, &options, begun) {
+        let (scan, rows, reserved) = match take(context, &payload, &options, (begun, is_recorded)) {
             Ok(Taken::Whole(scan, staged)) => {
                 totals = staged.totals;
                 (scan, staged.rows, staged.reserved)
@@ -153,39 +164,60 @@ enum Taken {
     Changed,
 }
 
-/// Takes the payload into staging, in one pass.
+/// Takes the payload into staging, in one pass. Where it ends early, what came is recorded; `is_recorded` says whether it could be.
 fn take(
     context: &StageContext<'_>,
     payload: &PackageSource,
     options: &DepositOptions,
-    begun: Begun,
+    (begun, is_recorded): (Begun, &Cell<bool>),
 ) -> Result<Taken, StageError> {
     if options.kind() == DepositKind::Manifest {
-        return take_manifest(context, payload, options, begun);
+        return take_manifest(context, payload, options, (begun, is_recorded));
     }
     let package = payload.open(context, options)?;
-    let mut has_list = false;
     let is_archive = package.source.serialization() != Serialization::Directory;
     let staging = RefCell::new(Staging::begin(context, package.source.serialization(), begun)?);
+    let read = read(context, package, options, &staging);
+    let scan = match read.inspect_err(|failure| record_what_came(&staging, failure, is_recorded))? {
+        Reading::Whole(scan) => scan,
+        Reading::NoRoom(bytes) => return Ok(Taken::NoRoom(bytes)),
+        Reading::Changed => return Ok(Taken::Changed),
+    };
+    let taken = staging.borrow().taken();
+    let staged = staging.into_inner().end()?;
+    // An earlier attempt staged what the archive does not have any more.
+    Ok(if is_archive && staged.totals.files > taken { Taken::Changed } else { Taken::Whole(scan, staged) })
+}
+
+/// How far reading a package came that lies in files of its own.
+enum Reading {
+    Whole(Scan),
+    NoRoom(u64),
+    Changed,
+}
+
+/// Reads a package into staging, and what its list names.
+fn read(
+    context: &StageContext<'_>,
+    package: OpenPackage,
+    options: &DepositOptions,
+    staging: &RefCell<Staging<'_, '_>>,
+) -> Result<Reading, StageError> {
+    let mut has_list = false;
     let scanned = package.scan(&mut |bytes| staging.borrow_mut().spool(bytes), &mut |entry, bytes| {
         has_list |= entry.path == fetch_list::NAME;
         staging.borrow_mut().take(entry, bytes)
     });
-    let mut staging = staging.into_inner();
-    if staging.has_changed() {
-        return Ok(Taken::Changed);
+    if staging.borrow().has_changed() {
+        return Ok(Reading::Changed);
     }
-    let failure = match staging.stopped() {
-        Some(Stopped::NoRoom(bytes)) => return Ok(Taken::NoRoom(bytes)),
+    let failure = match staging.borrow_mut().stopped() {
+        Some(Stopped::NoRoom(bytes)) => return Ok(Reading::NoRoom(bytes)),
         // What interrupts the stage makes its download fail, too.
         Some(Stopped::Failed(failure @ StageError::Interrupted(_))) => return Err(failure),
         Some(Stopped::Failed(failure)) => Some(failure),
         None => None,
     };
-    if failure.is_some() || scanned.is_err() {
-        // What came is there for another attempt. Should this have been the last one, it is what the deposit has.
-        let _ = staging.flush();
-    }
     let scanned = scanned?;
     if let Some(failure) = failure {
         return Err(failure);
@@ -194,18 +226,21 @@ fn take(
         Err(BagError::Visit(error)) => return Err(StageError::Transient(error.to_string())),
         scanned => scanned.map_err(bag_trouble)?,
     };
-    staging.release_spool()?;
-    let staging = RefCell::new(staging);
-    if has_list
-        && options.kind() == DepositKind::Bag
-        && let Some(bytes) = fetch_list::complete(context, &staging, &mut scan)?
-    {
-        return Ok(Taken::NoRoom(bytes));
+    staging.borrow_mut().release_spool()?;
+    if has_list && options.kind() == DepositKind::Bag {
+        let no_room = fetch_list::complete(context, staging, &mut scan)?;
+        return Ok(no_room.map_or(Reading::Whole(scan), Reading::NoRoom));
     }
-    let taken = staging.borrow().taken();
-    let staged = staging.into_inner().end()?;
-    // An earlier attempt staged what the archive does not have any more.
-    Ok(if is_archive && staged.totals.files > taken { Taken::Changed } else { Taken::Whole(scan, staged) })
+    Ok(Reading::Whole(scan))
+}
+
+/// Records what came before reading failed: it is there for another attempt, and should this have been the last one, or a person hold the
+/// deposit, it is what the deposit has.
+fn record_what_came(staging: &RefCell<Staging<'_, '_>>, failure: &StageError, is_recorded: &Cell<bool>) {
+    let goes_on = !matches!(failure, StageError::Fatal { .. } | StageError::Invalid { .. });
+    if may_write(failure) && goes_on {
+        is_recorded.set(staging.borrow_mut().flush().is_ok());
+    }
 }
 
 /// Takes the files that a manifest names into staging, and the manifest itself. Every file that cannot be had for good is told of.
@@ -213,7 +248,7 @@ fn take_manifest(
     context: &StageContext<'_>,
     payload: &PackageSource,
     options: &DepositOptions,
-    begun: Begun,
+    (begun, is_recorded): (Begun, &Cell<bool>),
 ) -> Result<Taken, StageError> {
     let (mut list, digest) = manifest::spool(context, payload, options)?;
     match context.fact::<String>(MANIFEST)? {
@@ -225,7 +260,8 @@ fn take_manifest(
     let staging = RefCell::new(Staging::begin(context, Serialization::Directory, begun)?);
     stage_list(&staging, &mut list)?;
     let mut rows = FileRows::new(&mut list)?;
-    let listed = match stage_listed(context, &staging, &mut || rows.next_row(), "row")? {
+    let listed = stage_listed(context, &staging, &mut || rows.next_row(), "row");
+    let listed = match listed.inspect_err(|failure| record_what_came(&staging, failure, is_recorded))? {
         Listed::Staged(listed) => listed,
         Listed::NoRoom(bytes) => return Ok(Taken::NoRoom(bytes)),
     };

@@ -35,7 +35,7 @@ pub(super) struct StagedList {
     pub(super) failures: Vec<(FileRow, ItemProblem)>,
 }
 
-/// Takes the files that a list names into staging. What stands before the line of a file in its key is `named`.
+/// Takes the files that a list names into staging. Where it fails, the caller records what came. What stands before the line of a file in its key is `named`.
 pub(super) fn stage_listed(
     context: &StageContext<'_>,
     staging: &RefCell<Staging<'_, '_>>,
@@ -79,13 +79,7 @@ pub(super) fn stage_listed(
         Some(Stopped::Failed(failure)) => Err(failure),
         None => outcome,
     };
-    if let Err(failure) = outcome {
-        // What came is there for another attempt. Should this have been the last one, it is what the deposit has.
-        if matches!(failure, StageError::Transient(_)) {
-            let _ = staging.flush();
-        }
-        return Err(failure);
-    }
+    outcome?;
     staged.files = files;
     Ok(Listed::Staged(staged))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use strongroom_engine::app;
 use strongroom_engine::app::activities::{self, ActivityState, Request};
 use strongroom_engine::app::views::RecordView;
 use strongroom_engine::runtime::Shutdown;
@@ -179,6 +180,15 @@ fn a_chain_makes_objects_with_descriptions(engine: Engine) {
         .expect("the work items");
     assert_eq!(made.len(), 12);
     let ids: Vec<_> = made.iter().map(|item| item.id).collect();
+    let of = |activity, institution: Option<&str>| {
+        let institution = institution.map(str::to_owned);
+        let filter = app::items::Filter { activity: Some(activity), institution, ..app::items::Filter::default() };
+        let page = app::items::list(&call(&home), &filter, None).expect("lists");
+        page.items.into_iter().map(|item| item.item).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(of(deposit, None), ids.iter().copied().collect());
+    assert_eq!(of(deposit, Some(INSTITUTION)), ids.iter().copied().collect());
+    assert!(of(harvest, None).is_empty());
     let mut results: Vec<_> =
         records(&home, deposit, RecordState::Processed).into_iter().filter_map(|record| record.result).collect();
     results.sort();

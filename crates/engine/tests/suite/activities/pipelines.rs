@@ -36,6 +36,7 @@ on_both_databases! {
     an_agent_that_a_worker_does_not_know_is_waited_for
     what_steps_have_in_urls_is_not_shown
     what_follows_a_failed_activity_says_so_and_is_not_waited_for
+    activities_of_which_there_are_more_than_are_counted_are_told_with_at_least
     an_activity_says_why_it_is_tried_again
     a_removed_pipeline_is_still_named_by_its_activities
     a_pipeline_that_several_institutions_have_is_named_with_its_institution
@@ -402,6 +403,26 @@ fn what_steps_have_in_urls_is_not_shown(engine: Engine) {
 fn review(home: &crate::fixture::TestHome) -> Review {
     let survey = Survey::of(home.path(), &home.settings, Some(&home.registry), Counting::Bounded).expect("looks");
     status::collect(home.path(), &home.settings, &home.registry, &survey).expect("collects").review
+}
+
+fn activities_of_which_there_are_more_than_are_counted_are_told_with_at_least(engine: Engine) {
+    let Some(home) = home_for(engine, "provider.example.edu") else { return };
+    let one = || begin(&home, "harvest", &[("url", "https://provider.example.edu/oai")]);
+    let ids: Vec<_> = (0..1_000).map(|_| one()).collect();
+    let fail = |ids: Vec<strongroom_registry::ActivityId>| {
+        let fail_all = move |tx: &mut dyn strongroom_registry::Transaction| {
+            ids.iter().try_for_each(|id| strongroom_registry::activities::fail(tx, *id, "it is away"))
+        };
+        home.registry.write(fail_all).expect("fail");
+    };
+    fail(ids[1..].to_vec());
+    let told = review(&home);
+    assert_eq!((told.at_least.as_slice(), told.entries[0].text.as_str()), (&[][..], "999 activities failed"));
+    fail(vec![ids[0]]);
+    fail(vec![one()]);
+    let told = review(&home);
+    assert_eq!((told.at_least.as_slice(), told.failed_activities), (&["failed_activities"][..], 1_000));
+    assert_eq!(told.entries[0].text, "at least 1000 activities failed");
 }
 
 fn what_follows_a_failed_activity_says_so_and_is_not_waited_for(engine: Engine) {

@@ -1,8 +1,10 @@
 //! Space in staging: who waits for some, who passes, and what is refused.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use strongroom_download::Policy;
+use strongroom_download::{Policy, Timeouts};
+use strongroom_engine::background;
+use strongroom_engine::build_runtime;
 use strongroom_engine::findings::Counting;
 use strongroom_engine::ingest::{self, DepositKind, DepositRequest};
 use strongroom_engine::runtime::Shutdown;
@@ -11,6 +13,7 @@ use strongroom_engine::survey::Survey;
 use strongroom_queue::tasks;
 use strongroom_registry::items::{Item, Request};
 use strongroom_registry::{ItemId, ItemStatus, RegistryError, Scope, Stage, WaitReason, interim, tenants};
+use strongroom_storage::Key;
 use strongroom_web_double::Behaviour;
 
 use super::world::{OBJECT, ONE_ATTEMPT, World, manifest};
@@ -28,6 +31,10 @@ on_both_databases! {
     what_servers_state_passes_none_that_has_waited_for_long
     a_deposit_that_waits_says_how_much_is_free_and_which_item_has_most
     what_a_deposit_that_failed_long_ago_keeps_is_removed
+    a_deposit_that_is_stopped_while_it_is_read_has_only_what_came
+    a_process_that_stops_while_it_reads_a_deposit_leaves_only_what_came
+    a_deposit_of_unknown_size_begins_beside_others_of_a_small_quota
+    what_a_killed_process_left_in_staging_is_told_and_removed
 }
 
 pub(super) const CAPACITY: &str = "[staging]\ncapacity = \"1000 kB\"\n";
@@ -395,4 +402,147 @@ fn what_a_deposit_that_failed_long_ago_keeps_is_removed(engine: Engine) {
     world.ask(failed.id, Request::Requeue(None));
     assert_eq!(world.item(failed.id).stage, Stage::named("provision"));
     succeeds(&world, &[failed.id]);
+}
+
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_mins(2), "{what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A home of 1,000 kB that waits for servers as long as they take.
+fn patient(engine: Engine) -> Option<World> {
+    let mut world = World::in_database(engine, CAPACITY)?;
+    let timeouts = Timeouts { stall_window: Duration::from_hours(1), ..Timeouts::default() };
+    let policy = Policy { timeouts, ..world.policy() };
+    world.download_within(policy);
+    Some(world)
+}
+
+/// A manifest of two files of 900 kB together: the server sends the first, and of the second nothing yet.
+fn half_sent(world: &World) -> ItemId {
+    world.web.put("/first.bin", vec![7; 300 * KB]);
+    world.web.put("/second.bin", vec![8; 600 * KB]);
+    world.web.on("/second.bin", Behaviour::Slow);
+    let row = |name: &str, bytes: usize| format!("{} | | | {bytes} | | {name} |", world.web.url(&format!("/{name}")));
+    let list = manifest(OBJECT, &[row("first.bin", 300 * KB), row("second.bin", 600 * KB)]);
+    world.submit(&world.request(world.write("half.checkm", list))).expect("is submitted").items[0]
+}
+
+fn is_something_staged(world: &World) -> bool {
+    world.home.roles.staging.list(&Key::ROOT).expect("lists").next().is_some()
+}
+
+/// Works until the test asks to stop, while the test acts.
+fn while_working(world: &World, act: impl FnOnce()) {
+    /// Also where the test fails.
+    struct Stops<'s>(&'s Shutdown);
+    impl Drop for Stops<'_> {
+        fn drop(&mut self) {
+            self.0.request_once();
+        }
+    }
+    let stop = Shutdown::new();
+    let runtime = build_runtime(&world.home, None).expect("a runtime").beat_every(Duration::from_millis(2)).build();
+    std::thread::scope(|scope| {
+        scope.spawn(|| runtime.run_until(&stop, &|| false));
+        let _stops = Stops(&stop);
+        act();
+    });
+}
+
+/// What is staged of an item, and what is kept of its downloads.
+fn staged_and_kept(world: &World, id: ItemId) -> u64 {
+    let has = |tx: &mut dyn strongroom_registry::Transaction| {
+        Ok::<_, RegistryError>(interim::totals(tx, id)?.bytes + interim::kept(tx, id)?)
+    };
+    world.home.registry.read(has).expect("reads")
+}
+
+fn a_deposit_that_is_stopped_while_it_is_read_has_only_what_came(engine: Engine) {
+    for request in [Request::Hold, Request::Cancel] {
+        let Some(world) = patient(engine) else { return };
+        let id = half_sent(&world);
+        while_working(&world, || {
+            wait_until("the first file is staged", || is_something_staged(&world));
+            // Something is reserved ahead of the bytes of the second one, and one byte of it is what another one lacks.
+            let had = usize::try_from(reserved(&world, id)).expect("is small");
+            let other = submit(&world, "other.bin", 1_000 * KB - had + 1);
+            wait_until("there is no room for another one", || waits(&world.item(other)));
+            world.ask(id, request);
+            wait_until("it is stopped", || world.item(id).status != ItemStatus::Started);
+            // It is woken, and not found again by a later attempt.
+            wait_until("the other one has room", || world.item(other).status.is_ended());
+            assert_eq!(world.item(other).status, ItemStatus::Succeeded, "{:?}", world.item(other).note);
+        });
+        let item = world.item(id);
+        if request == Request::Cancel {
+            assert_eq!(item.status, ItemStatus::Cancelled, "{:?}", item.note);
+            world.clear_up();
+            assert_eq!(reserved(&world, id), 0);
+            continue;
+        }
+        assert_eq!(item.status, ItemStatus::Held, "{:?}", item.note);
+        let (has, came) = (reserved(&world, id), staged_and_kept(&world, id));
+        assert!(has == came && came >= 300_000, "{has} bytes are reserved, {came} came");
+        world.web.mend("/second.bin");
+        world.ask(id, Request::Release);
+        succeeds(&world, &[id]);
+        // What had come was not asked for again.
+        assert_eq!(world.web.requests_of("/first.bin").iter().filter(|request| request.method == "GET").count(), 1);
+    }
+}
+
+fn a_process_that_stops_while_it_reads_a_deposit_leaves_only_what_came(engine: Engine) {
+    let Some(world) = patient(engine) else { return };
+    let id = half_sent(&world);
+    // It is asked to stop then.
+    while_working(&world, || wait_until("the first file is staged", || is_something_staged(&world)));
+    assert_eq!(world.item(id).status, ItemStatus::Pending);
+    let (has, came) = (reserved(&world, id), staged_and_kept(&world, id));
+    assert!(has == came && came >= 300_000, "{has} bytes are reserved, {came} came");
+    world.web.mend("/second.bin");
+    succeeds(&world, &[id]);
+}
+
+fn a_deposit_of_unknown_size_begins_beside_others_of_a_small_quota(engine: Engine) {
+    let Some(world) = World::in_database(engine, CAPACITY) else { return };
+    set_quota(&world, 950 * KB);
+    pause(&world, "ingest.validate", true);
+    let has = submit(&world, "has.bin", 500 * KB);
+    world.work_until(&|| world.item(has).stage == Stage::named("validate"));
+    world.web.put("/unknown.bin", vec![7; 100 * KB]);
+    has_no_size(&world, "/unknown.bin");
+    let request = DepositRequest { kind: DepositKind::File, ..world.request("/unknown.bin") };
+    let unknown = world.submit(&request).expect("is submitted").items[0];
+    let is_decided = || {
+        let item = world.item(unknown);
+        waits(&item) || item.status.is_ended() || item.stage == Stage::named("validate")
+    };
+    world.work_until(&is_decided);
+    let item = world.item(unknown);
+    assert_eq!(item.stage, Stage::named("validate"), "{:?}", item.note);
+    pause(&world, "ingest.validate", false);
+    succeeds(&world, &[has, unknown]);
+}
+
+fn what_a_killed_process_left_in_staging_is_told_and_removed(engine: Engine) {
+    let Some(world) = World::in_database(engine, CAPACITY) else { return };
+    let staging = world.home.settings.stores[&world.home.settings.roles.staging].folder(world.home.path());
+    let tmp = staging.expect("a folder").join(".strongroom/tmp");
+    let tree = tmp.join("tree-0123");
+    std::fs::create_dir_all(&tree).expect("makes a folder");
+    std::fs::write(tree.join("pack-1"), vec![7; 70 * KB]).expect("writes");
+    let told = || {
+        let (settings, registry) = (&world.home.settings, &world.home.registry);
+        let survey = Survey::of(world.home.path(), settings, Some(registry), Counting::Bounded).expect("looks");
+        let status = status::collect(world.home.path(), settings, registry, &survey).expect("collects");
+        (status.staging.unfinished_entries, status.staging.unfinished_bytes)
+    };
+    assert_eq!(told(), (1, 70_000));
+    let task = background::TASKS.iter().find(|task| task.name == "staging").expect("the task");
+    background::run_now(&world.home, task, &Shutdown::new()).expect("runs");
+    assert_eq!((tree.exists(), told()), (false, (0, 0)));
 }
