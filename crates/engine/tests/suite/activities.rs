@@ -15,6 +15,7 @@ mod scripted;
 mod sending;
 mod sources;
 mod tools;
+mod waiting;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
