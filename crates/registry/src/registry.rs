@@ -100,7 +100,8 @@ macro_rules! schema_in {
                 45 "findings of tools" "0046_tool_findings"
                 46 "lists of batches" "0047_lists_of_batches"
                 47 "comparisons of placements" "0049_placement_comparisons"
-                49 "outcomes of tools" "0053_outcomes_of_tools"),
+                49 "outcomes of tools" "0053_outcomes_of_tools"
+                50 "origins" "0056_origins"),
         )
     };
 }

@@ -8,6 +8,7 @@ mod expiring;
 mod harvesting;
 mod lists;
 mod misbehaving;
+mod origins;
 mod pipelines;
 mod provenance;
 mod repeating;

@@ -23,10 +23,10 @@ use strongroom_harvest::{
 use strongroom_records::{Arrival, lists};
 use strongroom_registry::activities::Activity;
 use strongroom_registry::documents::{self, Document, MOST_BYTES};
-use strongroom_registry::{InstitutionId, RegistryError, Scope, watermarks};
+use strongroom_registry::{InstitutionId, Origin, RegistryError, Scope, watermarks};
 
 use self::earlier::Earlier;
-use self::options::{Kind, Options, PagingKind};
+use self::options::{DEFAULT_ID, Kind, Options, PagingKind};
 use self::patience::{Attempt, LongWait, LongWaits, patience};
 use self::state::State;
 pub(crate) use self::state::deleted;
@@ -190,7 +190,7 @@ fn source(
                 PagingKind::Next => Paging::Pointer(parameter),
                 PagingKind::Link => Paging::Link,
             };
-            let id = options.id.clone().unwrap_or_else(|| "/id".to_owned());
+            let id = options.id.clone().unwrap_or_else(|| DEFAULT_ID.to_owned());
             let (datestamp, deleted) = (options.datestamp.clone(), options.deleted.clone());
             Box::new(JsonSource::new(
                 connection(home, waiting)?,
@@ -260,7 +260,7 @@ fn fit_id(text: &str) -> String {
 }
 
 /// A record of the source as one of the list.
-fn found(record: Record, location: &str, institution: Option<InstitutionId>) -> Found {
+fn found(record: Record, origin: &Origin, institution: Option<InstitutionId>) -> Found {
     let id = fit_id(&record.id);
     let failed =
         |error: &str| Found { id: id.clone(), arrival: Arrival::Failed { error: error.to_owned() }, document: None };
@@ -273,7 +273,7 @@ fn found(record: Record, location: &str, institution: Option<InstitutionId>) -> 
     }
     let document = Document {
         datestamp: record.datestamp,
-        ..Document::new(institution, (location, &record.id), content.media_type, content.bytes)
+        ..Document::new(institution, (origin.clone(), &record.id), content.media_type, content.bytes)
     };
     let result = Some(documents::entity(document.id));
     Found { id: record.id, arrival: Arrival::Processed { result }, document: Some(document) }
@@ -390,7 +390,7 @@ impl OpenAgent for Harvesting {
         let mut long = self.waits.enter(attempt);
         let source =
             source(finding.home(), &self.options, activity.watermark_from.as_deref(), (attempt, long.as_ref()))?;
-        let (location, institution) = (self.options.location(), activity.institution);
+        let (location, origin, institution) = (self.options.location(), self.options.origin(), activity.institution);
         let mut saved = State::of(finding)?;
         let (mut deleted, mut new) = (saved.deleted, 0);
         // In OAI-PMH an identifier is that of one record (section 2.4).
@@ -414,7 +414,7 @@ impl OpenAgent for Harvesting {
                 }
                 Event::Record(record) => {
                     page.bytes += record.document.as_ref().map_or(0, |document| document.bytes.len());
-                    page.found.push(found(record, &location, institution));
+                    page.found.push(found(record, &origin, institution));
                 }
                 Event::Notice(notice) => {
                     if matches!(notice, Notice::Restarted { .. }) {
@@ -476,8 +476,7 @@ impl OpenAgent for Harvesting {
                 RecordOutcome::Failed { error: "the provider says that it is deleted".to_owned() }
             }
             Ok(Some(record)) => {
-                let Found { arrival, document, .. } =
-                    found(record, &self.options.location(), work.activity.institution);
+                let Found { arrival, document, .. } = found(record, &self.options.origin(), work.activity.institution);
                 match arrival {
                     Arrival::Processed { result } => RecordOutcome::Processed {
                         result,
