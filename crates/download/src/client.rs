@@ -15,7 +15,7 @@ use crate::error::{DownloadError, is_of};
 use crate::location::{allowed, authority, shown, shown_text};
 use crate::meter::Metered;
 use crate::permits::{Permit, Permits};
-use crate::policy::Policy;
+use crate::policy::{Patience, Policy, Retries};
 use crate::supervision::Supervision;
 
 /// Redirects followed for one request.
@@ -29,6 +29,7 @@ const MAX_HEADERS: usize = 64 << 10;
 #[derive(Debug, Clone)]
 pub struct Client {
     inner: Arc<Inner>,
+    patience: Option<Patience>,
 }
 
 #[derive(Debug)]
@@ -86,7 +87,18 @@ impl Client {
             ().chain(TcpConnector::default()).chain(Metered::new(&policy.timeouts)).chain(RustlsConnector::default());
         let agent = ureq::Agent::with_parts(config, connector, PublicResolver::new(&policy));
         let permits = Permits::new(policy.connections_per_host);
-        Ok(Self { inner: Arc::new(Inner { agent, policy, permits }) })
+        Ok(Self { inner: Arc::new(Inner { agent, policy, permits }), patience: None })
+    }
+
+    /// The same client, with the connections and limits that it has, for one who waits for servers otherwise.
+    #[must_use]
+    pub fn with_patience(&self, patience: Patience) -> Self {
+        Self { inner: self.inner.clone(), patience: Some(patience) }
+    }
+
+    /// How often and when a failed request is sent again.
+    pub(crate) fn retries(&self) -> &Retries {
+        self.patience.as_ref().map_or(&self.inner.policy.retries, |patience| &patience.retries)
     }
 
     /// The bounds of each download.
@@ -145,6 +157,15 @@ impl Client {
         }
         for (name, value) in question.headers {
             request = request.header(*name, *value);
+        }
+        if let Some(patience) = &self.patience {
+            request = request
+                .config()
+                .timeout_connect(Some(patience.connect))
+                .timeout_resolve(Some(patience.connect))
+                .timeout_send_request(Some(patience.connect))
+                .timeout_recv_response(Some(patience.response))
+                .build();
         }
         request.call().map_err(|error| failure(location, error))
     }

@@ -53,7 +53,7 @@ impl Client {
     pub fn fetch(&self, request: &FileRequest<'_>, supervision: &Supervision<'_>) -> Result<Fetched, DownloadError> {
         self.check(request.url)?;
         let mut partial = Partial::open(request.target, request.url)?;
-        let mut attempts = Attempts::new(&self.policy().retries);
+        let mut attempts = Attempts::new(self.retries());
         loop {
             let resumed = partial.resume().map_or(0, |resume| resume.position);
             let error = match self.complete(request, &mut partial, supervision) {

@@ -79,7 +79,7 @@ pub use location::shown_text as shown_url;
 pub use opening::Expected;
 pub use page::{Page, PageRequest};
 pub use parallel::{Finished, Job, Parallel, Totals};
-pub use policy::{Policy, Retries, Timeouts};
+pub use policy::{Patience, Policy, Retries, Timeouts};
 pub use post::{Post, Posted};
 pub use probe::Probe;
 pub use supervision::Supervision;

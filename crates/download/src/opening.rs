@@ -69,7 +69,7 @@ impl Client {
     ) -> Result<Body<'a>, DownloadError> {
         let request =
             Request { client: self.clone(), url: url.to_owned(), shown: shown_text(url), expected, supervision };
-        let mut attempts = Attempts::new(&self.policy().retries);
+        let mut attempts = Attempts::new(self.retries());
         loop {
             match request.begin(resume) {
                 Ok(begun) => return request.body(begun, attempts),

@@ -100,7 +100,7 @@ impl Client {
     /// # Errors
     /// A status that is neither success nor a lasting refusal, and what else a download fails with.
     pub fn page(&self, request: &PageRequest<'_>, supervision: &Supervision<'_>) -> Result<Page, DownloadError> {
-        let mut attempts = Attempts::new(&self.policy().retries);
+        let mut attempts = Attempts::new(self.retries());
         loop {
             match self.page_once(request, supervision) {
                 Err(error) if error.is_retried() => attempts.failed(error, 0, supervision)?,

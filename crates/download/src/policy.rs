@@ -63,6 +63,18 @@ impl Default for Timeouts {
     }
 }
 
+/// How long a server is waited for, and how often it is asked, where that is not as the policy says
+/// ([`Client::with_patience`](crate::Client::with_patience)).
+#[derive(Debug, Clone)]
+pub struct Patience {
+    /// As [`Timeouts::connect`].
+    pub connect: Duration,
+    /// As [`Timeouts::response`].
+    pub response: Duration,
+    /// As [`Policy::retries`].
+    pub retries: Retries,
+}
+
 /// How often and when a failed request is sent again.
 #[derive(Debug, Clone)]
 pub struct Retries {
@@ -77,6 +89,9 @@ pub struct Retries {
     pub max_delay: Duration,
     /// The longest wait that a server can ask for by `Retry-After`.
     pub max_retry_after: Duration,
+    /// How long after the first request another one begins at most. Where that would be later, also because the server asks for it, the
+    /// failure is returned at once.
+    pub within: Duration,
 }
 
 impl Default for Retries {
@@ -87,6 +102,7 @@ impl Default for Retries {
             first_delay: Duration::from_secs(1),
             max_delay: Duration::from_mins(1),
             max_retry_after: Duration::from_mins(5),
+            within: Duration::MAX,
         }
     }
 }

@@ -31,7 +31,7 @@ impl Client {
     /// Asks for the size and the version of a file: by `HEAD`, and where that is refused or says no size, by a request of the first
     /// byte. Transient failures are tried again as the policy says.
     pub fn probe(&self, url: &str, supervision: &Supervision<'_>) -> Result<Probe, DownloadError> {
-        let mut attempts = Attempts::new(&self.policy().retries);
+        let mut attempts = Attempts::new(self.retries());
         loop {
             match self.probe_once(url, supervision) {
                 Err(error) if error.is_retried() => attempts.failed(error, 0, supervision)?,

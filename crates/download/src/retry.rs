@@ -1,7 +1,7 @@
 //! When a failed request is sent again: after growing waits, a bounded number of times, not before the server asks for it.
 
 use std::hash::{BuildHasher, RandomState};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
@@ -13,6 +13,7 @@ use crate::supervision::Supervision;
 #[derive(Debug)]
 pub(crate) struct Attempts {
     retries: Retries,
+    begun: Instant,
     failures: u32,
     /// How far the download was at the last failure that counts as one after progress.
     position: u64,
@@ -20,7 +21,7 @@ pub(crate) struct Attempts {
 
 impl Attempts {
     pub(crate) fn new(retries: &Retries) -> Self {
-        Self { retries: retries.clone(), failures: 0, position: 0 }
+        Self { retries: retries.clone(), begun: Instant::now(), failures: 0, position: 0 }
     }
 
     /// Waits until the next attempt, or returns the failure where there is none. `position` is how many bytes had come.
@@ -42,7 +43,11 @@ impl Attempts {
             DownloadError::Status { retry_after, .. } => *retry_after,
             _ => None,
         };
-        supervision.wait(failure.url(), delay(&self.retries, self.failures, asked, chance()))
+        let wait = delay(&self.retries, self.failures, asked, chance());
+        if self.begun.elapsed().saturating_add(wait) > self.retries.within {
+            return Err(failure);
+        }
+        supervision.wait(failure.url(), wait)
     }
 }
 
@@ -107,6 +112,20 @@ mod tests {
         ] {
             assert_eq!(retry_after(value, now), expected.map(Duration::from_secs), "{value}");
         }
+    }
+
+    #[test]
+    fn a_failure_is_returned_where_the_next_attempt_would_begin_too_late() {
+        let within = |within, asked| {
+            let retries = Retries { first_delay: Duration::ZERO, within, ..Retries::default() };
+            let retry_after = Some(Duration::from_secs(asked));
+            let failure = DownloadError::Status { url: "url".into(), status: 503, retry_after };
+            Attempts::new(&retries).failed(failure, 0, &Supervision::default()).is_ok()
+        };
+        assert!(within(Duration::from_mins(1), 0));
+        assert!(!within(Duration::from_secs(5), 60));
+        assert!(!within(Duration::from_secs(5), u64::MAX));
+        assert!(!within(Duration::ZERO, 0), "the first one has taken a moment");
     }
 
     #[test]

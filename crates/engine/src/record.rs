@@ -3,11 +3,11 @@
 
 use std::io::{self, BufRead, Read as _, Write};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use strongroom_registry::events::EventRow;
 use strongroom_registry::objects::Digests;
 use strongroom_registry::{
-    ContentId, Description, FileId, Format, GenerationId, InstitutionId, ItemId, ObjectId, VersionId,
+    ContentId, Description, FileId, Format, GenerationId, InstitutionId, ItemId, ObjectId, Origin, VersionId,
 };
 
 /// The form written today.
@@ -55,11 +55,30 @@ pub(crate) struct VersionLine {
     pub(crate) created_at: i64,
     pub(crate) message: String,
     pub(crate) user: String,
+    /// What it was harvested from; null where it was not harvested. Records that were written before this was a field do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    pub(crate) harvested_from: Option<Option<Origin>>,
     pub(crate) item: ItemId,
     pub(crate) description: Description,
     /// The record's own file and content: it cannot hold its own digests.
     pub(crate) own_file: FileId,
     pub(crate) own_content: ContentId,
+}
+
+impl VersionLine {
+    /// What the version was harvested from; none where it was not harvested. What is not a field is read of the message.
+    pub(crate) fn origin(&self) -> Option<Origin> {
+        self.harvested_from.clone().unwrap_or_else(|| Origin::of_message(&self.message))
+    }
+}
+
+/// Reads a field that is there, whether or not it is null.
+fn present<'de, D, T>(from: D) -> Result<Option<Option<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Option::deserialize(from).map(Some)
 }
 
 /// A path that the object does not have any more.
@@ -129,6 +148,29 @@ pub(crate) fn lines(mut input: impl BufRead) -> impl Iterator<Item = io::Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_origin_is_the_field_and_without_one_what_the_message_says() {
+        let version = |changes: serde_json::Value| {
+            let id = "018f0000-0000-7000-8000-000000000000";
+            let mut line = serde_json::json!({
+                "form": 1, "institution": "test.edu", "institution_id": id, "institution_name": "", "collection": null, "object": id,
+                "identifier": "test.edu/a", "ark": null, "object_created_at": 0, "generation": id, "version": 1, "version_id": id,
+                "created_at": 0, "message": "harvested from /elsewhere", "user": "someone", "item": id,
+                "description": serde_json::to_value(Description::default()).expect("JSON"), "own_file": id, "own_content": id,
+            });
+            line.as_object_mut().expect("an object").extend(changes.as_object().expect("an object").clone());
+            serde_json::from_value::<VersionLine>(line).expect("a line")
+        };
+        let origin = Origin { location: "/here".to_owned(), part: Some("element ead".to_owned()) };
+        let old = version(serde_json::json!({}));
+        assert_eq!(old.origin(), Some(Origin { location: "/elsewhere".to_owned(), part: None }));
+        assert!(!serde_json::to_string(&old).expect("JSON").contains("harvested_from"));
+        let none = version(serde_json::json!({ "harvested_from": null }));
+        assert_eq!(none.origin(), None, "a person has written the message");
+        assert!(serde_json::to_string(&none).expect("JSON").contains("\"harvested_from\":null"));
+        assert_eq!(version(serde_json::json!({ "harvested_from": origin })).origin(), Some(origin));
+    }
 
     #[test]
     fn a_line_of_any_length_is_refused_by_its_number_and_not_held() {

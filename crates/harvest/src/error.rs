@@ -118,6 +118,19 @@ pub enum HarvestError {
         /// Why not.
         reason: String,
     },
+    /// There is nothing in the source that is looked for, and it does not say that it has no records.
+    #[error(
+        "there is no {sought} in {place}, which has {}; next: correct what says where the records are",
+        named(instead)
+    )]
+    Nothing {
+        /// The source.
+        place: Place,
+        /// What is looked for.
+        sought: String,
+        /// What is there instead, at most [`MOST_NAMED`] and one more where there is more.
+        instead: Vec<String>,
+    },
     /// The cursor does not belong to this source.
     #[error("the cursor cannot be used for this source: {reason}")]
     Cursor {
@@ -156,9 +169,12 @@ impl HarvestError {
             }
             Self::Kept { source, .. } => source.kind() != io::ErrorKind::PermissionDenied,
             Self::TokenExpired { .. } => true,
-            Self::Status { .. } | Self::Oai { .. } | Self::Loop { .. } | Self::Setting { .. } | Self::Cursor { .. } => {
-                false
-            }
+            Self::Status { .. }
+            | Self::Oai { .. }
+            | Self::Loop { .. }
+            | Self::Setting { .. }
+            | Self::Nothing { .. }
+            | Self::Cursor { .. } => false,
         }
     }
 
@@ -175,6 +191,28 @@ impl HarvestError {
                     | Self::Kept { .. }
             )
     }
+}
+
+/// Most names of what is there instead of what is looked for.
+pub(crate) const MOST_NAMED: usize = 5;
+
+/// Adds a name to those that are told, where there is room for it; one more than are told says that there are more.
+pub(crate) fn name(names: &mut Vec<String>, name: &str) {
+    if names.len() <= MOST_NAMED {
+        let name = shown(name);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+}
+
+/// Names for people.
+pub(crate) fn named(names: &[String]) -> String {
+    let mut texts: Vec<String> = names.iter().take(MOST_NAMED).map(|name| format!("{name:?}")).collect();
+    if names.len() > MOST_NAMED {
+        texts.push("others".to_owned());
+    }
+    texts.join(", ")
 }
 
 fn listed(errors: &[OaiError]) -> String {

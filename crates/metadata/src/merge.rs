@@ -10,8 +10,10 @@ pub struct Sources<'s> {
     pub given: Option<&'s Record>,
     /// The primary identifier of the form or the row.
     pub primary: Option<&'s str>,
-    /// The local identifiers of the form or the row.
+    /// The local identifiers of the form or the row; several may stand in one text, separated by `;`.
     pub local_ids: &'s [String],
+    /// Local identifiers besides, each of them one, whatever characters it has.
+    pub exact_local_ids: &'s [String],
     /// `mrt-dc.xml`.
     pub dublin_core: Option<&'s Record>,
     /// `mrt-datacite.xml`.
@@ -46,6 +48,7 @@ pub struct Merged {
 pub fn merge(sources: &Sources<'_>) -> Merged {
     let mut record = sources.given.cloned().unwrap_or_default();
     let mut identifiers = Identifiers { primary: sources.primary.map(str::to_owned), local: Vec::new() };
+    sources.exact_local_ids.iter().for_each(|id| identifiers.add_exact(id));
     sources.local_ids.iter().for_each(|id| identifiers.add_local(id));
     let given_where = record.values(Field::Where).to_vec();
     identifiers.take(&given_where, false);
@@ -96,10 +99,12 @@ impl Identifiers {
 
     /// Adds the local identifiers of a text, which are separated by `;`.
     fn add_local(&mut self, text: &str) {
-        for id in text.split(';').map(str::trim).filter(|id| !id.is_empty()) {
-            if !self.local.iter().any(|known| known == id) {
-                self.local.push(id.to_owned());
-            }
+        text.split(';').map(str::trim).filter(|id| !id.is_empty()).for_each(|id| self.add_exact(id));
+    }
+
+    fn add_exact(&mut self, id: &str) {
+        if !self.local.iter().any(|known| known == id) {
+            self.local.push(id.to_owned());
         }
     }
 }

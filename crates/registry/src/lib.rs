@@ -21,10 +21,11 @@ pub(crate) use model::workflow;
 pub use model::{
     Action, ActivityId, ActivityInput, ActivityState, ActorId, ActorKind, BatchId, BatchState, CollectionId, ContentId,
     CopyState, Decision, DocumentId, EntityId, EventId, FileId, FindingId, FindingKind, FindingState, Format,
-    GenerationId, Health, HoldKind, InstitutionId, ItemId, ItemStatus, JournalId, JournalOutcome, MailKind, ObjectId,
-    ObjectState, Order, PERMANENT_CODES, PipelineId, Position, ProfileOrigin, ProvenanceKind, PublicAccess, ReportId,
-    ReportKind, RestoredState, Scope, Stage, Subject, ToolFindingId, ToolFindingState, UploadId, UploadState,
-    VersionId, VersionState, WaitKey, WaitReason, Workflows, is_permanent_code,
+    GenerationId, HARVESTED_FROM, Health, HoldKind, InstitutionId, ItemId, ItemStatus, JournalId, JournalOutcome,
+    MailKind, ObjectId, ObjectState, Order, Origin, PERMANENT_CODES, PipelineId, Position, ProfileOrigin,
+    ProvenanceKind, PublicAccess, ReportId, ReportKind, RestoredState, Scope, Stage, Subject, ToolFindingId,
+    ToolFindingState, UploadId, UploadState, VersionId, VersionState, WaitKey, WaitReason, Workflows,
+    is_permanent_code,
 };
 pub use registry::{Registry, check_schema, migrations, schema, statements};
 pub use store::objects::{Description, Digests, Layout};

@@ -101,7 +101,8 @@ macro_rules! schema_in {
                 46 "lists of batches" "0047_lists_of_batches"
                 47 "comparisons of placements" "0049_placement_comparisons"
                 49 "outcomes of tools" "0053_outcomes_of_tools"
-                50 "activities of work items" "0054_activities_of_items"),
+                50 "activities of work items" "0054_activities_of_items"
+                51 "origins" "0056_origins"),
         )
     };
 }

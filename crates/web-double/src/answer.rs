@@ -18,6 +18,8 @@ pub struct Reply {
     pub content_type: &'static str,
     /// The header `Link`; none where it is empty.
     pub link: String,
+    /// The header `Retry-After`; none where it is empty.
+    pub retry_after: &'static str,
     /// The body.
     pub body: Vec<u8>,
 }
@@ -26,7 +28,7 @@ impl Reply {
     /// A body with the status 200.
     #[must_use]
     pub fn ok(body: Vec<u8>) -> Self {
-        Self { status: 200, content_type: "application/octet-stream", link: String::new(), body }
+        Self { status: 200, content_type: "application/octet-stream", link: String::new(), retry_after: "", body }
     }
 }
 
@@ -74,6 +76,9 @@ fn decide(state: &mut State, request: &Request, behaviours: &mut [Behaviour]) ->
         answer.header("content-type", reply.content_type);
         if !reply.link.is_empty() {
             answer.header("link", reply.link);
+        }
+        if !reply.retry_after.is_empty() {
+            answer.header("retry-after", reply.retry_after.to_owned());
         }
         answer.distort(behaviours);
         return Some(answer);

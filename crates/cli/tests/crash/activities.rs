@@ -1,11 +1,12 @@
 //! Kills the program while it works on activities, and compares what is there in the end with what an undisturbed run leaves: case 12 of
-//! the reference.
+//! the reference, on both databases.
 
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt;
 
+use strongroom_database::testing::Scratch;
 use strongroom_records::lists;
 use strongroom_registry::activities::{self, ActivityFilter};
 use strongroom_registry::{ActivityState, RegistryError, Scope, items};
@@ -15,11 +16,21 @@ use crate::{SIGKILL, open, program, succeed, work_until};
 
 const RECORDS: usize = 30;
 
-/// Dies at `point` in a chain of a harvest and its deposit, is started again, and must end as if nothing had happened.
-fn survive(point: &str) {
+/// Dies at each of `points` in a chain, with a registry in each database.
+fn survive(points: &[&str]) {
+    for point in points {
+        survive_with(point, None);
+        let Some(database) = Scratch::new() else { continue };
+        survive_with(point, Some(&database.url()));
+    }
+}
+
+/// Dies at `point` in a chain of a harvest and its deposit, is started again, and must end as if nothing had happened. The registry is a
+/// file, or in the database of a URL.
+fn survive_with(point: &str, registry: Option<&str>) {
     let folder = TempDir::new().expect("a temporary folder");
     let (home, catalogue) = (folder.path().join("home"), folder.path().join("catalogue"));
-    succeed(program(&home).arg("init").arg(&home));
+    succeed(program(&home).arg("init").arg(&home).args(registry.map(|url| ["--registry", url]).into_iter().flatten()));
     // What a dead worker had comes back soon.
     let mut settings =
         OpenOptions::new().append(true).open(home.join("strongroom.toml")).expect("the settings are there");
@@ -68,19 +79,15 @@ fn survive(point: &str) {
 
 #[test]
 fn case_12_a_chain_ends_as_undisturbed_when_killed_while_a_list_is_populated() {
-    for point in ["activity.population", "activity.page"] {
-        survive(point);
-    }
+    survive(&["activity.population", "activity.page"]);
 }
 
 #[test]
 fn case_12_a_chain_ends_as_undisturbed_when_killed_within_a_chunk() {
-    for point in ["activity.begin", "activity.claimed", "activity.processed", "activity.committed"] {
-        survive(point);
-    }
+    survive(&["activity.begin", "activity.claimed", "activity.processed", "activity.committed"]);
 }
 
 #[test]
 fn case_12_a_chain_ends_as_undisturbed_when_killed_between_its_last_record_and_its_end() {
-    survive("activity.finished");
+    survive(&["activity.finished"]);
 }

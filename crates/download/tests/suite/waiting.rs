@@ -4,7 +4,9 @@ use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use strongroom_download::{Client, DownloadError, Expected, Policy, Retries, Supervision, Timeouts};
+use strongroom_download::{
+    Client, DownloadError, Expected, PageRequest, Patience, Policy, Retries, Supervision, Timeouts,
+};
 use strongroom_web_double::{Behaviour, Certificate, WebDouble};
 
 use crate::{bytes, client, policy, read, serving, word};
@@ -65,6 +67,28 @@ fn a_server_that_does_not_answer_is_left_after_its_time() {
     let client = Client::new(Policy { hosts: vec![authority.clone()], timeouts, ..policy(&web) }).unwrap();
     let outcome = read(&client, &format!("http://{authority}/"), &Expected::default());
     assert_eq!(word(&outcome), "transport, transient");
+}
+
+#[test]
+fn one_who_has_less_patience_waits_for_less() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let authority = silent.local_addr().unwrap().to_string();
+    let web = WebDouble::start();
+    web.put("/f", bytes(10));
+    web.on("/f", Behaviour::RetryAfter { times: usize::MAX, value: "60".to_owned() });
+    let policy = Policy { hosts: vec![authority.clone(), web.authority()], ..policy(&web) };
+    let client = Client::new(Policy { retries: Retries::default(), ..policy }).unwrap();
+    let (connect, response) = (Duration::from_secs(1), Duration::from_millis(50));
+    let retries = Retries { within: Duration::from_millis(10), ..Retries::default() };
+    let client = client.with_patience(Patience { connect, response, retries });
+    let supervision = Supervision::default();
+    let error = client.page(&PageRequest::new(&format!("http://{authority}/")), &supervision).unwrap_err();
+    assert!(matches!(error, DownloadError::Transport { .. }), "{error:?}");
+    let error = client.page(&PageRequest::new(&web.url("/f")), &supervision).unwrap_err();
+    assert!(
+        matches!(error, DownloadError::Status { status: 503, retry_after: Some(wait), .. } if wait.as_secs() == 60)
+    );
+    assert_eq!(web.requests().len(), 1);
 }
 
 #[test]

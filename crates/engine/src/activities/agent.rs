@@ -203,6 +203,10 @@ pub struct Work<'w> {
     pub home: &'w Home,
     /// The activity.
     pub activity: &'w Activity,
+    /// Which attempt of the task this is, from 1.
+    pub attempt: u32,
+    /// The tasks of activities that this process works on at once.
+    pub workers: usize,
     pub(super) check: &'w (dyn Fn() -> Result<(), Stop> + Sync),
 }
 
@@ -285,6 +289,12 @@ pub trait Finding: Sync {
 
     /// Whether to go on. To be called at least once a second of work.
     fn check(&self) -> Result<(), Stop>;
+
+    /// Which attempt of the task this is, from 1.
+    fn attempt(&self) -> u32;
+
+    /// The tasks of activities that this process works on at once.
+    fn workers(&self) -> usize;
 
     /// Adds a page, in one transaction.
     fn add_page(&self, page: FoundPage) -> Result<PageAdded, AgentError>;

@@ -76,7 +76,7 @@ fn released(record: &Claimed) -> Ended<'_> {
 /// is released unprocessed.
 fn of_chunk(run: &Run<'_>, agent: &dyn OpenAgent, chunk: &Chunk) -> Result<u64, AgentError> {
     let check = || run.check();
-    let work = Work { home: run.home, activity: run.activity, check: &check };
+    let work = run.work(&check);
     let (mut unwritten, mut ended) = (Vec::with_capacity(chunk.records.len()), 0);
     let (mut batches, mut asked_at) = (chunk.records.chunks(agent.batch().max(1)), Instant::now());
     let mut stop: Option<AgentError> = None;
@@ -221,6 +221,9 @@ fn commit_together(run: &Run<'_>, lease: ChunkLease, ended: &[Ended<'_>]) -> Res
         Ok::<_, RegistryError>((topics, is_at_work))
     })?;
     run.home.registry.wakeups().notify(topics.iter().map(String::as_str));
+    if ended.iter().any(|one| matches!(one.outcome, Outcome::Processed { .. } | Outcome::Failed { .. })) {
+        run.note_progress();
+    }
     Ok(is_at_work)
 }
 

@@ -195,8 +195,8 @@ impl Making {
             }
             made = Document { media_type: content.media_type, bytes: content.bytes, ..made };
         }
-        let Document { institution, source, record, media_type, datestamp, bytes, .. } = made;
-        Ok(Document { datestamp, ..Document::new(institution, (&source, &record), media_type, bytes) })
+        let Document { institution, origin, record, media_type, datestamp, bytes, .. } = made;
+        Ok(Document { datestamp, ..Document::new(institution, (origin, &record), media_type, bytes) })
     }
 }
 

@@ -1,5 +1,7 @@
 //! Why the work on an activity stops before there is nothing left to do.
 
+use std::time::Duration;
+
 use strongroom_download::DownloadError;
 use strongroom_harvest::HarvestError;
 use strongroom_records::RecordsError;
@@ -34,6 +36,15 @@ pub enum AgentError {
     /// It cannot go on; a later attempt may.
     #[error("{0}")]
     Transient(String),
+    /// Its source does not answer, or asks to wait; a later attempt may go on. What was reached before in an attempt is kept, and such an
+    /// attempt is not counted.
+    #[error("{reason}")]
+    Away {
+        /// Why.
+        reason: String,
+        /// The wait that the source asks for.
+        after: Option<Duration>,
+    },
     /// It cannot go on as a whole.
     #[error("{0}")]
     Fatal(String),
@@ -76,6 +87,12 @@ impl From<HarvestError> for AgentError {
                 "{error}; ingest.url_hosts in the settings allows hosts, ingest.private_url_hosts or ingest.allow_private_addresses \
                  those of private networks"
             )),
+            HarvestError::Download(DownloadError::Status { retry_after, .. }) if error.is_transient() => {
+                Self::Away { reason: chain(&error), after: *retry_after }
+            }
+            HarvestError::Download(
+                DownloadError::Transport { .. } | DownloadError::Broken { .. } | DownloadError::Stalled { .. },
+            ) => Self::Away { reason: chain(&error), after: None },
             error if error.is_transient() => Self::Transient(chain(error)),
             error => Self::Fatal(chain(error)),
         }

@@ -2,6 +2,7 @@
 //! to claim, and ends the activity where nothing is left.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -17,11 +18,16 @@ use super::keeper::Keeper;
 use super::populating::{self, Progress};
 use super::{TOPIC, cancel_rest, chunks, of_key, return_expired};
 use crate::event::Event;
-use crate::runtime::{Handler, TaskContext, TaskEnd};
+use crate::runtime::{Handler, TaskContext, TaskEnd, retry_delay};
 use crate::{EngineError, Home, crash_point};
 
 /// How soon a task looks again that waits for records of others, or for the time of a record.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
+
+/// The longest wait that a source can ask for.
+const LONGEST_WAIT: Duration = Duration::from_hours(1);
+/// The longest such wait behind an attempt that is not counted, during which nothing says why it is waited.
+const LONGEST_UNCOUNTED_WAIT: Duration = Duration::from_mins(5);
 
 /// Carries activities on.
 pub(super) struct ActivityHandler {
@@ -37,7 +43,11 @@ pub(super) struct Run<'r> {
     /// Tasks that may work on the activity at once.
     pub(super) workers: usize,
     pub(super) keeper: &'r Keeper,
+    /// Which attempt of the task this is, from 1.
+    pub(super) attempt: u32,
     context: &'r TaskContext,
+    /// Whether records were added or have ended.
+    has_progressed: AtomicBool,
 }
 
 impl Run<'_> {
@@ -45,6 +55,21 @@ impl Run<'_> {
     pub(super) fn check(&self) -> Result<(), Stop> {
         self.context.check()?;
         self.keeper.check()
+    }
+
+    /// The tasks of activities that this process works on at once.
+    pub(super) fn workers_here(&self) -> usize {
+        self.context.settings().workers
+    }
+
+    /// Notes that records were added or have ended.
+    pub(super) fn note_progress(&self) {
+        self.has_progressed.store(true, Ordering::SeqCst);
+    }
+
+    /// What an agent is given for records.
+    pub(super) fn work<'w>(&'w self, check: &'w (dyn Fn() -> Result<(), Stop> + Sync)) -> Work<'w> {
+        Work { home: self.home, activity: self.activity, attempt: self.attempt, workers: self.workers_here(), check }
     }
 
     /// Whether no person has stopped the activity, as it is now.
@@ -71,15 +96,9 @@ impl Handler for ActivityHandler {
             Err(AgentError::Stop(Stop::NotAtWork)) => self.end_stopped(id, assignment, context),
             Err(AgentError::Stop(Stop::Lost)) => Outcome::Defer(context.time_after(LOOK_AGAIN)).into(),
             Err(AgentError::ListLost) => self.rebuild(id, assignment, context),
-            Err(AgentError::Transient(reason)) => {
-                if assignment.task.spent < assignment.task.max_attempts {
-                    context.transient(assignment, reason)
-                } else if number > 1 {
-                    // The task that carries the activity on has more attempts, and decides.
-                    Outcome::Done.into()
-                } else {
-                    self.fail(id, &reason, assignment, context)
-                }
+            Err(AgentError::Transient(reason)) => self.end_later((id, number), reason, None, (assignment, context)),
+            Err(AgentError::Away { reason, after }) => {
+                self.end_later((id, number), reason, after, (assignment, context))
             }
             Err(AgentError::Fatal(reason)) => self.fail(id, &reason, assignment, context),
         }
@@ -111,15 +130,25 @@ impl ActivityHandler {
             worker: format!("{} task {} attempt {}", context.holder(), lease.task, lease.attempt),
             workers: self.home.settings.activities.workers,
             keeper: &keeper,
+            attempt: assignment.task.spent,
             context,
+            has_progressed: AtomicBool::new(false),
         };
-        thread::scope(|scope| {
+        let outcome = thread::scope(|scope| {
             scope.spawn(|| keeper.keep(&self.home.registry));
             let outcome =
                 std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| carry_on(&run, agent.as_ref(), number)));
             keeper.end();
             outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
+        });
+        match outcome {
+            // A source that asks to wait now and then is read to its end, however often it does.
+            Err(AgentError::Away { after, .. }) if run.has_progressed.load(Ordering::SeqCst) => {
+                let wait = retry_delay(1).max(after.unwrap_or_default().min(LONGEST_UNCOUNTED_WAIT));
+                Ok(Outcome::Defer(context.time_after(wait)).into())
+            }
+            outcome => outcome,
+        }
     }
 
     /// The end of the task of an activity that is not at work any more.
@@ -140,6 +169,25 @@ impl ActivityHandler {
             // The task that is enqueued with it is this one, again.
             Ok(_) => Outcome::Done.into(),
             Err(error) => context.transient(assignment, crate::chain(&error)),
+        }
+    }
+
+    /// The end of an attempt that a later one may follow, until they are spent.
+    fn end_later(
+        &self,
+        (id, number): (ActivityId, usize),
+        reason: String,
+        after: Option<Duration>,
+        (assignment, context): (&Assignment, &TaskContext),
+    ) -> TaskEnd {
+        if assignment.task.spent < assignment.task.max_attempts {
+            let wait = retry_delay(assignment.task.spent.into()).max(after.unwrap_or_default().min(LONGEST_WAIT));
+            Outcome::RetryAt { at: context.time_after(wait), reason }.into()
+        } else if number > 1 {
+            // The task that carries the activity on has more attempts, and decides.
+            Outcome::Done.into()
+        } else {
+            self.fail(id, &reason, assignment, context)
         }
     }
 
@@ -181,7 +229,7 @@ fn carry_on(run: &Run<'_>, agent: &dyn OpenAgent, number: usize) -> Result<TaskE
     let (id, list) = (run.activity.id, run.activity.list);
     if progress == Progress::Complete && run.home.registry.read(|tx| is_finished(tx, list))? {
         let check = || run.check();
-        agent.finish(&Work { home: run.home, activity: run.activity, check: &check })?;
+        agent.finish(&run.work(&check))?;
         crash_point("activity.finished");
     }
     let (ended, status) = run.home.registry.write(move |tx| {

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use strongroom_records::{Addition, Arrival, NewRecord, Population, PopulationRequest, RecordsError, lists};
 use strongroom_registry::activities::{self, Activity, Input};
@@ -19,6 +20,9 @@ use crate::{Home, crash_point};
 
 /// Records that are taken from another activity in one transaction.
 const PAGE: usize = 1_000;
+
+/// How long an agent finds records until it is asked again whether a person has stopped the activity.
+const ASK_EVERY: Duration = Duration::from_secs(1);
 
 /// How far the population is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +75,14 @@ fn carry_on(run: &Run<'_>, agent: &dyn OpenAgent, population: &Population) -> Re
         run.check()?;
         if activity.input == Input::Source && !activity.is_rebuilding && activity.previous_list.is_none() {
             let cursor = Mutex::new(population.cursor.take());
-            let finder = Finder { run, activity: &activity, population, cursor, is_complete: AtomicBool::new(false) };
+            let finder = Finder {
+                run,
+                activity: &activity,
+                population,
+                cursor,
+                is_complete: AtomicBool::new(false),
+                asked_at: Mutex::new(Instant::now()),
+            };
             agent.find(&finder)?;
             if !finder.is_complete.load(Ordering::SeqCst) {
                 return Err(AgentError::Fatal(format!(
@@ -114,6 +125,8 @@ struct Finder<'f> {
     population: Population,
     cursor: Mutex<Option<String>>,
     is_complete: AtomicBool,
+    /// When it was last asked whether a person has stopped the activity.
+    asked_at: Mutex<Instant>,
 }
 
 impl Finding for Finder<'_> {
@@ -130,7 +143,22 @@ impl Finding for Finder<'_> {
     }
 
     fn check(&self) -> Result<(), Stop> {
-        self.run.check()
+        self.run.check()?;
+        let mut asked_at = self.asked_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if asked_at.elapsed() < ASK_EVERY {
+            return Ok(());
+        }
+        *asked_at = Instant::now();
+        // Where the registry does not answer, the next page finds out.
+        if self.run.is_at_work().unwrap_or(true) { Ok(()) } else { Err(Stop::NotAtWork) }
+    }
+
+    fn attempt(&self) -> u32 {
+        self.run.attempt
+    }
+
+    fn workers(&self) -> usize {
+        self.run.workers_here()
     }
 
     /// One transaction: records, their documents, what was made of those that are processed already, what is no longer valid, the
@@ -175,6 +203,9 @@ impl Finding for Finder<'_> {
         self.run.home.registry.wakeups().notify([TOPIC]);
         *self.cursor.lock().unwrap_or_else(PoisonError::into_inner) = cursor;
         crash_point("activity.page");
+        if outcome.new > 0 {
+            self.run.note_progress();
+        }
         if is_last {
             self.is_complete.store(true, Ordering::SeqCst);
         }

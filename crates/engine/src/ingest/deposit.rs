@@ -12,7 +12,7 @@ use strongroom_registry::batches::{self, NewBatch};
 use strongroom_registry::items::{self, NewItem};
 use strongroom_registry::objects::Object;
 use strongroom_registry::tenants::{self, Collection, Institution};
-use strongroom_registry::{BatchId, ItemId, RegistryError, Scope, Transaction, advice};
+use strongroom_registry::{BatchId, ItemId, Origin, RegistryError, Scope, Transaction, advice};
 
 use super::intake::{PackageSource, bag_part, check_apart};
 use super::kind::{self, DepositKind, DepositMode, Misfit, is_container_name, is_manifest_name, recognize};
@@ -152,6 +152,9 @@ pub(crate) struct DepositOptions {
     /// The row of a batch manifest that it is of; none where it was submitted by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) row: Option<u64>,
+    /// What the package was harvested from; none where it was not harvested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) harvested_from: Option<Origin>,
 }
 
 impl DepositOptions {

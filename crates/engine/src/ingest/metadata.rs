@@ -162,14 +162,16 @@ pub(crate) fn read(
     let merged = merge(&Sources {
         given: Some(&record),
         primary: given.ark.as_deref(),
-        local_ids: &given.local_ids,
+        local_ids: &[],
+        // They were told apart when the deposit was asked for.
+        exact_local_ids: &given.local_ids,
         dublin_core: dublin_core.as_ref(),
         datacite: datacite.as_ref(),
         erc: erc.as_ref(),
         // An identifier of Dublin Core is often that of something else, such as the publication that several objects are of.
         suppress_dublin_core_local_ids: true,
     });
-    let ids = Identifiers::parse(merged.primary.as_deref(), &merged.local_ids);
+    let ids = Identifiers::parse_exact(merged.primary.as_deref(), &merged.local_ids);
     let ids = ids.map_err(|error| invalid(problems, ERC, error.chain()))?;
     if let (Some(given), Some(found)) = (&given.ark, &ids.ark)
         && given != found

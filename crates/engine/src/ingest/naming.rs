@@ -52,6 +52,16 @@ impl Identifiers {
     /// A primary identifier, which is an ARK or a name, and local identifiers, of which several may stand in one text, separated by
     /// semicolons.
     pub(crate) fn parse(primary: Option<&str>, local_ids: &[String]) -> Result<Self, EngineError> {
+        let each = local_ids.iter().flat_map(|ids| ids.split(';')).map(str::trim).filter(|id| !id.is_empty());
+        Self::with(primary, each)
+    }
+
+    /// The same, where each text is one identifier, whatever characters it has.
+    pub(crate) fn parse_exact(primary: Option<&str>, local_ids: &[String]) -> Result<Self, EngineError> {
+        Self::with(primary, local_ids.iter().map(String::as_str))
+    }
+
+    fn with<'i>(primary: Option<&str>, local_ids: impl Iterator<Item = &'i str>) -> Result<Self, EngineError> {
         let mut found = Self::default();
         match primary.map(str::trim).filter(|primary| !primary.is_empty()) {
             Some(primary) if is_ark(primary) => {
@@ -63,14 +73,8 @@ impl Identifiers {
             }
             primary => found.name = primary.map(str::to_owned),
         }
-        for id in local_ids.iter().flat_map(|ids| ids.split(';')).map(str::trim).filter(|id| !id.is_empty()) {
-            if id.len() > LONGEST_ID || id.chars().any(char::is_control) {
-                let start: String = id.chars().take(100).collect();
-                return Err(EngineError::Usage(format!(
-                    "the local id {start:?} is longer than {LONGEST_ID} bytes or has control characters"
-                ))
-                .next("give another one with --local-id"));
-            }
+        for id in local_ids {
+            check_local_id(id).map_err(|text| EngineError::Usage(text).next("give another one with --local-id"))?;
             if !found.local_ids.iter().any(|known| known == id) {
                 found.local_ids.push(id.to_owned());
             }
@@ -102,6 +106,15 @@ impl Identifiers {
         let local = self.local_ids.iter().map(|id| (IdKind::Local, id.clone()));
         local.chain(self.ark.iter().map(|ark| (IdKind::Ark, ark.clone()))).collect()
     }
+}
+
+/// Whether an identifier can be a local one.
+pub(crate) fn check_local_id(id: &str) -> Result<(), String> {
+    if id.len() <= LONGEST_ID && !id.chars().any(char::is_control) {
+        return Ok(());
+    }
+    let start: String = id.chars().take(100).collect();
+    Err(format!("the local id {start:?} is longer than {LONGEST_ID} bytes or has control characters"))
 }
 
 /// An identifier as the name of an object: a slash, a percent sign and control characters as `%` and two hexadecimal digits, and
@@ -237,5 +250,7 @@ mod tests {
         assert_eq!(found.object_name(DepositKind::File, "x.tif"), "a");
         assert_eq!(found.object_name(DepositKind::Bag, "x"), "x");
         assert!(Identifiers::parse(Some("ark:/nonsense"), &[]).is_err());
+        let ids = ["a;b".to_owned(), " c".to_owned(), "a;b".to_owned()];
+        assert_eq!(Identifiers::parse_exact(None, &ids).expect("ids").local_ids, ["a;b", " c"]);
     }
 }

@@ -283,6 +283,8 @@ fn committed(version: &Version) -> RecordedVersion {
         item: version.item.unwrap_or(ItemId(Uuid::nil())),
         message: version.message.clone(),
         user: version.user.clone(),
+        // Its row has it.
+        harvested_from: None,
         description: version.description.clone(),
         created_at: version.created_at,
         owns_contents: version.owns_contents,

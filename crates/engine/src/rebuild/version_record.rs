@@ -149,6 +149,7 @@ impl Rebuilding<'_> {
             item: said.item,
             message: said.message.clone(),
             user: said.user.clone(),
+            harvested_from: said.origin(),
             description: said.description.clone(),
             created_at: Time(said.created_at),
             owns_contents,

@@ -8,6 +8,7 @@ mod expiring;
 mod harvesting;
 mod lists;
 mod misbehaving;
+mod origins;
 mod pipelines;
 mod provenance;
 mod repeating;
@@ -15,6 +16,7 @@ mod scripted;
 mod sending;
 mod sources;
 mod tools;
+mod waiting;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

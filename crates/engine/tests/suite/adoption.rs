@@ -582,6 +582,7 @@ fn a_version_whose_number_belongs_to_another_is_refused_and_nothing_is_published
         item: ItemId::new(),
         message: "another".into(),
         user: "tester".into(),
+        harvested_from: None,
         description: strongroom_registry::Description::default(),
         created_at: Time(1),
         owns_contents: true,

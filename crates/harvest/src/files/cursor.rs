@@ -15,6 +15,12 @@ pub struct FileCursor {
     pub(crate) is_read: bool,
     /// Files that could not be read to their ends.
     pub(crate) failures: u64,
+    /// Records that were found in all files, also those that cannot be read.
+    pub(crate) found: u64,
+    /// Files that were opened.
+    pub(crate) files: u64,
+    /// Names of elements that are there while no record was found.
+    pub(crate) others: Vec<String>,
     pub(crate) is_finished: bool,
 }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::error::{HarvestError, Place, shown};
+use crate::error::{HarvestError, Place, name as note, shown};
 use crate::files::path::{ElementPath, Finder};
 use crate::files::walk::open;
 use crate::limits::Limits;
@@ -38,6 +38,8 @@ pub(crate) struct FileReader<'o> {
     whole: Option<Vec<u8>>,
     /// The identifier of a file that is one record.
     name: String,
+    /// Names of the elements within the root element that are no records.
+    others: Vec<String>,
     is_ended: bool,
 }
 
@@ -54,7 +56,20 @@ impl<'o> FileReader<'o> {
             let bytes = whole(path, file, limits.record_bytes)?;
             (Some(bytes.clone()), Box::new(std::io::Cursor::new(bytes)))
         };
-        Ok(Self { wanted, xml: Xml::new(reader, bounds), place, whole, name: name.to_owned(), is_ended: false })
+        Ok(Self {
+            wanted,
+            xml: Xml::new(reader, bounds),
+            place,
+            whole,
+            name: name.to_owned(),
+            others: Vec::new(),
+            is_ended: false,
+        })
+    }
+
+    /// Names of elements that are there where records are looked for.
+    pub(crate) fn others(&self) -> &[String] {
+        &self.others
     }
 
     /// The next record, or why one cannot be read; none at the end.
@@ -82,6 +97,11 @@ impl<'o> FileReader<'o> {
                     self.xml.keep(&start);
                     return self.record(&start).map(Some);
                 }
+                // Records are within the root element most often: what is there says what there is.
+                Node::Start(start) if self.xml.depth() == 2 => {
+                    let name = self.name_of(&start);
+                    note(&mut self.others, &name);
+                }
                 Node::Start(_) | Node::Text(_) | Node::End => {}
                 Node::Eof => {
                     self.is_ended = true;
@@ -91,6 +111,14 @@ impl<'o> FileReader<'o> {
                     };
                 }
             }
+        }
+    }
+
+    /// The name of an element, with its namespace where that is why it is no record.
+    fn name_of(&self, start: &Start) -> String {
+        match self.wanted.element {
+            Some(element) if element == start.local => format!("{} of {}", start.local, start.space),
+            _ => start.local.clone(),
         }
     }
 

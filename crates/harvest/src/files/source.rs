@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use strongroom_download::Supervision;
 
-use crate::error::HarvestError;
+use crate::error::{HarvestError, Place, name};
 use crate::files::cursor::FileCursor;
 use crate::files::elements::{FileReader, Wanted};
 use crate::files::path::ElementPath;
@@ -182,12 +182,18 @@ impl RecordsOfFiles<'_> {
                     return Ok(());
                 }
                 self.cursor.records = self.cursor.records.saturating_add(1);
+                self.cursor.found = self.cursor.found.saturating_add(1);
                 self.events.push_back(event);
                 if self.cursor.records >= self.noted.saturating_add(RECORDS_OF_CURSOR) {
                     self.place();
                 }
             }
-            Ok(None) => self.end_file(),
+            Ok(None) => {
+                for other in file.others() {
+                    name(&mut self.cursor.others, other);
+                }
+                self.end_file();
+            }
             Err(error) => {
                 let path = self.cursor.file.clone();
                 self.fail(path, error)?;
@@ -195,6 +201,30 @@ impl RecordsOfFiles<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Nothing that was found is an error, unless the source says so: by files whose root elements have nothing in them, or by a folder
+    /// without files.
+    fn check_found(&self) -> Result<(), HarvestError> {
+        let cursor = &self.cursor;
+        if cursor.found > 0 || cursor.failures > 0 {
+            return Ok(());
+        }
+        let (sought, instead) = match (&self.files, self.source.wanted().element) {
+            (Files::Folder(walk), _) if cursor.files == 0 => {
+                ("file whose name ends with .xml".to_owned(), walk.others())
+            }
+            (_, Some(element)) if self.source.options.records == FileRecords::Marc => {
+                (format!("element {element:?} of {MARC}"), cursor.others.as_slice())
+            }
+            (_, Some(element)) => (format!("element {element:?}"), cursor.others.as_slice()),
+            (_, None) => return Ok(()),
+        };
+        if instead.is_empty() {
+            return Ok(());
+        }
+        let source = self.source.options.path.display().to_string();
+        Err(HarvestError::Nothing { place: Place { source, ..Place::default() }, sought, instead: instead.to_vec() })
     }
 
     /// A file that fails does not end the reading of a folder.
@@ -225,6 +255,7 @@ impl RecordsOfFiles<'_> {
         };
         let name = match next {
             None => {
+                self.check_found()?;
                 self.cursor.is_finished = true;
                 self.is_ended = true;
                 self.place();
@@ -251,7 +282,10 @@ impl RecordsOfFiles<'_> {
             (options.path.join(&name), name.clone())
         };
         match FileReader::open(&path, &shown_name, self.source.wanted()) {
-            Ok(file) => self.file = Some(file),
+            Ok(file) => {
+                self.cursor.files = self.cursor.files.saturating_add(1);
+                self.file = Some(file);
+            }
             Err(error) => {
                 self.fail(name, error)?;
                 self.end_file();

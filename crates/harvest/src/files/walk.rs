@@ -8,7 +8,7 @@ use std::vec;
 
 use rustix::fs::{Mode, OFlags};
 
-use crate::error::HarvestError;
+use crate::error::{HarvestError, name as note};
 use crate::limits::Limits;
 
 /// A file, or something that is none and why.
@@ -30,6 +30,8 @@ pub(crate) struct Walk {
     levels: Vec<Level>,
     /// Files before this path are passed over.
     from: String,
+    /// Names of files that are passed over because of their names.
+    others: Vec<String>,
     names: usize,
     depth: usize,
 }
@@ -54,9 +56,15 @@ impl Walk {
     /// Reads a folder from a file on.
     pub(crate) fn new(root: &Path, from: &str, limits: &Limits) -> Result<Self, HarvestError> {
         let (names, depth) = (limits.folder_names, limits.folder_depth);
-        let mut walk = Self { root: root.to_owned(), levels: Vec::new(), from: from.to_owned(), names, depth };
+        let mut walk =
+            Self { root: root.to_owned(), levels: Vec::new(), from: from.to_owned(), others: Vec::new(), names, depth };
         walk.enter(String::new())?;
         Ok(walk)
+    }
+
+    /// Names of files that were passed over because of their names.
+    pub(crate) fn others(&self) -> &[String] {
+        &self.others
     }
 
     fn enter(&mut self, prefix: String) -> Result<(), HarvestError> {
@@ -126,7 +134,11 @@ impl Iterator for Walk {
                 Kind::Link => refused("it is a symbolic link, which is not followed"),
                 Kind::Other if is_xml => refused("it is neither a file nor a folder"),
                 Kind::NoText => refused("its name is no UTF-8"),
-                Kind::File | Kind::Other => continue,
+                Kind::File => {
+                    note(&mut self.others, &path);
+                    continue;
+                }
+                Kind::Other => continue,
             };
             return Some(Entry::Failed { path, error });
         }

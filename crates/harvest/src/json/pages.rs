@@ -8,7 +8,7 @@ use serde_json::{Number, Value};
 use strongroom_download::{Page, Supervision};
 use url::Url;
 
-use crate::error::{HarvestError, Place, Position, shown};
+use crate::error::{HarvestError, Place, Position, name, named, shown};
 use crate::json::cursor::JsonCursor;
 use crate::json::lines::{Line, read_line};
 use crate::json::link::next_link;
@@ -142,7 +142,8 @@ impl<'s> JsonRecords<'s> {
                 let text = Text::new(&bytes);
                 let at = text.find(records).map_err(|broken| malformed(&place, broken))?;
                 let Some(elements) = at.and_then(|at| text.elements(at)) else {
-                    let reason = format!("there is no array of records at {:?}", shown(records));
+                    let reason =
+                        format!("there is no array of records at {:?}{}", shown(records), beside(&bytes, records));
                     return Err(HarvestError::Malformed { place, reason, is_cut: false });
                 };
                 self.compare(&bytes, &place)?;
@@ -201,6 +202,15 @@ impl<'s> JsonRecords<'s> {
         self.cursor.line_records = 0;
         (self.cursor.lines, self.noted) = (0, 0);
         self.is_ended = self.cursor.is_finished;
+        if self.is_ended
+            && self.cursor.records == 0
+            && let (JsonForm::Document { records }, Content::Document { bytes, .. }) =
+                (&self.source.options.form, &page.content)
+            && let Some(total) = stated_total(bytes, records)
+        {
+            let sought = format!("record in the array at {:?}", shown(records));
+            return Err(HarvestError::Nothing { place: page.place, sought, instead: vec![total] });
+        }
         Ok(Event::Page(Cursor::Json(self.cursor.clone())))
     }
 
@@ -252,6 +262,52 @@ impl Iterator for JsonRecords<'_> {
         }
         None
     }
+}
+
+/// The values that a pointer leads through, from the whole answer on; the last one is the deepest that is there.
+fn on_the_way<'v>(value: &'v Value, pointer: &str) -> Vec<&'v Value> {
+    let mut way = vec![value];
+    let mut prefix = String::new();
+    for token in pointer.split('/').skip(1) {
+        prefix.push('/');
+        prefix.push_str(token);
+        match value.pointer(&prefix) {
+            Some(value) => way.push(value),
+            None => break,
+        }
+    }
+    way
+}
+
+/// What is there instead of an array of records, behind the text that there is none.
+fn beside(bytes: &[u8], pointer: &str) -> String {
+    let Ok(value) = serde_json::from_slice::<Value>(bytes) else { return String::new() };
+    let Some(Value::Object(members)) = on_the_way(&value, pointer).pop() else { return String::new() };
+    let mut names = Vec::new();
+    members.keys().for_each(|member| name(&mut names, member));
+    if names.is_empty() { String::new() } else { format!("; what is there has {}", named(&names)) }
+}
+
+/// What an answer without records says of their number, where that is not zero. APIs call it `total`, `totalResults`, `numFound` or `count`.
+fn stated_total(bytes: &[u8], pointer: &str) -> Option<String> {
+    let value: Value = serde_json::from_slice(bytes).ok()?;
+    let members: Vec<(String, u64)> = on_the_way(&value, pointer)
+        .into_iter()
+        .filter_map(Value::as_object)
+        .flatten()
+        .filter_map(|(name, value)| Some((name.clone(), value.as_u64()?)))
+        .collect();
+    let is_total = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        name.contains("total") || name.contains("found")
+    };
+    let totals: Vec<_> = members.iter().filter(|(name, _)| is_total(name)).collect();
+    // Where a total is told, a count may be that of the page.
+    let told = if totals.is_empty() { members.iter().filter(|(name, _)| name == "count").collect() } else { totals };
+    if told.iter().any(|(_, number)| *number == 0) {
+        return None;
+    }
+    told.first().map(|(name, number)| format!("{name} {number}"))
 }
 
 /// The URL of the next page within a page.

@@ -51,8 +51,43 @@ fn a_collection_of_marc_xml_is_read_record_by_record() {
     every_cursor_goes_on(&source);
     fs::write(&path, "<record><controlfield tag='001'>alone</controlfield></record>").unwrap();
     assert_eq!(sound(&source).ids(), ["alone"]);
-    fs::write(&path, "<x:record xmlns:x='urn:x'><x:controlfield tag='001'>other</x:controlfield></x:record>").unwrap();
-    assert!(sound(&source).records.is_empty());
+}
+
+#[test]
+fn elements_that_are_not_there_are_an_error_that_names_those_that_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = |records: FileRecords| {
+        let given = given(&source(folder.path(), records));
+        assert!(given.records.is_empty() && given.notices.is_empty());
+        given.error.map(|error| {
+            assert!(!error.is_transient());
+            text(&error)
+        })
+    };
+    let elements = |name: &str| {
+        let id = ElementPath::parse("@id").unwrap();
+        FileRecords::Elements { name: name.to_owned(), namespace: None, id }
+    };
+    // A folder without files says that it has no records, and so does a file whose root element has nothing in it.
+    assert_eq!(error(elements("ead")), None);
+    fs::write(folder.path().join("dump.marc"), "x").unwrap();
+    let text = error(FileRecords::Files { id: None }).unwrap();
+    assert!(text.contains("no file whose name ends with .xml") && text.contains("\"dump.marc\""), "{text}");
+    fs::write(folder.path().join("a.xml"), "<collection> </collection>").unwrap();
+    assert_eq!((error(elements("ead")), error(FileRecords::Marc)), (None, None));
+    fs::write(folder.path().join("b.xml"), "<dump><ead id='a'><c/></ead><note/></dump>").unwrap();
+    let text = error(elements("edd")).unwrap();
+    assert!(text.contains("no element \"edd\" in ") && text.contains("which has \"ead\", \"note\"; next: "), "{text}");
+    fs::write(folder.path().join("b.xml"), "<r><a/><b/><c/><d/><e/><f/><g/></r>").unwrap();
+    let text = error(elements("edd")).unwrap();
+    assert!(text.contains("\"a\", \"b\", \"c\", \"d\", \"e\", others;"), "{text}");
+    let other = "<x:all xmlns:x='urn:x'><x:record><x:controlfield tag='001'>1</x:controlfield></x:record></x:all>";
+    fs::write(folder.path().join("b.xml"), other).unwrap();
+    let text = error(FileRecords::Marc).unwrap();
+    assert!(text.contains("of http://www.loc.gov/MARC21/slim in ") && text.contains("\"record of urn:x\""), "{text}");
+    // What is found in one file is enough.
+    fs::write(folder.path().join("c.xml"), collection(&[marc("m1", 'c')])).unwrap();
+    assert_eq!(sound(&source(folder.path(), FileRecords::Marc)).ids(), ["m1"]);
 }
 
 #[test]

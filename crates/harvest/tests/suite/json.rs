@@ -259,3 +259,40 @@ fn options_that_cannot_be_are_refused() {
         assert!(matches!(refused, HarvestError::Setting { .. }));
     }
 }
+
+#[test]
+fn an_answer_without_records_that_says_that_there_are_some_is_an_error() {
+    let web = WebDouble::start();
+    let number = Paging::Number { parameter: "page".to_owned(), first: 1 };
+    for (body, told) in [
+        (r#"{"response": {"numFound": 25, "docs": []}}"#, Some("numFound 25")),
+        (r#"{"total": 25, "count": 0, "response": {"docs": []}}"#, Some("total 25")),
+        (r#"{"count": 25, "response": {"docs": []}}"#, Some("count 25")),
+        (r#"{"total": 0, "count": 10, "response": {"docs": []}}"#, None),
+        (r#"{"response": {"numFound": 0, "docs": []}}"#, None),
+        (r#"{"took": 12, "response": {"docs": []}}"#, None),
+    ] {
+        web.put("/api", body);
+        for paging in [Paging::One, number.clone()] {
+            let given = given(&source(&web, options(&web, paging)));
+            assert!(given.records.is_empty());
+            let error = given.error.map(|error| text(&error));
+            match told {
+                Some(told) => {
+                    assert!(error.is_some_and(|error| error.contains(&format!("which has {told:?}"))), "{body}")
+                }
+                None => assert_eq!(error, None, "{body}"),
+            }
+        }
+    }
+    for (body, instead) in [
+        (r#"{"response": {"items": [], "total": 1}}"#, "at \"/response/docs\"; what is there has \"items\", \"total\""),
+        (r#"{"answer": 1}"#, "what is there has \"answer\""),
+        (r#"{"response": {"docs": {"a": 1}}}"#, "what is there has \"a\""),
+    ] {
+        web.put("/api", body);
+        let given = given(&source(&web, options(&web, Paging::One)));
+        let error = text(&given.error.unwrap());
+        assert!(error.contains(instead), "{error}");
+    }
+}

@@ -43,6 +43,9 @@ fn the_first_ark_of_erc_is_primary_and_the_others_are_local() {
         (Field::Where, "ark:/99999/fk4other"),
         (Field::Where, "localidtwo;localidthree"),
     ]);
+    let exact = ["a; b".to_owned()];
+    let merged = merge(&Sources { exact_local_ids: &exact, local_ids: &["a;c".to_owned()], ..Sources::default() });
+    assert_eq!(merged.local_ids, ["a; b", "a", "c"]);
     let local_ids = ["localidfour;localidfive".to_owned(), "localid".to_owned()];
     let merged = merge(&Sources { local_ids: &local_ids, erc: Some(&erc), ..Sources::default() });
     assert_eq!(merged.primary.as_deref(), Some("ARK:/99999/fk4dummy"));

@@ -76,13 +76,13 @@ INSERT INTO watermarks (id, institution_id, name, value, activity_id, set_at) VA
 ON CONFLICT (id) DO UPDATE SET value = excluded.value, activity_id = excluded.activity_id, set_at = excluded.set_at
 
 -- name: documents.insert
-INSERT INTO documents (id, institution_id, source, record, media_type, datestamp, bytes, made_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+INSERT INTO documents (id, institution_id, source, part, record, media_type, datestamp, bytes, made_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
 -- The time after which it is removed begins anew, once a day at most.
 ON CONFLICT (id) DO UPDATE SET made_at = excluded.made_at WHERE documents.made_at < excluded.made_at - 86400000000
 
 -- name: documents.get
-SELECT id, institution_id, source, record, media_type, datestamp, bytes FROM documents WHERE id = ?1
+SELECT id, institution_id, source, part, record, media_type, datestamp, bytes FROM documents WHERE id = ?1
 
 -- name: documents.size
 SELECT length(bytes) AS bytes FROM documents WHERE id = ?1

@@ -243,8 +243,8 @@ SELECT w.options FROM work_items w
 WHERE w.institution_id = ?1 AND w.object_identifier = ?2 AND w.action = 'ingest' AND w.source LIKE 'document:%'
     AND w.status IN ('pending', 'started', 'held', 'succeeded')
 ORDER BY w.number DESC LIMIT 1
--- The same of the versions of the object, where there is no such work item, as after a rebuild.
+-- What the newest version of the object says that a harvest has made, where there is no such work item, as after a rebuild.
 -- name: items.harvested_version
-SELECT v.message FROM objects o JOIN versions v ON v.object_id = o.id AND v.generation = o.generation
-WHERE o.institution_id = ?1 AND o.identifier = ?2 AND v.state = 'published' AND v.message LIKE ?3
+SELECT v.harvested_from, v.harvested_part FROM objects o JOIN versions v ON v.object_id = o.id AND v.generation = o.generation
+WHERE o.institution_id = ?1 AND o.identifier = ?2 AND v.state = 'published' AND v.harvested_from IS NOT NULL
 ORDER BY v.number DESC LIMIT 1

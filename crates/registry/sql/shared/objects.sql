@@ -77,8 +77,9 @@ FROM contents c LEFT JOIN interim_files i ON i.item_id = ?6 AND i.path =
 WHERE c.object_id = ?1 AND c.generation = ?2 AND c.version = ?3 AND c.sha512 > ?4
 ORDER BY c.sha512 LIMIT ?5
 -- name: versions.insert
-INSERT INTO versions (id, object_id, generation, number, state, item_id, message, user_name, description, created_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+INSERT INTO versions (id, object_id, generation, number, state, item_id, message, user_name, description, created_at,
+    harvested_from, harvested_part)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
 RETURNING id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
     bytes, created_at, published_at, owns_contents, record_head, swept_at
 -- name: versions.of_item

@@ -17,8 +17,8 @@ ON CONFLICT DO NOTHING
 UPDATE objects SET generation = ?2 WHERE id = ?1 AND generation < ?2
 -- name: rebuild.insert_version
 INSERT INTO versions (id, object_id, generation, number, state, item_id, message, user_name, description, created_at,
-    owns_contents)
-VALUES (?1, ?2, ?3, ?4, 'preparing', ?5, ?6, ?7, ?8, ?9, ?10)
+    owns_contents, harvested_from, harvested_part)
+VALUES (?1, ?2, ?3, ?4, 'preparing', ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
 ON CONFLICT DO NOTHING
 -- name: rebuild.publish_version
 UPDATE versions SET state = 'published', inventory_sha512 = ?4, files = ?5, bytes = ?6, published_at = created_at,

@@ -9,6 +9,7 @@ mod format;
 pub(crate) mod ids;
 pub(crate) mod item;
 mod order;
+pub(crate) mod origin;
 pub(crate) mod permanent;
 mod scope;
 pub(crate) mod version;
@@ -25,6 +26,7 @@ pub use ids::{
     GenerationId, InstitutionId, ItemId, JournalId, ObjectId, PipelineId, ReportId, ToolFindingId, UploadId, VersionId,
 };
 pub use order::Order;
+pub use origin::{HARVESTED_FROM, Origin};
 pub use permanent::{PERMANENT_CODES, is_permanent_code};
 pub use scope::Scope;
 pub use workflow::{Action, Position, Stage, Subject, WaitKey, Workflows};

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use strongroom_database::Time;
 use strongroom_digest::Digest;
 
-use super::{ContentId, FileId, Format, GenerationId, ItemId, ObjectId, VersionId, VersionState};
+use super::{ContentId, FileId, Format, GenerationId, ItemId, ObjectId, Origin, VersionId, VersionState};
 use crate::{Description, Digests};
 
 /// A version as it stands.
@@ -101,6 +101,8 @@ pub struct NewVersion<'a> {
     pub message: &'a str,
     /// Who has it made.
     pub user: &'a str,
+    /// What it was harvested from; none where it was not harvested.
+    pub harvested_from: Option<&'a Origin>,
     /// What the object is from it on.
     pub description: &'a Description,
 }

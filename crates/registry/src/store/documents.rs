@@ -1,4 +1,4 @@
-//! Documents: what was harvested, as it came. Each state of a record is a row, whose identifier follows from institution, source, record
+//! Documents: what was harvested, as it came. Each state of a record is a row, whose identifier follows from institution, origin, record
 //! and bytes, so that the same state harvested again is the same document. They are kept for as long as the settings say.
 
 use strongroom_database::{Statement, Time, Transaction};
@@ -6,7 +6,7 @@ use strongroom_digest::{Algorithm, MultiHasher};
 use uuid::Uuid;
 
 use crate::model::ids::derived;
-use crate::{DocumentId, InstitutionId, RegistryError};
+use crate::{DocumentId, InstitutionId, Origin, RegistryError};
 
 /// The most bytes of a document: it is a value of a row.
 pub const MOST_BYTES: usize = 1 << 20;
@@ -18,8 +18,8 @@ pub struct Document {
     pub id: DocumentId,
     /// Whose it is; none for one of the installation.
     pub institution: Option<InstitutionId>,
-    /// Where it was found: the URL or path of the source.
-    pub source: String,
+    /// Where it was found.
+    pub origin: Origin,
     /// The identifier of the record there.
     pub record: String,
     /// The media type of the bytes.
@@ -37,17 +37,24 @@ impl Document {
     /// The document of a record of a source, with the identifier that follows from it.
     pub fn new(
         institution: Option<InstitutionId>,
-        (source, record): (&str, &str),
+        (origin, record): (impl Into<Origin>, &str),
         media_type: impl Into<String>,
         bytes: Vec<u8>,
     ) -> Self {
         let mut hasher = MultiHasher::new(&[Algorithm::Sha256]);
         hasher.update(&bytes);
         let digest = hasher.finish().get(Algorithm::Sha256).map(|digest| digest.to_hex()).unwrap_or_default();
-        let label = format!("document:{}:{source}{}:{record}:{digest}", source.len(), record.len());
+        let origin = origin.into();
+        let (source, part) = (&origin.location, origin.part.as_deref().unwrap_or_default());
+        let mut label = format!("document:{}:{source}{}:{record}:{digest}", source.len(), record.len());
+        // Those of the whole have the identifiers that they had before parts were told apart.
+        if !part.is_empty() {
+            label.push_str(":part:");
+            label.push_str(part);
+        }
         let id = DocumentId(derived(institution.map_or(Uuid::nil(), |id| id.0), &label));
-        let (source, record, media_type) = (source.to_owned(), record.to_owned(), media_type.into());
-        Self { id, institution, source, record, media_type, datestamp: None, bytes }
+        let (record, media_type) = (record.to_owned(), media_type.into());
+        Self { id, institution, origin, record, media_type, datestamp: None, bytes }
     }
 }
 
@@ -83,7 +90,8 @@ pub fn put<'d>(
         vec![
             document.id.into(),
             document.institution.into(),
-            document.source.as_str().into(),
+            document.origin.location.as_str().into(),
+            document.origin.part.as_deref().unwrap_or_default().into(),
             document.record.as_str().into(),
             document.media_type.as_str().into(),
             document.datestamp.as_deref().into(),
@@ -101,7 +109,7 @@ pub fn get(tx: &mut dyn Transaction, id: DocumentId) -> Result<Option<Document>,
     Ok(Some(Document {
         id: DocumentId(row.uuid("id")?),
         institution: row.optional_uuid("institution_id")?.map(InstitutionId),
-        source: row.text("source")?.to_owned(),
+        origin: Origin { location: row.text("source")?.to_owned(), part: Some(row.text("part")?.to_owned()) },
         record: row.text("record")?.to_owned(),
         media_type: row.text("media_type")?.to_owned(),
         datestamp: row.optional_text("datestamp")?.map(str::to_owned),

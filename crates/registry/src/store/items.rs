@@ -12,8 +12,8 @@ use uuid::Uuid;
 pub use super::requests::{is_permanent, move_to, request};
 pub use crate::model::item::{Asker, HistoryLine, Item, ItemFilter, ItemProblem, NewItem, Request};
 use crate::{
-    Action, ActorId, BatchId, CollectionId, FileId, InstitutionId, ItemId, ItemStatus, ObjectId, Order, Position,
-    RegistryError, Scope, Stage, Subject, WaitKey, WaitReason, Workflows, journal,
+    Action, ActorId, BatchId, CollectionId, FileId, InstitutionId, ItemId, ItemStatus, ObjectId, Order, Origin,
+    Position, RegistryError, Scope, Stage, Subject, WaitKey, WaitReason, Workflows, journal,
 };
 
 /// New items that are written together.
@@ -254,24 +254,28 @@ pub fn get(tx: &mut dyn Transaction, scope: Scope, id: ItemId) -> Result<Option<
     tx.query_one(Statement("items.get"), &[id.into(), scope.value()])?.as_ref().map(item_row).transpose()
 }
 
-/// The note, which begins so, of the newest deposit of an object that a harvest has made and that has not failed.
-pub fn harvest_note(
+/// What the newest deposit of an object that a harvest has made, and that has not failed, says of its source; none where no harvest has
+/// made any.
+pub fn harvested_from(
     tx: &mut dyn Transaction,
     institution: InstitutionId,
     object: &str,
-    beginning: &str,
-) -> Result<Option<String>, RegistryError> {
+) -> Result<Option<Origin>, RegistryError> {
     let values = [institution.into(), object.into()];
     if let Some(row) = tx.query_one(Statement("items.harvested"), &values)? {
         let options: serde_json::Value = serde_json::from_str(row.text("options")?).unwrap_or_default();
-        let note = options.get("note").and_then(serde_json::Value::as_str);
-        if let Some(note) = note.filter(|note| note.starts_with(beginning)) {
-            return Ok(Some(note.to_owned()));
+        let noted =
+            options.get("harvested_from").and_then(|noted| serde_json::from_value::<Origin>(noted.clone()).ok());
+        // Work items of an older program say it in their notes.
+        let note = || options.get("note").and_then(serde_json::Value::as_str).and_then(Origin::of_message);
+        if let Some(origin) = noted.or_else(note) {
+            return Ok(Some(origin));
         }
     }
-    let values = [institution.into(), object.into(), format!("{beginning}%").into()];
     let row = tx.query_one(Statement("items.harvested_version"), &values)?;
-    Ok(row.map(|row| row.text("message").map(str::to_owned)).transpose()?)
+    let Some(row) = row else { return Ok(None) };
+    let part = row.optional_text("harvested_part")?.map(str::to_owned);
+    Ok(row.optional_text("harvested_from")?.map(|location| Origin { location: location.to_owned(), part }))
 }
 
 /// Keeps everybody else from changing an item until the transaction ends, for those that are kept apart by rows.

@@ -10,8 +10,8 @@ pub use super::stored::{StoredObject, copies_by_key, objects_in_store, open_gene
 use crate::backfill::{ObjectCopy, put_object_copy};
 use crate::versions::{ROWS_AT_ONCE, Version};
 use crate::{
-    CollectionId, Description, EventId, GenerationId, InstitutionId, ItemId, ObjectId, ObjectState, RegistryError,
-    Scope, VersionId, VersionState, discarding, object_ids, profiles, tenants, versions,
+    CollectionId, Description, EventId, GenerationId, InstitutionId, ItemId, ObjectId, ObjectState, Origin,
+    RegistryError, Scope, VersionId, VersionState, discarding, object_ids, profiles, tenants, versions,
 };
 
 /// The fact that says that a rebuild was begun and has not ended.
@@ -115,6 +115,8 @@ pub struct RecordedVersion {
     pub message: String,
     /// Who had it made.
     pub user: String,
+    /// What it was harvested from; none where it was not harvested.
+    pub harvested_from: Option<Origin>,
     /// What the object is from it on.
     pub description: Description,
     /// When it was begun.
@@ -178,6 +180,8 @@ pub fn put_version(
             description.into(),
             version.created_at.into(),
             version.owns_contents.into(),
+            version.harvested_from.as_ref().map(|origin| origin.location.as_str()).into(),
+            version.harvested_from.as_ref().and_then(|origin| origin.part.as_deref()).into(),
         ],
     )?;
     note_profile(tx, &version.description)?;

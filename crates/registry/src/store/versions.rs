@@ -38,6 +38,8 @@ pub fn prepare(tx: &mut dyn Transaction, claim: &Claim, new: &NewVersion<'_>) ->
             new.user.into(),
             description.into(),
             now.into(),
+            new.harvested_from.map(|origin| origin.location.as_str()).into(),
+            new.harvested_from.and_then(|origin| origin.part.as_deref()).into(),
         ],
     )?;
     tx.execute(Statement("items.set_version"), &[claim.item.into(), claim.fence.into(), new.number.into()])?;

@@ -45,6 +45,7 @@ const WRITES: &[(&str, Write)] = &[
             number: 9,
             message: "late",
             user: "late",
+            harvested_from: None,
             description: &description,
         };
         versions::prepare(tx, claim, &new).map(|_| ())

@@ -201,6 +201,63 @@ fn what_items_and_findings_wait_for_is_taken_from_what_older_rows_say() {
 }
 
 #[test]
+fn what_versions_were_harvested_from_is_taken_from_what_older_rows_say() {
+    const EARLIER: &str = "-- name: test.institution
+INSERT INTO institutions (id, identifier, name, state, created_at, updated_at) VALUES (?1, 'a', 'a', 'active', 0, 0)
+-- name: test.object
+INSERT INTO objects (id, institution_id, identifier, generation, state, created_at, updated_at)
+VALUES (?1, ?1, 'a', ?1, 'active', 0, 0)
+-- name: test.item
+INSERT INTO work_items (id, institution_id, action, object_identifier, name, stage, status, source, created_at, updated_at, number)
+VALUES (?1, ?2, 'ingest', 'a', 'a', 'compare', 'succeeded', ?3, 0, 0, (SELECT count(*) + 1 FROM work_items))
+-- name: test.version
+INSERT INTO versions (id, object_id, generation, number, state, item_id, message, user_name, description, created_at)
+VALUES (?1, ?3, ?3, ?4, 'published', ?2, ?5, 'a', '{}', 0)
+";
+    const LATER: &str = "-- name: test.origins
+SELECT harvested_from, harvested_part FROM versions ORDER BY number
+";
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("registry.db");
+    let before = migrations().iter().position(|migration| migration.name == "origins").expect("is there");
+    let earlier =
+        Sqlite::open(&path, statements().with(EARLIER), &migrations()[..before], system_clock()).expect("opens");
+    let earlier: Arc<dyn Database> = Arc::new(earlier);
+    // The source of the work item, the message, and what the version was harvested from.
+    let rows = [
+        (Some("document:1"), "harvested from /records", Some("/records")),
+        (Some("/tmp/file"), "harvested from /records", None),
+        (None, "harvested from /records", Some("/records")),
+        (None, "harvested from ", None),
+        (None, "Harvested from /records", None),
+        (Some("document:1"), "deposit of a", None),
+    ];
+    let institution = Value::from(uuid::Uuid::now_v7());
+    earlier
+        .write::<_, RegistryError, _>(move |tx| {
+            tx.execute(Statement("test.institution"), std::slice::from_ref(&institution))?;
+            tx.execute(Statement("test.object"), std::slice::from_ref(&institution))?;
+            for (number, (source, message, _)) in rows.into_iter().enumerate() {
+                let [item, version] = std::array::from_fn(|_| Value::from(uuid::Uuid::now_v7()));
+                if let Some(source) = source {
+                    tx.execute(Statement("test.item"), &[item.clone(), institution.clone(), source.into()])?;
+                }
+                let values = [version, item, institution.clone(), (number + 1).into(), message.into()];
+                tx.execute(Statement("test.version"), &values)?;
+            }
+            Ok(())
+        })
+        .expect("is written");
+    drop(earlier);
+    let later =
+        Sqlite::open(&path, statements().with(LATER), &migrations(), system_clock()).expect("is brought forward");
+    let later: Arc<dyn Database> = Arc::new(later);
+    let found = later.read::<_, RegistryError, _>(|tx| Ok(tx.query(Statement("test.origins"), &[])?)).expect("is read");
+    let found: Vec<_> = found.iter().map(|row| row.optional_text("harvested_from").expect("a text")).collect();
+    assert_eq!(found, rows.map(|(_, _, origin)| origin));
+}
+
+#[test]
 fn items_and_tasks_made_before_workflows_were_data_say_where_they_belong() {
     const EARLIER: &str = "-- name: test.institution
 INSERT INTO institutions (id, identifier, name, state, created_at, updated_at) VALUES (?1, 'a', 'a', 'active', 0, 0)

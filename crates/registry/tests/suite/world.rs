@@ -367,6 +367,7 @@ pub(crate) fn new_version<'v>(object: &Object, description: &'v Description) -> 
         number: object.head + 1,
         message: "a deposit",
         user: "someone",
+        harvested_from: None,
         description,
     }
 }

@@ -16,7 +16,9 @@ use strongroom_registry::documents::Document;
 use strongroom_registry::items::{self, NewItem};
 use strongroom_registry::object_ids::IdKind;
 use strongroom_registry::tenants::{self, Collection, Institution};
-use strongroom_registry::{InstitutionId, ItemId, RegistryError, Scope, Transaction, Workflows};
+use strongroom_registry::{
+    HARVESTED_FROM, InstitutionId, ItemId, Origin, RegistryError, Scope, Transaction, Workflows,
+};
 
 use crate::activities::agent::{Agent, AgentInput, AgentOption, Asked, Makes, OpenAgent, Planned, RecordOutcome, Work};
 use crate::activities::input::document_of;
@@ -27,8 +29,6 @@ use crate::{EngineError, Home};
 const NAME: &str = "deposit";
 /// The most bytes of a prefix of identifiers.
 const LONGEST_PREFIX: usize = 200;
-/// What the notes of deposits begin with; the source is behind it. Versions have it as their message.
-const HARVESTED_FROM: &str = "harvested from ";
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -99,11 +99,10 @@ impl Agent for Deposit {
         if let Some(name) = options.file.as_ref().filter(|name| !is_name(name) || name.len() > 200) {
             return Err(EngineError::Usage(format!("{name:?} cannot be the name of a file")));
         }
-        let is_prefix = |text: &String| !text.contains(';') && !text.contains(char::is_control) && text.trim() == text;
+        let is_prefix = |text: &String| !text.contains(char::is_control) && text.trim() == text;
         if let Some(text) = options.prefix.as_ref().filter(|text| !is_prefix(text) || text.len() > LONGEST_PREFIX) {
-            return Err(EngineError::Usage(format!("{text:?} cannot be the prefix of identifiers")).next(format!(
-                "give up to {LONGEST_PREFIX} bytes without ; and without spaces around, such as maps:"
-            )));
+            return Err(EngineError::Usage(format!("{text:?} cannot be the prefix of identifiers"))
+                .next(format!("give up to {LONGEST_PREFIX} bytes without spaces around, such as maps:")));
         }
         if let Some(name) = options.placement.as_ref().filter(|name| home.settings.placement(name).is_none()) {
             return Err(EngineError::NotFound { what: "placement", name: name.clone(), hint: String::new() });
@@ -190,7 +189,7 @@ impl Depositing {
             // It is another format, and the object is without a description.
             Err(_) => None,
         };
-        let note = format!("{HARVESTED_FROM}{}", document.source);
+        let note = format!("{HARVESTED_FROM}{}", document.origin);
         let options = DepositOptions {
             local_ids: vec![self.local_id(document)],
             submitted_by: activity.actor.name.clone(),
@@ -199,6 +198,7 @@ impl Depositing {
             description: GivenDescription { metadata, ..GivenDescription::default() },
             placement: self.options.placement.clone(),
             file_name: Some(file_name.clone()),
+            harvested_from: Some(document.origin.clone()),
             ..DepositOptions::default()
         };
         let options = serde_json::to_string(&options)
@@ -232,10 +232,12 @@ impl OpenAgent for Depositing {
             Err(error) => return failed(error.chain()),
         };
         let local_id = self.local_id(&document);
+        if let Err(error) = naming::check_local_id(&local_id) {
+            return failed(error);
+        }
         let name = format!("{}/{}", self.institution.identifier, naming::name_of_id(&local_id));
         let (ids, workflows) = (vec![(IdKind::Local, local_id)], self.workflows.clone());
-        let sources: Vec<String> =
-            self.options.earlier_source.iter().cloned().chain([document.source.clone()]).collect();
+        let (origin, earlier) = (document.origin.clone(), self.options.earlier_source.clone());
         RecordOutcome::Processed {
             result: Some(id.to_string()),
             writes: Some(Arc::new(move |tx, actor| {
@@ -252,7 +254,7 @@ impl OpenAgent for Depositing {
                     act: "deposit it".to_owned(),
                 })?;
                 // No other deposit becomes one of this object before this transaction ends.
-                check_source(tx, new.institution, &object_identifier, &sources)?;
+                check_source(tx, new.institution, &object_identifier, (&origin, &earlier))?;
                 let new = NewItem { object_identifier, actor: Some(actor.id), ..new.clone() };
                 Ok(vec![items::create(tx, workflows.as_ref(), &new)?])
             })),
@@ -260,16 +262,17 @@ impl OpenAgent for Depositing {
     }
 }
 
-/// Refuses a record where its object was made from a source that is none of these. What people have deposited besides does not count.
+/// Refuses a record where its object was made from another source, which is none of the earlier ones. What people have deposited besides
+/// does not count.
 fn check_source(
     tx: &mut dyn Transaction,
     institution: InstitutionId,
     object: &str,
-    sources: &[String],
+    (origin, earlier): (&Origin, &[String]),
 ) -> Result<(), RegistryError> {
-    let Some(note) = items::harvest_note(tx, institution, object, HARVESTED_FROM)? else { return Ok(()) };
-    let from = note.strip_prefix(HARVESTED_FROM).unwrap_or(&note);
-    if sources.iter().any(|source| source == from) {
+    let Some(from) = items::harvested_from(tx, institution, object)? else { return Ok(()) };
+    let is_earlier = |source: &String| *source == from.location || *source == from.to_string();
+    if from.may_be(origin) || earlier.iter().any(is_earlier) {
         return Ok(());
     }
     Err(RegistryError::State {

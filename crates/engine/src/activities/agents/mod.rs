@@ -21,7 +21,7 @@ impl Agents {
         let none = Self(BTreeMap::new());
         none.with(Arc::new(copy::Copy))
             .with(Arc::new(deposit::Deposit))
-            .with(Arc::new(harvest::Harvest))
+            .with(Arc::new(harvest::Harvest::default()))
             .with(Arc::new(tool::Tool))
     }
 

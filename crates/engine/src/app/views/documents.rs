@@ -16,6 +16,8 @@ pub struct DocumentView {
     pub size: u64,
     /// The URL or path that it was harvested from, or the tool that has said it.
     pub source: String,
+    /// The part of what is there, such as `prefix marcxml`; none for the whole.
+    pub part: Option<String>,
     /// The record there.
     pub record: String,
     /// When it was changed there, in the words of the source.
@@ -32,7 +34,8 @@ impl DocumentView {
             institution,
             media_type: document.media_type,
             size: document.bytes.len() as u64,
-            source: document.source,
+            source: document.origin.location,
+            part: document.origin.part.filter(|part| !part.is_empty()),
             record: document.record,
             datestamp: document.datestamp,
             text: std::str::from_utf8(&document.bytes).ok().map(str::to_owned),

@@ -593,10 +593,17 @@ fn prepare(
     description.placement = Some(placement.to_owned());
     let (id, generation, number) = (object.id, object.generation, object.head + 1);
     let message = options.note.unwrap_or_else(|| format!("deposit of {}", context.item.name));
-    let user = options.submitted_by;
+    let (user, harvested_from) = (options.submitted_by, options.harvested_from);
     context.write(move |tx, claim| {
-        let new =
-            NewVersion { object: id, generation, number, message: &message, user: &user, description: &description };
+        let new = NewVersion {
+            object: id,
+            generation,
+            number,
+            message: &message,
+            user: &user,
+            harvested_from: harvested_from.as_ref(),
+            description: &description,
+        };
         let version = versions::prepare(tx, claim, &new)?;
         let mut rows = last.clone();
         fix_contents(tx, &version, &mut rows)?;

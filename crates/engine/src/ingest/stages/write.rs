@@ -421,6 +421,7 @@ fn first_line(
         created_at: version.created_at.0,
         message: version.message.clone(),
         user: version.user.clone(),
+        harvested_from: Some(DepositOptions::of(context.item)?.harvested_from),
         item: context.item.id,
         description: version.description.clone(),
         own_file,

@@ -134,8 +134,8 @@ fn case_8_each_record_is_mapped_to_a_document_with_its_provenance(engine: Engine
         let entity = record.result.expect("another document");
         let (from, made) = (document(&home, &record.record), document(&home, &entity));
         assert_eq!(
-            (&made.record, &made.source, made.media_type.as_str()),
-            (&from.record, &from.source, "application/json")
+            (&made.record, &made.origin, made.media_type.as_str()),
+            (&from.record, &from.origin, "application/json")
         );
         let number: usize = made.record.trim_end_matches(".xml").parse().expect("a number");
         assert_eq!(text_of(&made), json!({ "title": number.to_string() }).to_string());

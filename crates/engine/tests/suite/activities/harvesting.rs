@@ -25,6 +25,7 @@ on_both_databases! {
     a_provider_that_refuses_fails_the_activity_which_is_restarted
     a_chain_makes_objects_with_descriptions
     a_record_of_another_source_is_no_version_of_an_object_that_was_made_from_one
+    identifiers_of_any_characters_are_those_of_their_objects
     an_unknown_option_or_host_is_an_error_before_anything_is_made
 }
 
@@ -56,7 +57,7 @@ fn case_6_a_harvest_keeps_each_record_and_passes_deleted_ones_by(engine: Engine)
         let entity = record.result.expect("a document");
         let document = documents::of_entity(&entity).expect("the name of a document");
         let document = home.registry.read(|tx| documents::get(tx, document)).expect("reads").expect("it is kept");
-        assert_eq!((document.record.as_str(), document.source), (record.record.as_str(), provider.base_url()));
+        assert_eq!((document.record.as_str(), document.origin.location), (record.record.as_str(), provider.base_url()));
         let text = String::from_utf8(document.bytes).expect("UTF-8");
         assert!(text.contains(&format!("<dc:title>{}</dc:title>", record.record)), "{text}");
     }
@@ -229,7 +230,7 @@ fn an_unknown_option_or_host_is_an_error_before_anything_is_made(engine: Engine)
 }
 
 /// Harvests a folder that has one record, and deposits it; what came of the deposit of it.
-fn deposit_of(home: &TestHome, (folder, text): (&str, &str), more: &[(&str, &str)]) -> RecordView {
+pub(super) fn deposit_of(home: &TestHome, (folder, text): (&str, &str), more: &[(&str, &str)]) -> RecordView {
     let path = home.path().join(folder);
     std::fs::create_dir_all(&path).expect("a folder");
     std::fs::write(path.join("m1.xml"), text).expect("a file");
@@ -283,10 +284,51 @@ fn a_record_of_another_source_is_no_version_of_an_object_that_was_made_from_one(
     assert_eq!(moved.state, RecordState::Processed, "{moved:?}");
     work_on_all(&home);
     assert_eq!(head("m1.xml"), 3);
-    for prefix in ["a;b", " a", "a\nb"] {
+    for prefix in [" a", "a ", "a\nb"] {
         let input = begin(&home, "harvest", &[("kind", "folder"), ("path", &earlier)]);
         let options = options(&[("prefix", prefix)]);
         let request = Request { agent: "deposit".to_owned(), options, input: Some(input), ..Request::default() };
         assert!(activities::run(&call(&home), &request).is_err(), "{prefix:?}");
+    }
+}
+
+fn identifiers_of_any_characters_are_those_of_their_objects(engine: Engine) {
+    let ids = [
+        "a;b".to_owned(),
+        "a".to_owned(),
+        "b".to_owned(),
+        "one; two ;three".to_owned(),
+        "with space".to_owned(),
+        " around ".to_owned(),
+        "100%3Bx".to_owned(),
+        "x/y\\z?q=1&r=2#f".to_owned(),
+        "gr\u{fc}\u{df}e \u{65e5}\u{672c}".to_owned(),
+        "n".repeat(1_000),
+        "none".to_owned(),
+    ];
+    let list: Vec<_> = ids.iter().map(|id| serde_json::json!({ "id": id })).collect();
+    let web = strongroom_web_double::WebDouble::start();
+    web.put("/api", serde_json::to_vec(&list).expect("JSON"));
+    let Some(home) = home_for(engine, &web.authority()) else { return };
+    let url = web.url("/api");
+    for version in 1..=2 {
+        let harvest = begin(&home, "harvest", &[("kind", "json"), ("url", &url)]);
+        let deposit = begin_behind(&home, "deposit", harvest, true);
+        work(&home);
+        assert_eq!(show(&home, deposit).processed, Some(ids.len() as u64));
+        work_on_all(&home);
+        let objects = home
+            .registry
+            .read(|tx| objects::list(tx, Scope::System, &objects::ObjectFilter::default(), None, 100))
+            .expect("lists");
+        assert_eq!(objects.len(), ids.len());
+        for object in objects {
+            assert_eq!(object.head, version, "{object:?}");
+            assert_eq!(object.description.local_ids.len(), 1, "{object:?}");
+            assert!(ids.contains(&object.description.local_ids[0]), "{object:?}");
+        }
+        // Another state of each is a version of the same object.
+        let list: Vec<_> = ids.iter().map(|id| serde_json::json!({ "id": id, "state": "later" })).collect();
+        web.put("/api", serde_json::to_vec(&list).expect("JSON"));
     }
 }

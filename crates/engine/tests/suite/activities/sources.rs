@@ -93,7 +93,7 @@ fn json_is_harvested_by_every_way_of_paging(engine: Engine) {
         for record in records(&home, id, RecordState::Processed) {
             let kept = document(&home, record.result.as_deref());
             assert_eq!((&kept.record, kept.media_type.as_str()), (&record.record, "application/json"));
-            assert_eq!((kept.source, kept.datestamp.as_deref()), (web.url("/api"), Some("2024-01-01")));
+            assert_eq!((kept.origin.location, kept.datestamp.as_deref()), (web.url("/api"), Some("2024-01-01")));
             let number: usize = record.record.trim_start_matches('r').parse().expect("a number");
             assert_eq!(kept.bytes, self::record(number).into_bytes(), "its exact bytes");
         }
@@ -220,7 +220,7 @@ fn a_folder_of_xml_is_harvested_file_by_file_or_element_by_element(engine: Engin
     let first = records(&home, of_elements, RecordState::Processed).remove(0);
     let kept = document(&home, first.result.as_deref());
     assert!(String::from_utf8(kept.bytes).expect("UTF-8").starts_with("<ead id="), "the element alone");
-    assert_eq!(kept.source, text(&folder));
+    assert_eq!(kept.origin.location, text(&folder));
 }
 
 fn records_of_files_that_failed_are_read_by_another_run(engine: Engine) {
@@ -259,7 +259,8 @@ fn a_key_in_the_url_of_a_source_is_used_and_not_shown(engine: Engine) {
     assert_eq!(view.state, ActivityState::Failed);
     assert!(view.error.as_deref().is_some_and(|error| error.contains("404") && !error.contains("letmein")), "{view:?}");
     let kept = document(&home, records(&home, id, RecordState::Processed)[0].result.as_deref());
-    assert_eq!(kept.source, web.url("/api"));
+    assert_eq!(kept.origin.location, web.url("/api"));
+    assert!(kept.origin.part.is_some_and(|part| !part.contains("letmein")));
     let lines = home.registry.read(|tx| journal::list(tx, Scope::System, &journal::LineFilter::default(), None, 100));
     let lines = format!("{:?}", lines.expect("the journal"));
     assert!(lines.contains("activity") && !lines.contains("letmein"), "{lines}");

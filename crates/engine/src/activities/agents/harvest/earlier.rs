@@ -21,7 +21,15 @@ const RUNS_AT_ONCE: usize = 20;
 pub(super) struct Earlier {
     options: Options,
     of: Option<Activity>,
-    runs: Option<Vec<By>>,
+    runs: Option<Runs>,
+}
+
+/// Runs of harvests.
+#[derive(Default)]
+struct Runs {
+    of_source: Vec<By>,
+    /// Those of other parts of the same location.
+    of_others: Vec<By>,
 }
 
 impl Earlier {
@@ -35,28 +43,40 @@ impl Earlier {
         if self.runs.is_none() {
             self.runs = Some(runs(finding.home(), &self.options, activity)?);
         }
-        let mut found = Vec::new();
-        for runs in self.runs.iter().flat_map(|runs| runs.chunks(RUNS_AT_ONCE)) {
-            finding.check()?;
-            found.extend(finding.home().registry.read(|tx| provenance::made_of(tx, runs, records))?);
-        }
+        let Some(runs) = &self.runs else { return Ok(Vec::new()) };
+        let mut found = made_of(finding, &runs.of_source, records)?;
+        // A document that was made before parts were told apart is that of the other part as well, which may have the record still.
+        let shared = made_of(finding, &runs.of_others, records)?;
+        found.retain(|entity| !shared.contains(entity));
         Ok(found)
     }
 }
 
-fn runs(home: &Home, options: &Options, activity: &Activity) -> Result<Vec<By>, RegistryError> {
+fn made_of(finding: &dyn Finding, runs: &[By], records: &[String]) -> Result<Vec<String>, AgentError> {
+    let mut found = Vec::new();
+    for runs in runs.chunks(RUNS_AT_ONCE) {
+        finding.check()?;
+        found.extend(finding.home().registry.read(|tx| provenance::made_of(tx, runs, records))?);
+    }
+    Ok(found)
+}
+
+fn runs(home: &Home, options: &Options, activity: &Activity) -> Result<Runs, RegistryError> {
     let scope = activity.institution.map_or(Scope::System, Scope::Institution);
     let filter =
         ActivityFilter { agent: Some(NAME.to_owned()), order: Order::OldestFirst, ..ActivityFilter::default() };
     let page = |after, limit| home.registry.read(|tx| activities::list(tx, scope, &filter, after, limit));
-    let mut runs = Vec::new();
+    let mut found = Runs::default();
     for other in paging::rows(PAGE, |other: &Activity| other.id, page) {
         let other = other?;
         let theirs = parsed::<Options>(NAME, &other.options).ok();
-        let is_same = other.institution == activity.institution && theirs.is_some_and(|theirs| theirs.is_of(options));
-        if is_same {
-            runs.extend((1..=other.run).map(|run| By { run, ..By::from(&other) }));
+        let Some(theirs) = theirs.filter(|_| other.institution == activity.institution) else { continue };
+        let runs = (1..=other.run).map(|run| By { run, ..By::from(&other) });
+        if theirs.is_of(options) {
+            found.of_source.extend(runs);
+        } else if theirs.may_share(options) {
+            found.of_others.extend(runs);
         }
     }
-    Ok(runs)
+    Ok(found)
 }

@@ -6,10 +6,12 @@
 //! stays, and is valid again when the record is back.
 
 mod earlier;
+mod folder;
 mod options;
+mod patience;
 mod state;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -21,10 +23,11 @@ use strongroom_harvest::{
 use strongroom_records::{Arrival, lists};
 use strongroom_registry::activities::Activity;
 use strongroom_registry::documents::{self, Document, MOST_BYTES};
-use strongroom_registry::{InstitutionId, RegistryError, Scope, watermarks};
+use strongroom_registry::{InstitutionId, Origin, RegistryError, Scope, watermarks};
 
 use self::earlier::Earlier;
-use self::options::{Kind, Options, PagingKind};
+use self::options::{DEFAULT_ID, Kind, Options, PagingKind};
+use self::patience::{Attempt, LongWait, LongWaits, patience};
 use self::state::State;
 pub(crate) use self::state::deleted;
 use crate::activities::agent::{
@@ -45,9 +48,14 @@ const BYTES_AT_ONCE: usize = 4 << 20;
 const LONGEST_ID: usize = 1_024;
 /// When a record is asked for again that could not be read now.
 const AGAIN_AFTER: Duration = Duration::from_mins(1);
+/// The longest wait that a provider can ask for before a record is asked for again.
+const LONGEST_WAIT: Duration = Duration::from_mins(5);
 
 /// See the header of the file.
-pub(super) struct Harvest;
+#[derive(Default)]
+pub(super) struct Harvest {
+    waits: LongWaits,
+}
 
 const fn option(name: &'static str, default: &'static str, meaning: &'static str) -> AgentOption {
     AgentOption { name, default, meaning }
@@ -105,8 +113,12 @@ impl Agent for Harvest {
             let failed = |source| EngineError::Io { act: "read", path: path.display().to_string(), source };
             std::fs::metadata(path).map_err(failed)?;
         }
+        if !options.kind.is_of_files() {
+            folder::make(&home.directory)?;
+        }
         // A wrong pointer, prefix or host is an error before anything is made.
-        source(home, &options, None).map_err(|error| {
+        let first = Attempt { number: 1, workers: 1 };
+        source(home, &options, None, (first, None)).map_err(|error| {
             EngineError::Usage(error.to_string())
                 .next("check the options; workers read settings when they start: after a change of them, restart those that run")
         })?;
@@ -140,19 +152,31 @@ impl Agent for Harvest {
     }
 
     fn open(&self, _: &Arc<Home>, activity: &Activity) -> Result<Box<dyn OpenAgent>, EngineError> {
-        Ok(Box::new(Harvesting { options: parsed(NAME, &activity.options)? }))
+        let options = parsed(NAME, &activity.options)?;
+        Ok(Box::new(Harvesting { options, waits: self.waits.clone(), away: OnceLock::new() }))
     }
 }
 
 struct Harvesting {
     options: Options,
+    waits: LongWaits,
+    /// That the source does not answer, and when it is to be asked again; noted by the first record that was asked for.
+    away: OnceLock<(String, Option<Duration>)>,
 }
 
+/// How long an attempt waits for the source.
+type Waiting<'w> = (Attempt, Option<&'w LongWait<'w>>);
+
 /// The source that the options describe.
-fn source(home: &Home, options: &Options, watermark: Option<&str>) -> Result<Box<dyn RecordSource + Sync>, AgentError> {
+fn source(
+    home: &Home,
+    options: &Options,
+    watermark: Option<&str>,
+    waiting: Waiting<'_>,
+) -> Result<Box<dyn RecordSource + Sync>, AgentError> {
     let url = options.url.clone().unwrap_or_default();
     Ok(match options.kind {
-        Kind::Oai => Box::new(oai(home, options, watermark)?),
+        Kind::Oai => Box::new(oai(home, options, watermark, waiting)?),
         Kind::Json | Kind::Jsonl => {
             let parameter = options.parameter.clone().unwrap_or_default();
             let form = match options.kind {
@@ -166,9 +190,12 @@ fn source(home: &Home, options: &Options, watermark: Option<&str>) -> Result<Box
                 PagingKind::Next => Paging::Pointer(parameter),
                 PagingKind::Link => Paging::Link,
             };
-            let id = options.id.clone().unwrap_or_else(|| "/id".to_owned());
+            let id = options.id.clone().unwrap_or_else(|| DEFAULT_ID.to_owned());
             let (datestamp, deleted) = (options.datestamp.clone(), options.deleted.clone());
-            Box::new(JsonSource::new(connection(home)?, JsonOptions { url, form, id, datestamp, deleted, paging })?)
+            Box::new(JsonSource::new(
+                connection(home, waiting)?,
+                JsonOptions { url, form, id, datestamp, deleted, paging },
+            )?)
         }
         Kind::Marcxml => Box::new(files(options, FileRecords::Marc)?),
         Kind::Folder => {
@@ -186,8 +213,8 @@ fn files(options: &Options, records: FileRecords) -> Result<FileSource, HarvestE
     FileSource::new(FileOptions { path: options.path.clone().unwrap_or_default(), records, limits: limits() })
 }
 
-fn oai(home: &Home, options: &Options, watermark: Option<&str>) -> Result<OaiSource, AgentError> {
-    let client = client(home, options)?;
+fn oai(home: &Home, options: &Options, watermark: Option<&str>, waiting: Waiting<'_>) -> Result<OaiSource, AgentError> {
+    let client = client(home, options, waiting)?;
     let (from, until) = options.window(watermark)?;
     Ok(OaiSource::new(
         client,
@@ -200,13 +227,18 @@ fn oai(home: &Home, options: &Options, watermark: Option<&str>) -> Result<OaiSou
     )?)
 }
 
-fn client(home: &Home, options: &Options) -> Result<OaiClient, AgentError> {
-    Ok(OaiClient::new(connection(home)?, options.url.as_deref().unwrap_or_default())?)
+fn client(home: &Home, options: &Options, waiting: Waiting<'_>) -> Result<OaiClient, AgentError> {
+    Ok(OaiClient::new(connection(home, waiting)?, options.url.as_deref().unwrap_or_default())?)
 }
 
-fn connection(home: &Home) -> Result<Connection, AgentError> {
+fn connection(home: &Home, (attempt, long): Waiting<'_>) -> Result<Connection, AgentError> {
+    let client = home.downloads()?;
+    let client = client.with_patience(patience(client.policy(), attempt, long));
     let agent = concat!("strongroom/", env!("CARGO_PKG_VERSION"));
-    Ok(Connection::with_client(home.downloads()?.clone()).user_agent(agent).limits(limits()))
+    Ok(Connection::with_client(client)
+        .user_agent(agent)
+        .limits(limits())
+        .temporary_files(folder::make(&home.directory)?))
 }
 
 /// A document is a value of a row.
@@ -228,7 +260,7 @@ fn fit_id(text: &str) -> String {
 }
 
 /// A record of the source as one of the list.
-fn found(record: Record, location: &str, institution: Option<InstitutionId>) -> Found {
+fn found(record: Record, origin: &Origin, institution: Option<InstitutionId>) -> Found {
     let id = fit_id(&record.id);
     let failed =
         |error: &str| Found { id: id.clone(), arrival: Arrival::Failed { error: error.to_owned() }, document: None };
@@ -241,7 +273,7 @@ fn found(record: Record, location: &str, institution: Option<InstitutionId>) -> 
     }
     let document = Document {
         datestamp: record.datestamp,
-        ..Document::new(institution, (location, &record.id), content.media_type, content.bytes)
+        ..Document::new(institution, (origin.clone(), &record.id), content.media_type, content.bytes)
     };
     let result = Some(documents::entity(document.id));
     Found { id: record.id, arrival: Arrival::Processed { result }, document: Some(document) }
@@ -354,8 +386,11 @@ impl OpenAgent for Harvesting {
 
     fn find(&self, finding: &dyn Finding) -> Result<(), AgentError> {
         let activity = finding.activity();
-        let source = source(finding.home(), &self.options, activity.watermark_from.as_deref())?;
-        let (location, institution) = (self.options.location(), activity.institution);
+        let attempt = Attempt { number: finding.attempt(), workers: finding.workers() };
+        let mut long = self.waits.enter(attempt);
+        let source =
+            source(finding.home(), &self.options, activity.watermark_from.as_deref(), (attempt, long.as_ref()))?;
+        let (location, origin, institution) = (self.options.location(), self.options.origin(), activity.institution);
         let mut saved = State::of(finding)?;
         let (mut deleted, mut new) = (saved.deleted, 0);
         // In OAI-PMH an identifier is that of one record (section 2.4).
@@ -369,14 +404,17 @@ impl OpenAgent for Harvesting {
         let supervision = Supervision::new(|| finding.check());
         for event in source.records(saved.cursor.clone(), supervision).map_err(failed)? {
             finding.check()?;
-            match event.map_err(failed)? {
+            let event = event.map_err(failed)?;
+            // It answers.
+            drop(long.take());
+            match event {
                 Event::Record(record) if record.is_deleted => {
                     deleted += 1;
                     page.delete(record.id);
                 }
                 Event::Record(record) => {
                     page.bytes += record.document.as_ref().map_or(0, |document| document.bytes.len());
-                    page.found.push(found(record, &location, institution));
+                    page.found.push(found(record, &origin, institution));
                 }
                 Event::Notice(notice) => {
                     if matches!(notice, Notice::Restarted { .. }) {
@@ -409,7 +447,12 @@ impl OpenAgent for Harvesting {
         if !self.options.is_asked_for_alone(record) {
             return refused(record, work);
         }
-        let client = match client(work.home, &self.options) {
+        if let Some((reason, after)) = self.away.get() {
+            return RecordOutcome::Stopped(AgentError::Away { reason: reason.clone(), after: *after });
+        }
+        let attempt = Attempt { number: work.attempt, workers: work.workers };
+        let long = self.waits.enter(attempt);
+        let client = match client(work.home, &self.options, (attempt, long.as_ref())) {
             Ok(client) => client,
             Err(error) => return RecordOutcome::Failed { error: error.to_string() },
         };
@@ -417,7 +460,15 @@ impl OpenAgent for Harvesting {
         match read {
             Err(error) => match work.check() {
                 Err(stop) => RecordOutcome::Stopped(stop.into()),
-                Ok(()) if error.is_transient() => RecordOutcome::Later { after: AGAIN_AFTER, error: chain(&error) },
+                Ok(()) if error.is_transient() => {
+                    let (mut again_after, text) = (AGAIN_AFTER, chain(&error));
+                    // The records behind it are not asked for in this attempt: each would wait for as long.
+                    if let AgentError::Away { reason, after } = AgentError::from(error) {
+                        again_after = again_after.max(after.unwrap_or_default().min(LONGEST_WAIT));
+                        let _ = self.away.set((reason, after));
+                    }
+                    RecordOutcome::Later { after: again_after, error: text }
+                }
                 Ok(()) => RecordOutcome::Failed { error: chain(&error) },
             },
             Ok(None) => RecordOutcome::Failed { error: "the provider has no record of this identifier".to_owned() },
@@ -425,8 +476,7 @@ impl OpenAgent for Harvesting {
                 RecordOutcome::Failed { error: "the provider says that it is deleted".to_owned() }
             }
             Ok(Some(record)) => {
-                let Found { arrival, document, .. } =
-                    found(record, &self.options.location(), work.activity.institution);
+                let Found { arrival, document, .. } = found(record, &self.options.origin(), work.activity.institution);
                 match arrival {
                     Arrival::Processed { result } => RecordOutcome::Processed {
                         result,

@@ -4,11 +4,17 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use serde::Deserialize;
+use strongroom_registry::Origin;
 use url::Url;
 
 use crate::EngineError;
 use crate::activities::options::many;
 use crate::activities::repeats::mark;
+
+/// The format that every provider of OAI-PMH has (section 3.4).
+const DEFAULT_PREFIX: &str = "oai_dc";
+/// Where the identifier of a record is in JSON.
+pub(super) const DEFAULT_ID: &str = "/id";
 
 /// What kind of source it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -113,7 +119,7 @@ impl Options {
 
     /// The format that is asked for.
     pub(super) fn prefix(&self) -> &str {
-        self.prefix.as_deref().unwrap_or("oai_dc")
+        self.prefix.as_deref().unwrap_or(DEFAULT_PREFIX)
     }
 
     /// The window of dates; what changed since the last harvest where no beginning is given.
@@ -146,10 +152,29 @@ impl Options {
         url.as_ref().and_then(Url::query).map_or_else(|| "-".to_owned(), mark)
     }
 
-    /// Whether these are of the same source, whichever part of it is read.
+    /// What identifies the source of a record: where it is, and what besides says which record is meant by an identifier there. The sets
+    /// and dates of a harvest do not, since an identifier is that of one record in all of them (OAI-PMH section 2.4).
+    pub(super) fn origin(&self) -> Origin {
+        let is_set = |value: &Option<String>, default: &str| value.clone().filter(|value| value != default);
+        let parts = [
+            ("query", Some(self.query_mark()).filter(|mark| mark != "-")),
+            ("prefix", is_set(&self.prefix, DEFAULT_PREFIX)),
+            ("records", is_set(&self.records, "")),
+            ("element", self.element.clone()),
+            ("id", is_set(&self.id, DEFAULT_ID)),
+        ];
+        let said = parts.into_iter().filter_map(|(name, value)| value.map(|value| format!("{name} {value}")));
+        Origin { location: self.location(), part: Some(said.collect::<Vec<_>>().join(", ")) }
+    }
+
+    /// Whether these are of the same source, whichever sets and dates of it are read.
     pub(super) fn is_of(&self, other: &Self) -> bool {
-        let of = |options: &Self| (options.kind, options.location(), options.query_mark());
-        of(self) == of(other) && self.prefix() == other.prefix()
+        self.kind == other.kind && self.origin() == other.origin()
+    }
+
+    /// Whether what they made may be in a document of both: documents of other parts of a location were the same before parts were told apart.
+    pub(super) fn may_share(&self, other: &Self) -> bool {
+        !self.is_of(other) && self.location() == other.location()
     }
 
     /// What is the same in all harvests of the same records.
@@ -215,6 +240,34 @@ mod tests {
         ] {
             assert!(options.check().is_err(), "{options:?}");
         }
+    }
+
+    #[test]
+    fn what_says_which_record_is_meant_is_part_of_the_origin() {
+        let options = |change: fn(&mut Options)| {
+            let mut options = Options { url: Some("https://example.edu/oai".into()), ..Options::default() };
+            change(&mut options);
+            options
+        };
+        let whole = options(|_| ());
+        for (change, part) in [
+            ((|_| ()) as fn(&mut Options), ""),
+            (|options| options.prefix = Some("oai_dc".into()), ""),
+            (|options| options.id = Some("/id".into()), ""),
+            (|options| options.set = vec!["maps".into()], ""),
+            (|options| options.from = Some("2026-01-01".into()), ""),
+            (|options| options.prefix = Some("marcxml".into()), "prefix marcxml"),
+            (|options| options.records = Some("/docs".into()), "records /docs"),
+            (|options| options.element = Some("ead".into()), "element ead"),
+            (|options| options.id = Some("/key".into()), "id /key"),
+        ] {
+            let changed = options(change);
+            assert_eq!(changed.origin().to_string() == "https://example.edu/oai", part.is_empty());
+            assert_eq!(changed.origin().part.as_deref(), Some(part));
+            assert_eq!((changed.is_of(&whole), changed.may_share(&whole)), (part.is_empty(), !part.is_empty()));
+        }
+        let with_query = options(|options| options.url = Some("https://example.edu/oai?key=letmein".into()));
+        assert!(with_query.origin().part.is_some_and(|part| part.starts_with("query ") && !part.contains("letmein")));
     }
 
     #[test]

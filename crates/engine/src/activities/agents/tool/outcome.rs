@@ -68,7 +68,7 @@ fn document(
 ) -> Document {
     let bytes = serde_json::to_vec(said).unwrap_or_default();
     let source = format!("tool {}", tool.name());
-    Document::new(institution, (&source, said.record), "application/json", bytes)
+    Document::new(institution, (source.as_str(), said.record), "application/json", bytes)
 }
 
 /// What a tool said of a document.
