@@ -258,7 +258,9 @@ fn take_manifest(
     }
     let (warnings, _) = manifest::check(&mut list, Some(ManifestProfile::Object))?;
     let staging = RefCell::new(Staging::begin(context, Serialization::Directory, begun)?);
-    stage_list(&staging, &mut list)?;
+    if let Some(bytes) = stage_list(&staging, &mut list)? {
+        return Ok(Taken::NoRoom(bytes));
+    }
     let mut rows = FileRows::new(&mut list)?;
     let listed = stage_listed(context, &staging, &mut || rows.next_row(), "row");
     let listed = match listed.inspect_err(|failure| record_what_came(&staging, failure, is_recorded))? {
@@ -284,20 +286,22 @@ fn take_manifest(
     Ok(Taken::Whole(Scan::of_loose_files(listed.files, listed.bytes), staging.into_inner().end()?))
 }
 
-/// Stages the manifest itself: it describes the submission.
-fn stage_list(staging: &RefCell<Staging<'_, '_>>, list: &mut File) -> Result<(), StageError> {
+/// Stages the manifest itself: it describes the submission. Returns how many bytes there is no room for, where that is so.
+fn stage_list(staging: &RefCell<Staging<'_, '_>>, list: &mut File) -> Result<Option<u64>, StageError> {
     let unreadable = |error: io::Error| StageError::Transient(format!("could not read the manifest: {error}"));
     let size = list.metadata().map_err(unreadable)?.len();
     let entry = BagFile::new(submission_row(MANIFEST_NAME), size, None);
     let mut staging = staging.borrow_mut();
     // Why it failed is kept in the staging.
     if let Err(error) = staging.take(&entry, list) {
-        return Err(match staging.stopped() {
-            Some(Stopped::Failed(failure)) => failure,
-            _ => unreadable(error),
-        });
+        return match staging.stopped() {
+            Some(Stopped::NoRoom(bytes)) => Ok(Some(bytes)),
+            Some(Stopped::Failed(failure)) => Err(failure),
+            None => Err(unreadable(error)),
+        };
     }
-    list.seek(SeekFrom::Start(0)).map(drop).map_err(unreadable)
+    list.seek(SeekFrom::Start(0)).map_err(unreadable)?;
+    Ok(None)
 }
 
 /// What is told of a row whose file cannot be had.
