@@ -96,6 +96,7 @@ fn fetch(context: &StageContext<'_>, is_recorded: &Cell<bool>) -> Result<Outcome
         if let Some(bytes) = begun.reserve_ahead(context)? {
             return grow(context, bytes);
         }
+        begun.remove_unrecorded(context)?;
         check_declared_digest(context, &payload, &options)?;
         let (scan, rows, reserved) = match take(context, &payload, &options, (begun, is_recorded)) {
             Ok(Taken::Whole(scan, staged)) => {
