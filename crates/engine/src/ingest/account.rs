@@ -121,9 +121,10 @@ impl<'a, 'c> Account<'a, 'c> {
         bytes.saturating_add(self.kept.get()) <= self.reserved.get()
     }
 
-    /// Returns what is reserved beyond so many bytes.
+    /// Returns what is reserved beyond so many bytes; those that wait for space are woken.
     pub(super) fn shrink_to(&self, bytes: u64) -> Result<(), StageError> {
-        self.context.write(move |tx, claim| interim::shrink(tx, claim, bytes))?;
+        let topics = self.context.write(move |tx, claim| interim::shrink(tx, claim, bytes))?;
+        self.context.registry().wakeups().notify(topics.iter().map(String::as_str));
         self.reserved.set(self.reserved.get().min(bytes));
         Ok(())
     }

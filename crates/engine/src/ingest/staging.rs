@@ -122,7 +122,8 @@ impl Begun {
             }
             return Ok(None);
         }
-        let demand = Demand { bytes: wanted, free: 0, free_when_first: 0, capacity, first_after };
+        let demand =
+            Demand { bytes: wanted, free: 0, free_when_first: 0, ahead: Some(limits.ahead), capacity, first_after };
         let (is_reserved, topics) = context.write(move |tx, claim| {
             Ok(match interim::provision(tx, claim, &demand)? {
                 Provision::Reserved { was_first: true } => {
@@ -140,7 +141,6 @@ impl Begun {
     }
 }
 
-/// Takes the files of a scan into staging and records them in batches.
 impl Begun {
     /// Removes what an attempt has staged that ended without a word, as by a kill: no row has it, so that what is returned of the space, or
     /// kept of it by an item that fails, would not count it. It is staged again.
@@ -175,6 +175,7 @@ impl Begun {
     }
 }
 
+/// Takes the files of a scan into staging and records them in batches.
 pub(crate) struct Staging<'a, 'c> {
     context: &'a StageContext<'c>,
     is_archive: bool,

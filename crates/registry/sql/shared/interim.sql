@@ -18,7 +18,7 @@ DELETE FROM interim_files WHERE item_id = ?1 AND path IN
 -- name: interim.clear_facts
 DELETE FROM interim_facts WHERE item_id = ?1
 -- name: interim.clear_facts_but
-DELETE FROM interim_facts WHERE item_id = ?1 AND name <> ?2
+DELETE FROM interim_facts WHERE item_id = ?1 AND name <> ?2 AND name <> ?3
 -- name: interim.drop_fact
 DELETE FROM interim_facts WHERE item_id = ?1 AND name = ?2
 -- name: interim.has_more_files
@@ -50,6 +50,12 @@ SELECT own.item_id, own.staging_id, own.is_discarded, own.bytes,
     ELSE 0 END AS reserved_by_institution
 FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN reservations own ON own.item_id = w.id
 WHERE w.id = ?1
+-- What items beside one have that a person has to release or requeue: of all institutions, and of its own.
+-- name: space.kept
+SELECT CAST(coalesce(sum(r.bytes), 0) AS BIGINT) AS kept,
+    CAST(coalesce(sum(CASE WHEN o.institution_id = own.institution_id THEN r.bytes ELSE 0 END), 0) AS BIGINT) AS kept_by_institution
+FROM work_items own, reservations r CROSS JOIN work_items o
+WHERE own.id = ?1 AND o.id = r.item_id AND r.item_id <> ?1 AND o.status NOT IN ('pending', 'started')
 -- name: space.keep_staged
 UPDATE reservations SET bytes = ?2 WHERE item_id = ?1 AND bytes <> ?2
 -- name: space.shrink

@@ -9,7 +9,7 @@ use strongroom_bagit::{BagError, BagFile, Scan, Serialization, open_regular};
 use strongroom_checkm::ManifestProfile;
 use strongroom_digest::{Algorithm, Digest, hash_reader};
 use strongroom_registry::counted;
-use strongroom_registry::interim;
+use strongroom_registry::interim::{self, Needed};
 use strongroom_registry::items::ItemProblem;
 use strongroom_registry::work;
 use strongroom_registry::{Digests, RegistryError, WaitKey};
@@ -55,7 +55,7 @@ fn may_write(error: &StageError) -> bool {
 fn keep_for_another_attempt(context: &StageContext<'_>, is_recorded: bool) -> Result<(), StageError> {
     let bytes = kept_downloads::bytes(context.home, context.item.id);
     let known = context.registry().read(|tx| interim::kept(tx, context.item.id))?;
-    let is_stated = is_recorded && is_stated(context)?;
+    let is_stated = is_recorded && (is_stated(context)? || fetch_list::has_begun(context)?);
     if bytes == known && !is_stated {
         return Ok(());
     }
@@ -135,10 +135,7 @@ fn fetch(context: &StageContext<'_>, is_recorded: &Cell<bool>) -> Result<Outcome
             }
             interim::set_fact(tx, claim, "fetched", &text)?;
             // What was reserved ahead of bytes, and for downloads on their way, is free to others that wait.
-            if reserved > totals.bytes && interim::shrink(tx, claim, totals.bytes)? {
-                return work::wake_all(tx, &WaitKey::staging(), Some(claim.item.0));
-            }
-            Ok(Vec::new())
+            if reserved > totals.bytes { interim::shrink(tx, claim, totals.bytes) } else { Ok(Vec::new()) }
         });
     }
     let note = format!(
@@ -343,7 +340,8 @@ fn grow(context: &StageContext<'_>, at_least: u64) -> Result<Outcome, StageError
     let _ = kept_downloads::forget(context.home, item);
     let stated = context.item.size.filter(|size| *size > at_least).unwrap_or(u64::MAX);
     let most = quota(context)?.unwrap_or(u64::MAX).min(context.home.staging_capacity());
-    let needed = at_least.saturating_mul(2).max(needed_before).min(stated).min(most);
+    let free = at_least.saturating_mul(2).max(needed_before.free).min(stated).min(most);
+    let needed = Needed { free, refused: at_least };
     let topics = context.write(move |tx, claim| {
         interim::give_back(tx, claim, needed, waited_since)?;
         // What it had is free to others that wait.
