@@ -99,6 +99,10 @@ SELECT path FROM interim_removals WHERE item_id = ?1 AND path > ?2 ORDER BY path
 INSERT INTO staging_waits (item_id, bytes, needed, since) VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT (item_id) DO UPDATE SET bytes = ?2, needed = ?3,
     since = CASE WHEN staging_waits.since > ?4 THEN ?4 ELSE staging_waits.since END
+-- Items at work that wait for space since before a time, at most so many.
+-- name: space.waiting_since
+SELECT waits.item_id FROM staging_waits waits CROSS JOIN work_items w
+WHERE w.id = waits.item_id AND waits.since <= ?1 AND w.status IN ('pending', 'started') ORDER BY waits.since, waits.item_id LIMIT ?2
 -- name: space.end_wait
 DELETE FROM staging_waits WHERE item_id = ?1 RETURNING since
 -- name: space.waits_before

@@ -363,6 +363,13 @@ pub fn give_back(
     Ok(())
 }
 
+/// At most `limit` items that have waited for space for so long, in the order of their waits.
+pub fn waiting_for(tx: &mut dyn Transaction, wait: Duration, limit: usize) -> Result<Vec<ItemId>, RegistryError> {
+    let since = before(tx.now()?, wait);
+    let rows = tx.query(Statement("space.waiting_since"), &[since.into(), limit.into()])?;
+    rows.iter().map(|row| Ok(ItemId(row.uuid("item_id")?))).collect()
+}
+
 /// What the items of a status have in staging.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpaceOfStatus {

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use strongroom_download::Policy;
+use strongroom_engine::findings::Counting;
 use strongroom_engine::ingest::{DepositKind, DepositRequest};
+use strongroom_engine::status;
+use strongroom_engine::survey::Survey;
 use strongroom_registry::items::{Item, Request};
 use strongroom_registry::{ItemId, ItemStatus, Stage, interim};
 use strongroom_storage::{Key, PutOptions};
@@ -21,6 +24,7 @@ on_both_databases! {
     a_download_that_has_no_room_beside_what_is_staged_is_not_kept
     what_an_attempt_that_was_killed_has_staged_is_removed_by_the_next_one
     a_file_whose_size_the_server_said_before_needs_its_size_once
+    a_deposit_that_waits_for_long_is_named_by_status
 }
 
 /// Works until one that waits was looked at again, or has ended.
@@ -174,4 +178,27 @@ fn a_file_whose_size_the_server_said_before_needs_its_size_once(engine: Engine) 
     let note = item.note.clone().unwrap_or_default();
     assert_eq!(item.status, ItemStatus::Failed, "{note}");
     assert!(note.contains("a temporary file because") && note.contains("its server says no size"), "{note}");
+}
+
+fn a_deposit_that_waits_for_long_is_named_by_status(engine: Engine) {
+    let Some(world) = World::in_database(engine, CAPACITY) else { return };
+    pause(&world, "ingest.fetch", true);
+    let has = comes_to(&world, "has.bin", 600 * KB);
+    assert!(has_begun(&has), "{has:?}");
+    let large = comes_to(&world, "large.bin", 800 * KB);
+    assert!(waits(&large), "{large:?}");
+    let review = || {
+        let (settings, registry) = (&world.home.settings, &world.home.registry);
+        let survey = Survey::of(world.home.path(), settings, Some(registry), Counting::Bounded).expect("looks");
+        status::collect(world.home.path(), settings, registry, &survey).expect("collects").review
+    };
+    assert_eq!(review().waiting_for_space, 0);
+    world.home.clock.advance(Duration::from_hours(1));
+    let review = review();
+    assert_eq!((review.waiting_for_space, review.first_waiting_for_space[0].item), (1, large.id));
+    let entry = review.entries.iter().find(|entry| entry.of == "waiting_for_space").expect("is said");
+    assert!(entry.text.contains("longer than staging.first_after"), "{}", entry.text);
+    assert_eq!(entry.next, format!("strongroom items show {}", large.id));
+    pause(&world, "ingest.fetch", false);
+    succeeds(&world, &[has.id, large.id]);
 }
