@@ -11,7 +11,7 @@ use strongroom_registry::items::{self, Item, ItemFilter};
 use strongroom_registry::tool_findings::{Examined, ToolFinding, ToolFindingFilter};
 use strongroom_registry::{
     ActivityId, ActivityState, BatchId, BatchState, HoldKind, ItemId, ItemStatus, Order, RegistryError, Scope, Stage,
-    Transaction, UploadState, batches, counted, documents, health, holds, outbox, tool_findings,
+    Transaction, UploadState, batches, counted, documents, health, holds, interim, outbox, tool_findings,
 };
 use uuid::Uuid;
 
@@ -20,6 +20,7 @@ use crate::content_name::in_package;
 use crate::findings::{self, NamedFinding};
 use crate::held::{HoldView, StopView};
 use crate::outbox::CHANNELS;
+use crate::settings::Settings;
 use crate::survey::{Condition, Survey};
 
 /// Work items that need a person are counted up to this many.
@@ -92,6 +93,10 @@ pub struct Review {
     pub stores_away: u64,
     /// Those of them that are refused: they do not come back by themselves.
     pub stores_refused: u64,
+    /// Work items that have waited for space in staging for longer than `staging.first_after`; at most 1,000 are counted.
+    pub waiting_for_space: u64,
+    /// The first of them, which have waited for longest.
+    pub first_waiting_for_space: Vec<ReviewItem>,
     /// Uploads that were refused, or of which the work item failed.
     pub uploads: u64,
     /// Messages that are not attempted any more, because they cannot be delivered as things are.
@@ -193,8 +198,8 @@ impl Review {
     /// What needs a person now.
     pub(crate) fn collect(
         tx: &mut dyn Transaction,
-        queue: &[TopicCounts],
-        tasks: &[TaskStatus],
+        settings: &Settings,
+        (queue, tasks): (&[TopicCounts], &[TaskStatus]),
         survey: &Survey,
     ) -> Result<Self, RegistryError> {
         let newest = ItemFilter { order: Order::NewestFirst, ..ItemFilter::default() };
@@ -207,6 +212,12 @@ impl Review {
             first.push(named(tx, item)?);
         }
         let (retried, first_retried, all_retried) = retried(tx, queue)?;
+        let long_waits = interim::waiting_for(tx, settings.staging.first_after, REVIEWED)?;
+        let mut first_waiting_for_space = Vec::new();
+        for id in long_waits.iter().take(NAMED) {
+            let item = items::find(tx, Scope::System, *id)?;
+            first_waiting_for_space.push(named(tx, &item)?);
+        }
         let (failing_messages, message_error) = failing_messages(tx)?;
         let waiting = crate::outbox::waiting(tx)?;
         let is_unsent = |task: &TaskStatus| task.name == background::outbox::NAME && task.is_late;
@@ -242,6 +253,8 @@ impl Review {
             clock_was_ahead: tasks.iter().filter_map(|task| task.started_ahead).max().map(|time| time.to_string()),
             stores_away: survey.count(Condition::Away) + refused,
             stores_refused: refused,
+            waiting_for_space: long_waits.len() as u64,
+            first_waiting_for_space,
             uploads: uploads.map(|(_, count)| count).sum(),
             undeliverable_messages: outbox::count_undeliverable(tx)?,
             failing_messages,
@@ -263,6 +276,7 @@ impl Review {
             ("failed_activities", self.failed_activities),
             ("activities_with_errors", self.activities_with_errors),
             ("waiting_activities", self.waiting_activities),
+            ("waiting_for_space", self.waiting_for_space),
         ];
         let is_bound = |count: u64| count >= REVIEWED as u64;
         let mut bounds: Vec<_> = bounded.iter().filter(|(_, count)| is_bound(*count)).map(|(name, _)| *name).collect();
@@ -322,6 +336,12 @@ impl Review {
         entries.count("stores_refused", self.stores_refused, ("store", "stores", "refused"), "store list");
         let away = self.stores_away.saturating_sub(self.stores_refused);
         entries.count("stores_away", away, ("store", "stores", "away"), "store list");
+        let waiting = ("work item", "work items", "waiting for space in staging for longer than staging.first_after");
+        let command = match self.first_waiting_for_space.first() {
+            Some(first) => format!("items show {}", first.item),
+            None => String::new(),
+        };
+        entries.count("waiting_for_space", self.waiting_for_space, waiting, &command);
         let paused = if self.all_paused { 0 } else { self.paused_topics };
         entries.count("paused_topics", paused, ("topic", "topics", "paused"), "queue list");
         entries.count("uploads", self.uploads, ("upload", "uploads", "refused or failed"), "receiving list");

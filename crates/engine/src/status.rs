@@ -249,7 +249,7 @@ pub fn collect(
         read_only: registry.refusal().map(str::to_owned),
         items,
         items_at_least,
-        review: registry.read(|tx| Review::collect(tx, &queue, &tasks, survey))?,
+        review: registry.read(|tx| Review::collect(tx, settings, (&queue, &tasks), survey))?,
         queue,
         stores,
         fixity: FixityStatus {

@@ -208,6 +208,7 @@ fn show_review(review: &Review, context: &Context) -> Result<(), Failure> {
             "items" => of_status(false).map(item).collect(),
             "held" => of_status(true).map(item).collect(),
             "retried" => review.first_retried.iter().map(item).collect(),
+            "waiting_for_space" => review.first_waiting_for_space.iter().map(item).collect(),
             "tool_findings" => {
                 let infected = review.first_tool_findings.iter();
                 let said = |file: &InfectedFile| beginning_of(&file.detail, NOTE);

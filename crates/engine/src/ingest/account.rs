@@ -17,13 +17,15 @@ const LOOKED_UP_EVERY: u64 = 64 << 20;
 /// Of which part of a file system the bytes of deposits leave at least one.
 const LEAST_FREE: u64 = 20;
 
+/// What counts of a deposit that is too large.
+const COUNTED: &str =
+    "unpacked, and with what is put into a temporary file because it is a ZIP archive or its server says no size,";
+
 /// The space of one deposit.
 pub(super) struct Account<'a, 'c> {
     context: &'a StageContext<'c>,
     /// Bytes that are reserved.
     reserved: Cell<u64>,
-    /// Whether that is as much as the deposit can have.
-    is_all: Cell<bool>,
     /// Bytes of downloads that were kept on their way when they were last counted.
     kept: Cell<u64>,
     /// Staged bytes when downloads and file systems were last looked up.
@@ -40,7 +42,6 @@ impl<'a, 'c> Account<'a, 'c> {
         Self {
             context,
             reserved: Cell::new(reserved),
-            is_all: Cell::new(false),
             kept: Cell::new(0),
             looked_up_at: Cell::new(0),
             refused: Cell::new(None),
@@ -66,14 +67,12 @@ impl<'a, 'c> Account<'a, 'c> {
         let capacity = self.context.home.staging_capacity();
         if bytes > capacity {
             return Err(StageError::fatal(format!(
-                "unpacked it is more than all of staging ({capacity} bytes), counting the archive itself where it is put \
-                 into a temporary file; next: raise staging.capacity or split the deposit"
+                "{COUNTED} it is more than all of staging ({capacity} bytes); next: raise staging.capacity or split the deposit"
             )));
         }
         match quota(self.context)? {
             Some(quota) if bytes > quota => {
-                let what = "unpacked, and counting the archive itself where it is put into a temporary file, it is";
-                Err(StageError::fatal(more_than_quota(self.context, what, quota)))
+                Err(StageError::fatal(more_than_quota(self.context, &format!("{COUNTED} it is"), quota)))
             }
             _ => Ok(()),
         }
@@ -89,40 +88,43 @@ impl<'a, 'c> Account<'a, 'c> {
         if self.has(bytes) {
             return Ok(());
         }
-        let needed = bytes.saturating_add(self.kept.get());
         self.check_fits(bytes)?;
         let limits = self.context.home.staging_limits();
         let capacity = limits.capacity;
         let most = quota(self.context)?.unwrap_or(capacity).min(capacity);
-        let ahead = (needed / 4).min(limits.ahead);
-        // What is kept of a download beyond what a deposit can have has room in no ledger.
-        let wanted = needed.saturating_add(ahead).min(most);
-        if self.reserve(wanted, capacity)? || (needed < wanted && self.reserve(needed, capacity)?) {
-            self.is_all.set(self.reserved.get() == most);
+        if bytes.saturating_add(self.kept.get()) > most && self.forget_kept(bytes) {
             return Ok(());
         }
-        // A second copy of what comes only saves requests: where there is no room for it, it is not kept.
-        if self.kept.get() > 0 {
-            let _ = kept_downloads::forget(self.context.home, self.context.item.id);
-            self.kept.set(0);
-            if self.has(bytes) || self.reserve(bytes, capacity)? {
-                return Ok(());
-            }
+        let needed = bytes.saturating_add(self.kept.get());
+        let ahead = (needed / 4).min(limits.ahead);
+        let wanted = needed.saturating_add(ahead).min(most);
+        if self.reserve(wanted, capacity)? || (needed < wanted && self.reserve(needed, capacity)?) {
+            return Ok(());
+        }
+        if self.kept.get() > 0 && (self.forget_kept(bytes) || self.reserve(bytes, capacity)?) {
+            return Ok(());
         }
         self.refused.set(Some(bytes));
         Err(StageError::Transient("no space in staging".into()))
     }
 
-    /// Whether enough is reserved for so many bytes.
-    fn has(&self, bytes: u64) -> bool {
-        let needed = if self.is_all.get() { bytes } else { bytes.saturating_add(self.kept.get()) };
-        needed <= self.reserved.get()
+    /// A second copy of what comes only saves requests: where there is no room for it, it is not kept. Whether enough is reserved for so many
+    /// bytes without it.
+    fn forget_kept(&self, bytes: u64) -> bool {
+        let _ = kept_downloads::forget(self.context.home, self.context.item.id);
+        self.kept.set(0);
+        self.has(bytes)
     }
 
-    /// Returns what is reserved beyond so many bytes.
+    /// Whether enough is reserved for so many bytes, and for downloads on their way.
+    fn has(&self, bytes: u64) -> bool {
+        bytes.saturating_add(self.kept.get()) <= self.reserved.get()
+    }
+
+    /// Returns what is reserved beyond so many bytes; those that wait for space are woken.
     pub(super) fn shrink_to(&self, bytes: u64) -> Result<(), StageError> {
-        self.is_all.set(false);
-        self.context.write(move |tx, claim| interim::shrink(tx, claim, bytes))?;
+        let topics = self.context.write(move |tx, claim| interim::shrink(tx, claim, bytes))?;
+        self.context.registry().wakeups().notify(topics.iter().map(String::as_str));
         self.reserved.set(self.reserved.get().min(bytes));
         Ok(())
     }

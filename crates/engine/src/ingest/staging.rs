@@ -2,7 +2,7 @@
 //! puts and few removals; large ones lie by themselves. Staged bytes are not synced: every later reader of them declares
 //! their digest, and what a power cut took is fetched again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -122,7 +122,8 @@ impl Begun {
             }
             return Ok(None);
         }
-        let demand = Demand { bytes: wanted, free: 0, free_when_first: 0, capacity, first_after };
+        let demand =
+            Demand { bytes: wanted, free: 0, free_when_first: 0, ahead: Some(limits.ahead), capacity, first_after };
         let (is_reserved, topics) = context.write(move |tx, claim| {
             Ok(match interim::provision(tx, claim, &demand)? {
                 Provision::Reserved { was_first: true } => {
@@ -137,6 +138,40 @@ impl Begun {
             self.reserved = wanted;
         }
         Ok((!is_reserved).then_some(wanted))
+    }
+}
+
+impl Begun {
+    /// Removes what an attempt has staged that ended without a word, as by a kill: no row has it, so that what is returned of the space, or
+    /// kept of it by an item that fails, would not count it. It is staged again.
+    pub(crate) fn remove_unrecorded(&self, context: &StageContext<'_>) -> Result<(), StageError> {
+        // A first attempt finds nothing, and asks the store for nothing.
+        let may_have_some =
+            context.claim.spent > 1 || self.totals.files > 0 || self.reserved > 0 && is_stated(context)?;
+        let Some(prefix) = staging_prefix(context.item.id, self.place).filter(|_| may_have_some && !self.is_fetched)
+        else {
+            return Ok(());
+        };
+        let staging = context.staging();
+        let mut keys = BTreeSet::new();
+        for entry in staging.list(&Key::new(prefix)?)? {
+            context.task.check()?;
+            keys.insert(entry?.key.to_string());
+        }
+        let mut after = String::new();
+        while !keys.is_empty() {
+            let page = context.registry().read(|tx| interim::files_after(tx, context.item.id, &after, ROWS_AT_ONCE))?;
+            let Some(last) = page.last() else { break };
+            after.clone_from(&last.path);
+            for file in &page {
+                keys.remove(&file.staging_key);
+            }
+        }
+        for key in keys {
+            context.task.check()?;
+            staging.delete(&Key::new(key)?)?;
+        }
+        Ok(())
     }
 }
 

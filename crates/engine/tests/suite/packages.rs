@@ -11,6 +11,7 @@ mod ledger;
 mod manifests;
 mod misbehaving;
 mod modes;
+mod refused;
 mod reports;
 mod restoring;
 #[cfg(feature = "failpoints")]

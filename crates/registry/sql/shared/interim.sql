@@ -18,7 +18,7 @@ DELETE FROM interim_files WHERE item_id = ?1 AND path IN
 -- name: interim.clear_facts
 DELETE FROM interim_facts WHERE item_id = ?1
 -- name: interim.clear_facts_but
-DELETE FROM interim_facts WHERE item_id = ?1 AND name <> ?2
+DELETE FROM interim_facts WHERE item_id = ?1 AND name <> ?2 AND name <> ?3
 -- name: interim.drop_fact
 DELETE FROM interim_facts WHERE item_id = ?1 AND name = ?2
 -- name: interim.has_more_files
@@ -50,6 +50,12 @@ SELECT own.item_id, own.staging_id, own.is_discarded, own.bytes,
     ELSE 0 END AS reserved_by_institution
 FROM work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN reservations own ON own.item_id = w.id
 WHERE w.id = ?1
+-- What items beside one have that a person has to release or requeue: of all institutions, and of its own.
+-- name: space.kept
+SELECT CAST(coalesce(sum(r.bytes), 0) AS BIGINT) AS kept,
+    CAST(coalesce(sum(CASE WHEN o.institution_id = own.institution_id THEN r.bytes ELSE 0 END), 0) AS BIGINT) AS kept_by_institution
+FROM work_items own, reservations r CROSS JOIN work_items o
+WHERE own.id = ?1 AND o.id = r.item_id AND r.item_id <> ?1 AND o.status NOT IN ('pending', 'started')
 -- name: space.keep_staged
 UPDATE reservations SET bytes = ?2 WHERE item_id = ?1 AND bytes <> ?2
 -- name: space.shrink
@@ -93,6 +99,10 @@ SELECT path FROM interim_removals WHERE item_id = ?1 AND path > ?2 ORDER BY path
 INSERT INTO staging_waits (item_id, bytes, needed, since) VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT (item_id) DO UPDATE SET bytes = ?2, needed = ?3,
     since = CASE WHEN staging_waits.since > ?4 THEN ?4 ELSE staging_waits.since END
+-- Items at work that wait for space since before a time, at most so many.
+-- name: space.waiting_since
+SELECT waits.item_id FROM staging_waits waits CROSS JOIN work_items w
+WHERE w.id = waits.item_id AND waits.since <= ?1 AND w.status IN ('pending', 'started') ORDER BY waits.since, waits.item_id LIMIT ?2
 -- name: space.end_wait
 DELETE FROM staging_waits WHERE item_id = ?1 RETURNING since
 -- name: space.waits_before

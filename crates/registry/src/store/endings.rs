@@ -323,7 +323,8 @@ pub(super) fn free_others(
         return Ok(Vec::new());
     }
     let mut topics = leases::release_owner(tx, item.id.0)?;
-    if item.wait_key == Some(WaitKey::staging()) && space::end_wait(tx, item.id)? {
+    // One that was refused its first bytes while it was read waits as well, whatever its stage waits for.
+    if space::end_wait(tx, item.id)? {
         topics.extend(wake_all(tx, &WaitKey::staging(), Some(item.id.0))?);
     }
     if status.is_ended() {

@@ -8,7 +8,11 @@ use super::holds::{self, On};
 use super::items::{
     Asker, Item, ItemProblem, Move, NewLine, Request, add_history, apply, enqueue, find, lock, problems, task_priority,
 };
-use crate::{BatchState, ItemId, ItemStatus, RegistryError, Scope, Stage, Subject, Workflows, batches, workflow};
+use super::space;
+use super::waking::wake_all;
+use crate::{
+    BatchState, ItemId, ItemStatus, RegistryError, Scope, Stage, Subject, WaitKey, Workflows, batches, workflow,
+};
 
 /// The action of deposits, whose versions are of objects that are kept.
 const INGEST: &str = "ingest";
@@ -136,15 +140,19 @@ pub(super) fn request_of_locked<'i>(
         ..Move::new(item, position, status, note)
     };
     apply(tx, item, &change)?;
+    let mut topics = Vec::new();
     if let Request::Requeue(_) = request {
         // What was found then says nothing of how the item ends next.
         tx.execute(Statement("items.problems_clear"), &[id.into()])?;
         tx.execute(Statement("items.set_staging_losses"), &[id.into(), 0_u64.into()])?;
-        super::space::end_wait(tx, id)?;
+        space::forget_needed(tx, id)?;
+        if space::end_wait(tx, id)? {
+            // Others may have waited for it.
+            topics.extend(wake_all(tx, &WaitKey::staging(), Some(id.0))?);
+        }
         tx.execute(Statement("items.count_requeue"), &[id.into()])?;
     }
     tasks::delete_key(tx, &id.to_string())?;
-    let mut topics = Vec::new();
     if status == ItemStatus::Pending {
         enqueue(tx, item, &topic)?;
         topics.push(topic);

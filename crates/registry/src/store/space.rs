@@ -14,8 +14,10 @@ use crate::versions::ROWS_AT_ONCE;
 use crate::work::{self, Claim};
 use crate::{InstitutionId, ItemId, ItemStatus, RegistryError, Scope, Stage, WaitKey};
 
-/// The fact that has how many bytes an item needs at least that gave its space back because there was no room for more.
+/// The fact that has how many bytes are to be free before an item begins again that gave its space back because there was no room for more.
 const NEEDED: &str = "needed_space";
+/// The fact that has how many bytes there was no room for then.
+const REFUSED: &str = "refused_space";
 /// The fact that has since when an item waited that has got some of its space: should it have to wait again, it has waited since then.
 const WAITED_SINCE: &str = "waited_for_space_since";
 /// The fact that an item failed and returned what it did not use of its space.
@@ -33,6 +35,9 @@ pub struct Demand {
     pub free: u64,
     /// The same once it is first.
     pub free_when_first: u64,
+    /// Bytes that it reserves ahead of those that come, where it reserves more as they come. What it is known to need must be free then, and of
+    /// that it reserves what had come before, and so much, so that it gets further. None where it reserves all of it.
+    pub ahead: Option<u64>,
     /// The whole of staging in bytes.
     pub capacity: u64,
     /// After which wait an item is first: no item that came later gets space before it.
@@ -51,10 +56,27 @@ impl Demand {
         self.bytes.max(self.free_when_first)
     }
 
-    /// The same for an item that has so many bytes, or is known to need them.
-    fn at_least(self, bytes: u64) -> Self {
-        Self { bytes: self.bytes.max(bytes), ..self }
+    /// The same for an item that has so many bytes, and is known to need more.
+    fn at_least(self, has: u64, known: Needed) -> Self {
+        let all = known.free.max(known.refused);
+        let reserves =
+            self.ahead.map_or(all, |ahead| known.refused.saturating_add(ahead.min(known.refused / 4)).min(all));
+        Self {
+            bytes: self.bytes.max(has).max(reserves),
+            free: self.free.max(known.free),
+            free_when_first: self.free_when_first.max(known.free),
+            ..self
+        }
     }
+}
+
+/// What is known of an item that gave its space back because there was no room for more.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Needed {
+    /// Bytes that are to be free before it begins again. Others may keep so many for good; then less is enough.
+    pub free: u64,
+    /// Bytes that there was no room for: it cannot do with less.
+    pub refused: u64,
 }
 
 /// An item that has space in staging.
@@ -86,6 +108,8 @@ pub enum Provision {
         needed: u64,
         /// Bytes that are free to it.
         free: u64,
+        /// Bytes that there was no room for when it was read before; 0 where it was not.
+        refused: u64,
         /// The item that has waited for longer and is first, where there would be room without it.
         behind: Option<ItemId>,
         /// The item that has most of staging, or of the quota of the institution where that is what is not enough.
@@ -116,15 +140,15 @@ pub fn provision(tx: &mut dyn Transaction, claim: &Claim, demand: &Demand) -> Re
     work::check_fence(tx, claim)?;
     let item = claim.item;
     let space = look_at_space(tx, item)?;
-    let mut needed = space.reserved;
+    let mut known = Needed::default();
     let waited = if space.has_rows { waited_since(tx, item)? } else { None };
     match space.place {
         Some(place) if place.is_discarded => return Ok(Provision::Uncleared),
         Some(_) => {}
         None if !space.has_rows => {}
         None => {
-            needed = needed_at_least(tx, item)?;
-            tx.execute(Statement("interim.clear_facts_but"), &[item.into(), NEEDED.into()])?;
+            known = needed_at_least(tx, item)?;
+            tx.execute(Statement("interim.clear_facts_but"), &[item.into(), NEEDED.into(), REFUSED.into()])?;
             if let Some(since) = waited {
                 put_waited_since(tx, item, since)?;
             }
@@ -136,33 +160,37 @@ pub fn provision(tx: &mut dyn Transaction, claim: &Claim, demand: &Demand) -> Re
         }
     }
     let now = tx.now()?;
-    let demand = &demand.at_least(space.at_most(needed, demand.capacity));
+    let known = reachable(tx, item, &space, known, demand.capacity)?;
+    let demand = &demand.at_least(space.at_most(space.reserved, demand.capacity), known);
+    // Where it is known what it needs, the quota of its institution is to have room for that, too.
+    let of_quota = demand.bytes.max(known.free);
     let since = waited.into_iter().chain(space.waits_since).min();
     let needed = demand.needed(since, now);
     let free = demand.capacity.saturating_sub(space.reserved_by_others);
     let left = free.checked_sub(needed);
     let mut behind = None;
-    let is_in_quota = space.is_in_quota(demand.bytes);
+    let is_in_quota = space.is_in_quota(of_quota);
     // What takes nothing, such as a description, takes it from none.
     let takes_some = needed > 0;
     let mut has_room = !takes_some || left.is_some() && is_in_quota;
     // One that has space already could not end without more. An empty place is none.
     let begins = space.place.is_none() || space.reserved == 0;
     if let Some(left) = left.filter(|_| takes_some && has_room && begins && space.others_wait) {
-        behind = first_before(tx, item, demand, left, now)?;
+        behind = first_before(tx, item, demand, (left, of_quota), now)?;
         has_room = behind.is_none();
     }
     if !has_room {
         let values = [
             item.into(),
-            demand.bytes.into(),
+            of_quota.into(),
             demand.needed_when_first().into(),
             since.map_or(now, |since| since.min(now)).into(),
         ];
         tx.execute(Statement("space.wait"), &values)?;
-        let (needed, free) = if is_in_quota { (needed, free) } else { (demand.bytes, space.free_of_quota()) };
+        let (needed, free) = if is_in_quota { (needed, free) } else { (of_quota, space.free_of_quota()) };
         let most = most(tx, item, !is_in_quota)?;
-        return Ok(Provision::NoRoom { needed, free, behind, most, is_quota: !is_in_quota });
+        let refused = known.refused;
+        return Ok(Provision::NoRoom { needed, free, refused, behind, most, is_quota: !is_in_quota });
     }
     put_reservation(tx, item, demand.bytes)?;
     if space.has_rows {
@@ -175,9 +203,46 @@ pub fn provision(tx: &mut dyn Transaction, claim: &Claim, demand: &Demand) -> Re
     Ok(Provision::Reserved { was_first })
 }
 
-/// How many bytes an item needs at least that gave its space back because there was no room for more.
-pub fn needed_at_least(tx: &mut dyn Transaction, item: ItemId) -> Result<u64, RegistryError> {
-    Ok(interim::fact(tx, item, NEEDED)?.and_then(|text| text.parse().ok()).unwrap_or_default())
+/// What is known of an item that gave its space back because there was no room for more.
+pub fn needed_at_least(tx: &mut dyn Transaction, item: ItemId) -> Result<Needed, RegistryError> {
+    let free = bytes_fact(tx, item, NEEDED)?.unwrap_or_default();
+    // An earlier program did not note it. It asked for twice as much at most.
+    let refused = if free == 0 { None } else { bytes_fact(tx, item, REFUSED)? };
+    Ok(Needed { free, refused: refused.unwrap_or(free / 2) })
+}
+
+fn bytes_fact(tx: &mut dyn Transaction, item: ItemId, name: &str) -> Result<Option<u64>, RegistryError> {
+    Ok(interim::fact(tx, item, name)?.and_then(|text| text.parse().ok()))
+}
+
+/// A person sends an item back: what was known of its needs is asked anew.
+pub(crate) fn forget_needed(tx: &mut dyn Transaction, item: ItemId) -> Result<(), RegistryError> {
+    for name in [NEEDED, REFUSED] {
+        tx.execute(Statement("interim.drop_fact"), &[item.into(), name.into()])?;
+    }
+    Ok(())
+}
+
+/// What an item is known to need, as far as it can become free without a person: what it asks for beyond what there was no room for is only so
+/// that it need not be read again soon. Held and failed items may keep theirs for good.
+fn reachable(
+    tx: &mut dyn Transaction,
+    item: ItemId,
+    space: &Space,
+    known: Needed,
+    capacity: u64,
+) -> Result<Needed, RegistryError> {
+    let refused = space.at_most(known.refused, capacity);
+    let free = space.at_most(known.free, capacity).max(refused);
+    if free == refused {
+        return Ok(Needed { free, refused });
+    }
+    let row = tx.query_one(Statement("space.kept"), &[item.into()])?;
+    let row = row.ok_or_else(|| RegistryError::NotFound { what: "work item", id: item.to_string() })?;
+    let left = capacity.saturating_sub(row.count("kept")?);
+    let of_institution = row.count("kept_by_institution")?;
+    let left_of_quota = space.quota.map_or(u64::MAX, |quota| quota.saturating_sub(of_institution));
+    Ok(Needed { free: free.min(left).min(left_of_quota).max(refused), refused })
 }
 
 /// Since when an item waited that has got some of its space.
@@ -194,14 +259,15 @@ fn before(now: Time, wait: Duration) -> Time {
     Time(now.0.saturating_sub(i64::try_from(wait.as_micros()).unwrap_or(i64::MAX)))
 }
 
-/// An item that has waited for so long that it is first, and that could not begin if this one did. `left` is what would be free then.
+/// An item that has waited for so long that it is first, and that could not begin if this one did. `left` is what would be free then, and
+/// `of_quota` what this one needs of the quota of its institution.
 /// One that cannot begin because of the quota of its institution keeps no other institution waiting, and one that can never begin
 /// keeps nothing waiting.
 fn first_before(
     tx: &mut dyn Transaction,
     item: ItemId,
     demand: &Demand,
-    left: u64,
+    (left, of_quota): (u64, u64),
     now: Time,
 ) -> Result<Option<ItemId>, RegistryError> {
     let values = [
@@ -209,7 +275,7 @@ fn first_before(
         before(now, demand.first_after).into(),
         left.into(),
         demand.capacity.into(),
-        demand.bytes.into(),
+        of_quota.into(),
         WaitKey::staging().0.into(),
     ];
     let row = tx.query_one(Statement("space.first_before"), &values)?;
@@ -242,7 +308,7 @@ pub fn has_returned(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, Regi
 
 /// Bytes of downloads that are kept on their way for an item, as far as that was noted.
 pub fn kept(tx: &mut dyn Transaction, item: ItemId) -> Result<u64, RegistryError> {
-    Ok(interim::fact(tx, item, KEPT)?.and_then(|text| text.parse().ok()).unwrap_or_default())
+    Ok(bytes_fact(tx, item, KEPT)?.unwrap_or_default())
 }
 
 /// Notes how many bytes of downloads are kept on their way for an item: should it fail, they count as what it has.
@@ -251,10 +317,10 @@ pub fn set_kept(tx: &mut dyn Transaction, claim: &Claim, bytes: u64) -> Result<(
 }
 
 /// Returns what is reserved for an item beyond what it has in staging and of downloads: its bytes do not come now. What it has waited for because
-/// there was no room for less, it keeps. The topics that have new work, where that is some.
+/// there was no room for it, it keeps. The topics that have new work, where that is some.
 pub fn return_unused(tx: &mut dyn Transaction, claim: &Claim) -> Result<Vec<String>, RegistryError> {
-    let has = staged_and_kept(tx, claim.item)?.max(needed_at_least(tx, claim.item)?);
-    if shrink(tx, claim, has)? { work::wake_all(tx, &WaitKey::staging(), Some(claim.item.0)) } else { Ok(Vec::new()) }
+    let has = staged_and_kept(tx, claim.item)?.max(needed_at_least(tx, claim.item)?.refused);
+    shrink(tx, claim, has)
 }
 
 /// Bytes that an item has in staging and of downloads.
@@ -264,10 +330,14 @@ fn staged_and_kept(tx: &mut dyn Transaction, item: ItemId) -> Result<u64, Regist
     Ok(staged.saturating_add(kept(tx, item)?))
 }
 
-/// Returns what is reserved for an item beyond so many bytes. Whether that is some.
-pub fn shrink(tx: &mut dyn Transaction, claim: &Claim, bytes: u64) -> Result<bool, RegistryError> {
+/// Returns what is reserved for an item beyond so many bytes; where that is some, those that wait for space are woken. The topics that have new
+/// work.
+pub fn shrink(tx: &mut dyn Transaction, claim: &Claim, bytes: u64) -> Result<Vec<String>, RegistryError> {
     work::check_fence(tx, claim)?;
-    Ok(tx.execute(Statement("space.shrink"), &[claim.item.into(), bytes.into()])? > 0)
+    if tx.execute(Statement("space.shrink"), &[claim.item.into(), bytes.into()])? == 0 {
+        return Ok(Vec::new());
+    }
+    work::wake_all(tx, &WaitKey::staging(), Some(claim.item.0))
 }
 
 /// Bytes that are reserved for an item.
@@ -276,20 +346,28 @@ pub fn reserved(tx: &mut dyn Transaction, item: ItemId) -> Result<u64, RegistryE
     Ok(row.map(|row| row.count("bytes")).transpose()?.unwrap_or_default())
 }
 
-/// Gives staging space back before the item ends, because there is no room for more. It reserves `needed` bytes when it begins again, and has
+/// Gives staging space back before the item ends, because there is no room for more. It begins again when what it needs is free, and has
 /// waited since then where it had waited before.
 pub fn give_back(
     tx: &mut dyn Transaction,
     claim: &Claim,
-    needed: u64,
+    needed: Needed,
     waited_since: Option<Time>,
 ) -> Result<(), RegistryError> {
-    interim::set_fact(tx, claim, NEEDED, &needed.to_string())?;
+    interim::set_fact(tx, claim, NEEDED, &needed.free.to_string())?;
+    interim::set_fact(tx, claim, REFUSED, &needed.refused.to_string())?;
     if let Some(since) = waited_since {
         put_waited_since(tx, claim.item, since)?;
     }
     tx.execute(Statement("space.release"), &[claim.item.into()])?;
     Ok(())
+}
+
+/// At most `limit` items that have waited for space for so long, in the order of their waits.
+pub fn waiting_for(tx: &mut dyn Transaction, wait: Duration, limit: usize) -> Result<Vec<ItemId>, RegistryError> {
+    let since = before(tx.now()?, wait);
+    let rows = tx.query(Statement("space.waiting_since"), &[since.into(), limit.into()])?;
+    rows.iter().map(|row| Ok(ItemId(row.uuid("item_id")?))).collect()
 }
 
 /// What the items of a status have in staging.

@@ -36,7 +36,7 @@ const WRITES: &[(&str, Write)] = &[
     ("hold_for_item", |tx, claim, version| leases::hold_for_item(tx, claim, version.object, Time(0)).map(|_| ())),
     ("set_fact", |tx, claim, _| interim::set_fact(tx, claim, "kept", "late")),
     ("reserve", |tx, claim, _| interim::reserve(tx, claim, 77, 1_000).map(|_| ())),
-    ("give_back", |tx, claim, _| interim::give_back(tx, claim, 77, None)),
+    ("give_back", |tx, claim, _| interim::give_back(tx, claim, interim::Needed { free: 77, refused: 77 }, None)),
     ("prepare", |tx, claim, version| {
         let description = Description::default();
         let new = versions::NewVersion {

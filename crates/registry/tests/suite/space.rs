@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use strongroom_registry::interim::Needed;
 use strongroom_registry::items::{NewItem, Request};
 use strongroom_registry::leases::{self, Hold, Holding};
 use strongroom_registry::versions;
@@ -67,7 +68,7 @@ pub(crate) fn space_comes_back_and_those_who_wait_are_woken(subject: &dyn Subjec
     assert_eq!(claim.item, item.id);
     let asked = claim.clone();
     assert!(world.write(move |tx| interim::reserve(tx, &asked, 100, 100)));
-    world.write(move |tx| interim::give_back(tx, &claim, 100, None));
+    world.write(move |tx| interim::give_back(tx, &claim, Needed { free: 100, refused: 100 }, None));
 }
 
 fn hold(world: &World<'_>, object: strongroom_registry::ObjectId, owner: Uuid, until: Time) -> Hold {

@@ -552,6 +552,7 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("sizes.work_items", "a count that the background task retention makes each day"),
     ("sizes.work_items_up_to", "a count that stops at a bound"),
     ("space.first_before", "as few as items are staged at once"),
+    ("space.kept", "as few as items are staged at once"),
     ("space.look", "as few as items are staged at once, and whether any waits"),
     ("space.most", "as few as items are staged at once"),
     ("space.sums", "as few as items are staged at once"),

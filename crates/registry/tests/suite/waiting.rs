@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use strongroom_registry::interim::{self, Demand, Provision, SpaceHolder};
+use strongroom_registry::interim::{self, Demand, Needed, Provision, SpaceHolder};
 use strongroom_registry::items::{NewItem, Request};
 use strongroom_registry::work::{self, Claim, StageEnd};
 use strongroom_registry::{InstitutionId, ItemId, ItemStatus, Stage, WaitKey, WaitReason, tenants};
@@ -13,19 +13,19 @@ const HOUR: Duration = Duration::from_hours(1);
 const CAPACITY: u64 = 100;
 
 fn known(bytes: u64) -> Demand {
-    Demand { bytes, free: 0, free_when_first: 0, capacity: CAPACITY, first_after: HOUR }
+    Demand { bytes, free: 0, free_when_first: 0, ahead: None, capacity: CAPACITY, first_after: HOUR }
 }
 
 /// A deposit of unknown size, which begins while so many bytes are free; once it is first, while a tenth of that is.
 fn unknown(free: u64) -> Demand {
-    Demand { free, free_when_first: free / 10, ..known(0) }
+    Demand { free, free_when_first: free / 10, ahead: Some(free / 10), ..known(0) }
 }
 
 const RESERVED: Provision = Provision::Reserved { was_first: false };
 const NO_ROOM: Provision = no_room(None);
 
 const fn no_room(behind: Option<ItemId>) -> Provision {
-    Provision::NoRoom { needed: 0, free: 0, behind, most: None, is_quota: false }
+    Provision::NoRoom { needed: 0, free: 0, refused: 0, behind, most: None, is_quota: false }
 }
 
 fn behind(first: ItemId) -> Provision {
@@ -295,7 +295,7 @@ pub(crate) fn an_item_that_waits_says_which_other_has_most(subject: &dyn Subject
         status: ItemStatus::Held,
         stage: Stage::named("fetch"),
     };
-    let waits = Provision::NoRoom { needed: 80, free: 30, behind: None, most: Some(most), is_quota: false };
+    let waits = Provision::NoRoom { needed: 80, free: 30, refused: 0, behind: None, most: Some(most), is_quota: false };
     assert_eq!(ask_in_full(&world, large, known(80)), waits);
     set_quota(&world, world.theirs, 50);
     let theirs = new_of(&world, world.theirs, "theirs");
@@ -308,7 +308,7 @@ pub(crate) fn an_item_that_waits_says_which_other_has_most(subject: &dyn Subject
         status: ItemStatus::Pending,
         stage: Stage::named("fetch"),
     };
-    let waits = Provision::NoRoom { needed: 40, free: 30, behind: None, most: Some(most), is_quota: true };
+    let waits = Provision::NoRoom { needed: 40, free: 30, refused: 0, behind: None, most: Some(most), is_quota: true };
     assert_eq!(ask_in_full(&world, item, known(40)), waits, "of the institution whose quota it is");
 }
 
@@ -325,12 +325,13 @@ pub(crate) fn an_item_that_gave_its_space_back_begins_with_what_it_needs_at_leas
     world.write(move |tx| {
         let place = interim::discard_staging(tx, giving.item)?;
         interim::drop_staged_rows(tx, giving.item, place)?;
-        interim::give_back(tx, &giving, 90, None)
+        interim::give_back(tx, &giving, Needed { free: 90, refused: 71 }, None)
     });
     world.finish(&claim, &next(Stage::named("provision")));
     let waits = Provision::NoRoom {
         needed: 90,
         free: 70,
+        refused: 71,
         behind: None,
         most: Some(SpaceHolder {
             item: has,
@@ -364,7 +365,7 @@ pub(crate) fn an_empty_place_passes_none_that_is_first(subject: &dyn Subject) {
     world.write(move |tx| {
         let place = interim::discard_staging(tx, giving.item)?;
         interim::drop_staged_rows(tx, giving.item, place)?;
-        interim::give_back(tx, &giving, 10, None)
+        interim::give_back(tx, &giving, Needed { free: 10, refused: 5 }, None)
     });
     world.finish(&claim, &next(Stage::named("provision")));
     give_back(&world, has);
@@ -389,7 +390,7 @@ pub(crate) fn an_item_that_has_to_wait_again_has_waited_since_its_first_wait(sub
     world.write(move |tx| {
         let place = interim::discard_staging(tx, giving.item)?;
         interim::drop_staged_rows(tx, giving.item, place)?;
-        interim::give_back(tx, &giving, 70, since)
+        interim::give_back(tx, &giving, Needed { free: 70, refused: 35 }, since)
     });
     world.finish(&claim, &next(Stage::named("provision")));
     assert_eq!(ask(&world, stated, unknown(50)), NO_ROOM);
@@ -397,4 +398,98 @@ pub(crate) fn an_item_that_has_to_wait_again_has_waited_since_its_first_wait(sub
     assert_eq!(ask(&world, later, known(90)), NO_ROOM);
     give_back(&world, has);
     assert_eq!(ask(&world, later, known(90)), behind(stated), "it came later");
+}
+
+/// An item that found no room for so many bytes while it was read has given back all that it had.
+fn found_no_room(world: &World<'_>, item: ItemId, needed: Needed) {
+    let claim = claim_at(world, Stage::named("fetch"), item);
+    let giving = claim.clone();
+    world.write(move |tx| {
+        let place = interim::discard_staging(tx, giving.item)?;
+        interim::drop_staged_rows(tx, giving.item, place)?;
+        interim::give_back(tx, &giving, needed, None)
+    });
+    world.finish(&claim, &next(Stage::named("provision")));
+}
+
+pub(crate) fn of_what_an_item_needs_whose_bytes_others_state_it_reserves_what_had_come(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let has = new(&world, "has");
+    assert_eq!(ask(&world, has, known(30)), RESERVED);
+    let grows = new(&world, "grows");
+    assert_eq!(ask(&world, grows, unknown(20)), RESERVED);
+    found_no_room(&world, grows, Needed { free: 80, refused: 40 });
+    assert_eq!(ask(&world, grows, unknown(20)), NO_ROOM, "beside the other one it would find no room again");
+    give_back(&world, has);
+    assert!(matches!(ask(&world, grows, unknown(20)), Provision::Reserved { .. }));
+    assert_eq!(world.read(|tx| interim::reserved(tx, grows)), 42, "what had come, and a part ahead");
+    assert_eq!(
+        ask(&world, new(&world, "other"), known(58)),
+        RESERVED,
+        "the rest is not reserved before its bytes come"
+    );
+}
+
+pub(crate) fn an_item_needs_no_more_than_can_become_free_but_for_what_there_was_no_room_for(subject: &dyn Subject) {
+    for of_quota in [false, true] {
+        let world = World::new(subject);
+        let kept = new(&world, "kept");
+        assert_eq!(ask(&world, kept, known(10)), RESERVED);
+        let has = new(&world, "has");
+        assert_eq!(ask(&world, has, known(30)), RESERVED);
+        let quota = if of_quota { 80 } else { 100 };
+        set_quota(&world, world.ours, quota);
+        let grows = new(&world, "grows");
+        assert_eq!(ask(&world, grows, known(5)), RESERVED);
+        found_no_room(&world, grows, Needed { free: quota, refused: 60 });
+        assert_eq!(ask(&world, grows, known(5)), NO_ROOM);
+        // A person may never release it.
+        world.ask(kept, Request::Hold).expect("is held");
+        give_back(&world, has);
+        assert!(matches!(ask(&world, grows, known(5)), Provision::Reserved { .. }));
+        assert_eq!(world.read(|tx| interim::reserved(tx, grows)), quota - 10);
+        // There was no room for nearly all: it cannot do with less.
+        found_no_room(&world, grows, Needed { free: quota, refused: quota - 5 });
+        assert_eq!(ask(&world, grows, known(5)), NO_ROOM);
+        // Requeued, it is read again with what it asks for.
+        world.ask(grows, Request::Requeue(None)).expect("is requeued");
+        assert!(matches!(ask(&world, grows, known(5)), Provision::Reserved { .. }));
+        assert_eq!(world.read(|tx| interim::reserved(tx, grows)), 5);
+    }
+}
+
+pub(crate) fn an_item_that_is_stopped_while_it_is_refused_its_first_bytes_waits_anew(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (_, stated) = (ask(&world, new(&world, "has"), known(95)), new(&world, "stated"));
+    assert_eq!(ask(&world, stated, unknown(5)), RESERVED);
+    let claim = claim_at(&world, Stage::named("fetch"), stated);
+    let reading = claim.clone();
+    let asked = world.write(move |tx| interim::provision(tx, &reading, &known(10)));
+    assert!(matches!(asked, Provision::NoRoom { .. }), "{asked:?}");
+    world.ask(stated, Request::Hold).expect("is to be held");
+    let giving = claim.clone();
+    world.write(move |tx| {
+        let place = interim::discard_staging(tx, giving.item)?;
+        interim::drop_staged_rows(tx, giving.item, place)
+    });
+    world.finish(&claim, &next(Stage::named("provision")));
+    assert_eq!(world.find(stated).status, ItemStatus::Held);
+    subject.advance(HOUR);
+    world.ask(stated, Request::Release).expect("is released");
+    assert_eq!(ask(&world, stated, known(10)), NO_ROOM);
+    assert_eq!(ask(&world, new(&world, "small"), known(1)), RESERVED, "the released one is not first yet");
+}
+
+pub(crate) fn those_behind_an_item_that_is_requeued_are_woken(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (_, large) = one_has_and_one_waits(&world);
+    subject.advance(HOUR);
+    let late = new(&world, "late");
+    assert_eq!(ask(&world, late, known(10)), behind(large));
+    let claim = claim_of(&world, late);
+    let until = world.later(HOUR);
+    let waits = StageEnd::Defer { until, reason: WaitReason::StagingSpace, note: "behind the first".into() };
+    world.finish(&claim, &waits);
+    world.ask(large, Request::Requeue(None)).expect("is requeued");
+    assert!(world.tasks(late).iter().all(|task| task.ready_at <= world.now()), "it is woken");
 }

@@ -45,7 +45,9 @@ pub(super) fn open(context: &StageContext<'_>, url: &Url, options: &DepositOptio
     let failure = download.failure.clone();
     let source = if kind == DepositKind::File {
         let name = options.file_name.clone().unwrap_or(name).into_bytes();
-        Source::single(SingleFile { name, size: download.size(), modified: None }, Box::new(download))
+        // Where the answer says no size, it is what the server said when it was asked for that: then no temporary file is needed.
+        let size = download.size().or(options.size);
+        Source::single(SingleFile { name, size, modified: None }, Box::new(download))
     } else {
         Source::from_stream(Box::new(download), serialization, Some(name))
     };

@@ -9,7 +9,7 @@ use strongroom_bagit::{BagError, BagFile, Scan, Serialization, open_regular};
 use strongroom_checkm::ManifestProfile;
 use strongroom_digest::{Algorithm, Digest, hash_reader};
 use strongroom_registry::counted;
-use strongroom_registry::interim;
+use strongroom_registry::interim::{self, Needed};
 use strongroom_registry::items::ItemProblem;
 use strongroom_registry::work;
 use strongroom_registry::{Digests, RegistryError, WaitKey};
@@ -55,7 +55,7 @@ fn may_write(error: &StageError) -> bool {
 fn keep_for_another_attempt(context: &StageContext<'_>, is_recorded: bool) -> Result<(), StageError> {
     let bytes = kept_downloads::bytes(context.home, context.item.id);
     let known = context.registry().read(|tx| interim::kept(tx, context.item.id))?;
-    let is_stated = is_recorded && is_stated(context)?;
+    let is_stated = is_recorded && (is_stated(context)? || fetch_list::has_begun(context)?);
     if bytes == known && !is_stated {
         return Ok(());
     }
@@ -96,6 +96,7 @@ fn fetch(context: &StageContext<'_>, is_recorded: &Cell<bool>) -> Result<Outcome
         if let Some(bytes) = begun.reserve_ahead(context)? {
             return grow(context, bytes);
         }
+        begun.remove_unrecorded(context)?;
         check_declared_digest(context, &payload, &options)?;
         let (scan, rows, reserved) = match take(context, &payload, &options, (begun, is_recorded)) {
             Ok(Taken::Whole(scan, staged)) => {
@@ -134,10 +135,7 @@ fn fetch(context: &StageContext<'_>, is_recorded: &Cell<bool>) -> Result<Outcome
             }
             interim::set_fact(tx, claim, "fetched", &text)?;
             // What was reserved ahead of bytes, and for downloads on their way, is free to others that wait.
-            if reserved > totals.bytes && interim::shrink(tx, claim, totals.bytes)? {
-                return work::wake_all(tx, &WaitKey::staging(), Some(claim.item.0));
-            }
-            Ok(Vec::new())
+            if reserved > totals.bytes { interim::shrink(tx, claim, totals.bytes) } else { Ok(Vec::new()) }
         });
     }
     let note = format!(
@@ -258,7 +256,9 @@ fn take_manifest(
     }
     let (warnings, _) = manifest::check(&mut list, Some(ManifestProfile::Object))?;
     let staging = RefCell::new(Staging::begin(context, Serialization::Directory, begun)?);
-    stage_list(&staging, &mut list)?;
+    if let Some(bytes) = stage_list(&staging, &mut list)? {
+        return Ok(Taken::NoRoom(bytes));
+    }
     let mut rows = FileRows::new(&mut list)?;
     let listed = stage_listed(context, &staging, &mut || rows.next_row(), "row");
     let listed = match listed.inspect_err(|failure| record_what_came(&staging, failure, is_recorded))? {
@@ -284,20 +284,22 @@ fn take_manifest(
     Ok(Taken::Whole(Scan::of_loose_files(listed.files, listed.bytes), staging.into_inner().end()?))
 }
 
-/// Stages the manifest itself: it describes the submission.
-fn stage_list(staging: &RefCell<Staging<'_, '_>>, list: &mut File) -> Result<(), StageError> {
+/// Stages the manifest itself: it describes the submission. Returns how many bytes there is no room for, where that is so.
+fn stage_list(staging: &RefCell<Staging<'_, '_>>, list: &mut File) -> Result<Option<u64>, StageError> {
     let unreadable = |error: io::Error| StageError::Transient(format!("could not read the manifest: {error}"));
     let size = list.metadata().map_err(unreadable)?.len();
     let entry = BagFile::new(submission_row(MANIFEST_NAME), size, None);
     let mut staging = staging.borrow_mut();
     // Why it failed is kept in the staging.
     if let Err(error) = staging.take(&entry, list) {
-        return Err(match staging.stopped() {
-            Some(Stopped::Failed(failure)) => failure,
-            _ => unreadable(error),
-        });
+        return match staging.stopped() {
+            Some(Stopped::NoRoom(bytes)) => Ok(Some(bytes)),
+            Some(Stopped::Failed(failure)) => Err(failure),
+            None => Err(unreadable(error)),
+        };
     }
-    list.seek(SeekFrom::Start(0)).map(drop).map_err(unreadable)
+    list.seek(SeekFrom::Start(0)).map_err(unreadable)?;
+    Ok(None)
 }
 
 /// What is told of a row whose file cannot be had.
@@ -338,7 +340,8 @@ fn grow(context: &StageContext<'_>, at_least: u64) -> Result<Outcome, StageError
     let _ = kept_downloads::forget(context.home, item);
     let stated = context.item.size.filter(|size| *size > at_least).unwrap_or(u64::MAX);
     let most = quota(context)?.unwrap_or(u64::MAX).min(context.home.staging_capacity());
-    let needed = at_least.saturating_mul(2).max(needed_before).min(stated).min(most);
+    let free = at_least.saturating_mul(2).max(needed_before.free).min(stated).min(most);
+    let needed = Needed { free, refused: at_least };
     let topics = context.write(move |tx, claim| {
         interim::give_back(tx, claim, needed, waited_since)?;
         // What it had is free to others that wait.

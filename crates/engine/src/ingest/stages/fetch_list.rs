@@ -41,6 +41,11 @@ pub(super) fn is_left(context: &StageContext<'_>) -> Result<bool, StageError> {
     Ok(context.home.settings.ingest.fetch_txt && context.fact::<bool>(LEFT)? == Some(true))
 }
 
+/// Whether the bag was read to its end, and what it lacks is downloaded: servers state how much that is.
+pub(super) fn has_begun(context: &StageContext<'_>) -> Result<bool, StageError> {
+    Ok(context.fact::<bool>(LEFT)? == Some(false))
+}
+
 /// What a person can do about files that are missing in a bag and that its `fetch.txt` names.
 pub(super) fn advice(context: &StageContext<'_>, report: &Report) -> String {
     if !report.lacks_fetched_files() {

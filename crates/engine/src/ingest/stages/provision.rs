@@ -49,14 +49,15 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
             };
             Ok(Outcome::done(note))
         }
-        Provision::NoRoom { needed, free, behind, most, is_quota } => {
+        Provision::NoRoom { needed, free, refused, behind, most, is_quota } => {
             check_quota(context, size)?;
             return_space(context)?;
             let note = if is_quota {
                 let institution = &context.item.institution_identifier;
                 format!("waits for {needed} bytes of the staging quota of {institution}, {free} free")
+                    + &before(refused)
             } else {
-                waits_for(&demand, size, needed, free)
+                waits_for(&demand, size, (needed, refused), free)
             };
             Err(waits(context, note + &whose(context, behind, most)?)?)
         }
@@ -92,13 +93,14 @@ fn demand(context: &StageContext<'_>) -> Result<Demand, StageError> {
     let limits = context.home.staging_limits();
     let of_all = |size: u64, most: u64| if size == 0 { most } else { size.min(most) };
     let size = context.item.size.unwrap_or(0);
-    let (bytes, free, free_when_first) = if is_stated(context)? {
+    let ahead = is_stated(context)?.then_some(limits.ahead);
+    let (bytes, free, free_when_first) = if ahead.is_some() {
         let free = of_all(size, limits.free_for_unknown);
         (0, free, free.min(limits.ahead))
     } else {
         (size, 0, 0)
     };
-    Ok(Demand { bytes, free, free_when_first, capacity: limits.capacity, first_after: limits.first_after })
+    Ok(Demand { bytes, free, free_when_first, ahead, capacity: limits.capacity, first_after: limits.first_after })
 }
 
 /// Whether the size of a deposit is what a server or a manifest says, and no file that lies here.
@@ -132,13 +134,21 @@ pub(crate) fn more_than_quota(context: &StageContext<'_>, what: &str, quota: u64
     )
 }
 
-fn waits_for(demand: &Demand, size: u64, needed: u64, free: u64) -> String {
-    if demand.free == 0 {
+fn waits_for(demand: &Demand, size: u64, (needed, refused): (u64, u64), free: u64) -> String {
+    if demand.free == 0 || refused > 0 {
         let (needed, free) = (counted(needed, "byte", "bytes"), counted(free, "byte", "bytes"));
-        return format!("waits for {needed} of space in staging, {free} free");
+        return format!("waits for {needed} of space in staging, {free} free") + &before(refused);
     }
     let why = if size == 0 { "is not known" } else { "is only stated" };
     format!("waits until {needed} bytes of staging are free, {} now: its size {why}", counted(free, "byte", "bytes"))
+}
+
+/// What a deposit was refused when it was read before.
+fn before(refused: u64) -> String {
+    match refused {
+        0 => String::new(),
+        refused => format!("; there was no room for {} when it was read", counted(refused, "byte", "bytes")),
+    }
 }
 
 /// Which other deposits have the space. Of those of other institutions nothing else is said.

@@ -23,7 +23,7 @@ on_both_databases! {
 }
 
 /// Bytes that lie in staging.
-fn staged(world: &World) -> u64 {
+pub(super) fn staged(world: &World) -> u64 {
     let keys = world.home.keys("staging").into_iter();
     keys.map(|key| std::fs::metadata(world.home.file("staging", &key)).expect("a file").len()).sum()
 }
