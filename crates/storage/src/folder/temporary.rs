@@ -51,7 +51,7 @@ impl Folder {
             match lock(&file) {
                 // Another process may have swept it before it was locked.
                 Ok(()) if rfs::fstat(&file)?.st_nlink > 0 => return Ok((relative, file.into())),
-                Ok(()) => continue,
+                Ok(()) => {}
                 Err(errno) => {
                     let _ = rfs::unlinkat(self.root.directory(), &relative, AtFlags::empty());
                     if errno != Errno::WOULDBLOCK {
@@ -205,7 +205,7 @@ fn this_machine() -> Option<&'static str> {
 /// Whether a file system is one that a single machine uses at a time, so that all who use it see each other's locks.
 #[cfg(target_os = "linux")]
 fn is_local(path: &Path) -> bool {
-    /// `f_type` of ext2 to ext4, XFS, Btrfs, F2FS, ZFS, tmpfs and overlayfs (`statfs(2)`; OpenZFS).
+    /// `f_type` of ext2 to ext4, XFS, Btrfs, F2FS, ZFS, tmpfs and overlayfs (`statfs(2)`; `OpenZFS`).
     const LOCAL: [u64; 7] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x2fc1_2fc1, 0x0102_1994, 0x794c_7630];
     // Its type differs from one processor to another; the numbers do not.
     rfs::statfs(path)
