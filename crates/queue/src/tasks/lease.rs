@@ -83,13 +83,12 @@ pub fn leased_of(transaction: &mut dyn Transaction, topic: &str) -> Result<usize
 /// What a task that is held finds where it goes next, and leaves behind in its topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outlook {
-    /// Whether the next topic is paused.
-    pub is_paused: bool,
     /// Whether tasks wait in the next topic: some that are ready, or were delayed and are due.
     pub others_wait: bool,
     /// Whether its own topic has more to lease.
     pub more_waits: bool,
-    /// Whether the task may not go on in the next topic in any case: a task of the same key is there, or its holder is asked to stop.
+    /// Whether the task may not go on in the next topic in any case: the topic is paused, a task of the same key is there, or its holder
+    /// is asked to stop.
     is_refused: bool,
     /// Where the line of the next topic is being served; none where the topic is not listed: it was neither leased from nor paused before.
     clock: Option<i64>,
@@ -110,10 +109,9 @@ pub fn lock_with_outlook(
     let mut answers = transaction.query_together(&asked)?.into_iter();
     let outlook = answers.next().flatten().map(|row| {
         Ok::<_, QueueError>(Outlook {
-            is_paused: row.bool("is_paused")?,
             others_wait: row.bool("others_wait")?,
             more_waits: row.bool("more_waits")?,
-            is_refused: row.bool("is_refused")?,
+            is_refused: row.bool("is_paused")? || row.bool("is_refused")?,
             clock: row.optional_integer("clock")?,
         })
     });
@@ -149,7 +147,7 @@ pub fn go_on(
     with: impl FnOnce(Time) -> Vec<Asked>,
 ) -> Result<Option<Leased>, QueueError> {
     let GoesOn { lease, topic, priority, duration, passes, .. } = *wanted;
-    if outlook.is_paused || outlook.is_refused || (outlook.others_wait && !passes) {
+    if outlook.is_refused || (outlook.others_wait && !passes) {
         return Ok(None);
     }
     let now = transaction.now()?;
