@@ -100,7 +100,9 @@ macro_rules! schema_in {
                 45 "findings of tools" "0046_tool_findings"
                 46 "lists of batches" "0047_lists_of_batches"
                 47 "comparisons of placements" "0049_placement_comparisons"
-                49 "outcomes of tools" "0053_outcomes_of_tools"),
+                49 "outcomes of tools" "0053_outcomes_of_tools"
+                50 "findings of activities" "0058_findings_of_activities"
+                51 "errors of attempts" "0059_errors_of_attempts"),
         )
     };
 }

@@ -174,6 +174,7 @@ impl Finding for Finder<'_> {
         })?;
         self.run.home.registry.wakeups().notify([TOPIC]);
         *self.cursor.lock().unwrap_or_else(PoisonError::into_inner) = cursor;
+        self.run.note_success()?;
         crash_point("activity.page");
         if is_last {
             self.is_complete.store(true, Ordering::SeqCst);
