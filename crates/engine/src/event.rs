@@ -253,6 +253,17 @@ pub enum Event<'a> {
         /// Its records.
         counts: &'a Counts,
     },
+    /// An activity could not go on, and is tried again.
+    ActivityTriedAgain {
+        /// The activity.
+        activity: ActivityId,
+        /// Which attempt this was.
+        attempt: u32,
+        /// How many it has.
+        attempts: u32,
+        /// Why.
+        reason: &'a str,
+    },
     /// An activity cannot go on as a whole.
     ActivityFailed {
         /// The activity.
@@ -441,6 +452,9 @@ impl Event<'_> {
             Self::ActivityEnded { activity, agent, state, counts } => {
                 let Counts { processed, failed, .. } = counts;
                 info!(%activity, agent, state, processed, failed, "activity ended");
+            }
+            Self::ActivityTriedAgain { activity, attempt, attempts, reason } => {
+                warn!(%activity, attempt, attempts, reason, "activity could not go on and is tried again");
             }
             Self::ActivityFailed { activity, agent, reason } => {
                 error!(%activity, agent, reason, "activity failed");

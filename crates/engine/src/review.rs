@@ -51,6 +51,10 @@ pub struct Review {
     pub retried: u64,
     /// The first of them.
     pub first_retried: Vec<ReviewItem>,
+    /// Work items that wait for a tool that cannot tell now, such as one whose server is away; at most 1,000 are counted.
+    pub waiting_for_tools: u64,
+    /// The newest of them.
+    pub first_waiting_for_tools: Vec<ReviewItem>,
     /// The first findings of damage that are open, oldest first.
     pub findings: Vec<NamedFinding>,
     /// Files that are kept in which a tool has found a virus.
@@ -63,6 +67,12 @@ pub struct Review {
     pub activities_with_errors: u64,
     /// Activities that wait for one that failed, because they follow it.
     pub waiting_activities: u64,
+    /// Activities that are paused.
+    pub paused_activities: u64,
+    /// Activities that wait for one that is paused, because they follow it.
+    pub behind_paused_activities: u64,
+    /// Activities that could not go on at their last attempt, and are tried again.
+    pub retried_activities: u64,
     /// The newest of each of these.
     pub first_activities: Vec<ReviewActivity>,
     /// Tasks that no worker tries any more.
@@ -152,13 +162,15 @@ pub struct ReviewItem {
 /// An activity that needs a person.
 #[derive(Debug, Clone, Serialize)]
 pub struct ReviewActivity {
+    /// The field of [`Review`] that counts it.
+    pub of: &'static str,
     /// Its identifier.
     pub activity: ActivityId,
     /// Its agent.
     pub agent: String,
     /// Where it is.
     pub state: ActivityState,
-    /// Why it failed.
+    /// Why it failed, or why its last attempt did.
     pub error: Option<String>,
     /// Its records that failed; none where its list was lost.
     pub failed: Option<u64>,
@@ -218,6 +230,7 @@ impl Review {
             let item = items::find(tx, Scope::System, *id)?;
             first_waiting_for_space.push(named(tx, &item)?);
         }
+        let for_tools = items::waiting_for_tools(tx, REVIEWED)?;
         let (failing_messages, message_error) = failing_messages(tx)?;
         let waiting = crate::outbox::waiting(tx)?;
         let is_unsent = |task: &TaskStatus| task.name == background::outbox::NAME && task.is_late;
@@ -232,12 +245,21 @@ impl Review {
             batches: batches_of(tx, &found)?,
             retried,
             first_retried,
+            waiting_for_tools: for_tools.len() as u64,
+            first_waiting_for_tools: for_tools
+                .iter()
+                .take(NAMED)
+                .map(|item| named(tx, item))
+                .collect::<Result<_, _>>()?,
             findings: findings::first_named(tx, None, NAMED)?,
             tool_findings: tool_findings::count_open(tx)?,
             first_tool_findings: infected_files(tx)?,
             failed_activities: activities::count_in_state(tx, ActivityState::Failed, REVIEWED)?,
             activities_with_errors: activities::count_in_state(tx, ActivityState::FinishedWithErrors, REVIEWED)?,
-            waiting_activities: activities::behind_failed(tx, REVIEWED)?.len() as u64,
+            waiting_activities: activities::behind(tx, ActivityState::Failed, REVIEWED)?.len() as u64,
+            paused_activities: activities::count_in_state(tx, ActivityState::Paused, REVIEWED)?,
+            behind_paused_activities: activities::behind(tx, ActivityState::Paused, REVIEWED)?.len() as u64,
+            retried_activities: activities::tried_again(tx, REVIEWED)?.len() as u64,
             first_activities: first_activities(tx)?,
             dead_tasks: queue.iter().map(|topic| topic.dead).sum(),
             held: held.len() as u64,
@@ -277,6 +299,10 @@ impl Review {
             ("activities_with_errors", self.activities_with_errors),
             ("waiting_activities", self.waiting_activities),
             ("waiting_for_space", self.waiting_for_space),
+            ("waiting_for_tools", self.waiting_for_tools),
+            ("paused_activities", self.paused_activities),
+            ("behind_paused_activities", self.behind_paused_activities),
+            ("retried_activities", self.retried_activities),
         ];
         let is_bound = |count: u64| count >= REVIEWED as u64;
         let mut bounds: Vec<_> = bounded.iter().filter(|(_, count)| is_bound(*count)).map(|(name, _)| *name).collect();
@@ -294,6 +320,12 @@ impl Review {
         entries.count("batches", batches, ("batch", "batches", "with work items to review"), "items failures");
         let retried = ("work item", "work items", "attempted again after an error");
         entries.count("retried", self.retried, retried, "items list --status pending");
+        let waiting = ("work item", "work items", "waiting for a tool that cannot tell now");
+        let command = match self.first_waiting_for_tools.as_slice() {
+            [one] => format!("items show {}", one.item),
+            _ => "items list --status pending".to_owned(),
+        };
+        entries.count("waiting_for_tools", self.waiting_for_tools, waiting, &command);
         entries.count("held", self.held, ("work item", "work items", "held"), "items list --status held");
         for hold in &self.holds {
             let reason = hold.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
@@ -323,6 +355,17 @@ impl Review {
         entries.count("failed_activities", self.failed_activities, failed, "activity list --state failed");
         let waiting = ("activity", "activities", "waiting for one that failed");
         entries.count("waiting_activities", self.waiting_activities, waiting, "activity list --state failed");
+        let retried = ("activity", "activities", "tried again after an error");
+        let mut tried_again = self.first_activities.iter().filter(|one| one.of == "retried_activities");
+        let command = match (tried_again.next(), tried_again.next()) {
+            (Some(one), None) => format!("activity show {}", one.activity),
+            _ => "activity list".to_owned(),
+        };
+        entries.count("retried_activities", self.retried_activities, retried, &command);
+        let command = "activity list --state paused";
+        entries.count("paused_activities", self.paused_activities, ("activity", "activities", "paused"), command);
+        let waiting = ("activity", "activities", "waiting for one that is paused");
+        entries.count("behind_paused_activities", self.behind_paused_activities, waiting, command);
         let with_errors = ("activity", "activities", "ended with records that failed");
         let command = "activity list --state finished_with_errors";
         entries.count("activities_with_errors", self.activities_with_errors, with_errors, command);
@@ -394,15 +437,30 @@ fn named(tx: &mut dyn Transaction, item: &Item) -> Result<ReviewItem, RegistryEr
 
 /// The newest activities that need a person, of each kind.
 fn first_activities(tx: &mut dyn Transaction) -> Result<Vec<ReviewActivity>, RegistryError> {
-    let mut found = activities::in_state(tx, ActivityState::Failed, NAMED)?;
-    for id in activities::behind_failed(tx, NAMED)? {
-        found.push(activities::find(tx, Scope::System, id)?);
-    }
-    found.extend(activities::in_state(tx, ActivityState::FinishedWithErrors, NAMED)?);
-    found.into_iter().map(|activity| named_activity(tx, activity)).collect()
+    let mut found = Vec::new();
+    let mut take = |of: &'static str, activities: Vec<Activity>| {
+        found.extend(activities.into_iter().map(|activity| (of, activity)));
+    };
+    take("failed_activities", activities::in_state(tx, ActivityState::Failed, NAMED)?);
+    take("waiting_activities", behind(tx, ActivityState::Failed)?);
+    take("retried_activities", activities::tried_again(tx, NAMED)?);
+    take("paused_activities", activities::in_state(tx, ActivityState::Paused, NAMED)?);
+    take("behind_paused_activities", behind(tx, ActivityState::Paused)?);
+    take("activities_with_errors", activities::in_state(tx, ActivityState::FinishedWithErrors, NAMED)?);
+    found.into_iter().map(|(of, activity)| named_activity(tx, of, activity)).collect()
 }
 
-fn named_activity(tx: &mut dyn Transaction, activity: Activity) -> Result<ReviewActivity, RegistryError> {
+/// The newest activities that wait for one in this state.
+fn behind(tx: &mut dyn Transaction, state: ActivityState) -> Result<Vec<Activity>, RegistryError> {
+    let ids = activities::behind(tx, state, NAMED)?;
+    ids.into_iter().map(|id| activities::find(tx, Scope::System, id)).collect()
+}
+
+fn named_activity(
+    tx: &mut dyn Transaction,
+    of: &'static str,
+    activity: Activity,
+) -> Result<ReviewActivity, RegistryError> {
     let status = match lists::status(tx, activity.list) {
         Ok(status) => Some(status),
         Err(RecordsError::NoList(_)) => lists::outcome(tx, activity.list)?.map(|(status, _)| status),
@@ -410,10 +468,11 @@ fn named_activity(tx: &mut dyn Transaction, activity: Activity) -> Result<Review
     };
     let waits_for = activities::waits_for(tx, &activity)?.map(|other| other.id);
     Ok(ReviewActivity {
+        of,
         activity: activity.id,
         agent: activity.agent,
         state: activity.state,
-        error: activity.error,
+        error: activity.error.or(activity.attempt_error),
         failed: status.map(|status| status.counts.failed),
         waits_for,
     })

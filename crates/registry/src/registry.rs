@@ -102,7 +102,9 @@ macro_rules! schema_in {
                 47 "comparisons of placements" "0049_placement_comparisons"
                 49 "outcomes of tools" "0053_outcomes_of_tools"
                 50 "activities of work items" "0054_activities_of_items"
-                51 "origins" "0056_origins"),
+                51 "origins" "0056_origins"
+                52 "findings of activities" "0058_findings_of_activities"
+                53 "errors of attempts" "0059_errors_of_attempts"),
         )
     };
 }

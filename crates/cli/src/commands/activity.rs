@@ -2,15 +2,15 @@
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use strongroom_engine::app::activities::{ActivityState, Filter, FindingFilter, RecordState, Request};
+use strongroom_engine::app::activities::{ActivityState, Filter, FindingFilter, RecordFilter, RecordState, Request};
 use strongroom_engine::app::views::{ActivityId, ActivityView, RecordView, ToolFindingState, ToolFindingView};
 use strongroom_engine::app::{self, OpContext, activities, documents, provenance};
 
-use super::activity_wait::{Told, Waiting, work_on};
+use super::activity_wait::{Told, Waiting, records_that_failed, work_on};
 use super::values::word;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::ListOptions;
+use crate::output::{ListOptions, counted};
 
 /// Run agents over records: harvest them from a source, and deposit them
 #[derive(Debug, Subcommand)]
@@ -32,6 +32,9 @@ pub(crate) enum Activity {
         /// Only those in this state: todo, processing, processed, failed or cancelled
         #[arg(long)]
         state: Option<String>,
+        /// Only those of which the tool said this: pass or fail
+        #[arg(long)]
+        outcome: Option<String>,
         #[command(flatten)]
         options: ListOptions,
     },
@@ -75,7 +78,7 @@ pub(crate) enum Activity {
     Cancel(Which),
     /// List the files and documents that are kept in which a virus check found something; exit 1 if there are any
     Findings {
-        /// Only those that this activity found last
+        /// All that this activity has found, settled or not
         #[arg(long, value_name = "ACTIVITY")]
         activity: Option<String>,
         /// Only those of this institution
@@ -154,8 +157,11 @@ pub(crate) fn run(command: Activity, context: &Context) -> Outcome {
         Activity::Agents => return agents(&call, context),
         Activity::Run(run) => return begin(&call, run, context),
         Activity::List(listed) => return list(&call, listed, context),
-        Activity::Records { which, state, options } => {
-            return records(&call, named(&which)?, state.as_deref(), options, context);
+        Activity::Records { which, state, outcome, options } => {
+            let id = named(&which)?;
+            let state = state.map(|text| word(&text, "state of a record", &RecordState::ALL)).transpose()?;
+            let outcome = outcome.map(|text| word(&text, "outcome of a tool", &OUTCOMES)).transpose()?;
+            return records(&call, id, RecordFilter { state, outcome }, options, context);
         }
         Activity::Provenance { activity: Some(activity), .. } => {
             let id = activities::named(&call, &activity)?;
@@ -195,6 +201,8 @@ pub(crate) fn run(command: Activity, context: &Context) -> Outcome {
 
 /// The agent whose records are files.
 const TOOL: &str = "tool";
+/// What a tool may say.
+const OUTCOMES: [&str; 2] = ["pass", "fail"];
 
 /// An option of an agent, as people list it.
 #[derive(Serialize)]
@@ -310,14 +318,30 @@ fn list(call: &OpContext, listed: Listed, context: &Context) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn records(call: &OpContext, id: ActivityId, state: Option<&str>, options: ListOptions, context: &Context) -> Outcome {
-    let state = state.map(|text| word(text, "state of a record", &RecordState::ALL)).transpose()?;
+fn records(call: &OpContext, id: ActivityId, filter: RecordFilter, options: ListOptions, context: &Context) -> Outcome {
     let listing = options.oldest_first();
     let of_tool = activities::show(call, id)?.agent == TOOL;
     let (columns, in_full): (&[_], &[_]) = if of_tool {
         (
-            &["object", "path", "state", "outcome", "attempts", "error"],
-            &["record", "object", "path", "state", "outcome", "attempts", "changed_at", "result", "error"],
+            // The last column is shown whole.
+            if filter.outcome.is_some() {
+                &["object", "path", "version", "outcome", "message"]
+            } else {
+                &["object", "path", "version", "state", "outcome", "message", "attempts", "error"]
+            },
+            &[
+                "record",
+                "object",
+                "path",
+                "version",
+                "state",
+                "outcome",
+                "message",
+                "attempts",
+                "changed_at",
+                "result",
+                "error",
+            ],
         )
     } else {
         (
@@ -328,14 +352,20 @@ fn records(call: &OpContext, id: ActivityId, state: Option<&str>, options: ListO
     let mut table = context.output.table(columns).with::<RecordView>(options.table).in_full(in_full).wrapping();
     app::arranged(
         listing,
-        |after| activities::records(call, id, state, after),
+        |after| activities::records(call, id, filter, after),
         |view| {
             // What is no file is named by its id.
             let object = view.object.clone().unwrap_or_else(|| view.record.clone());
             table.row_with(&view, &[("object", object)])
         },
     )?;
-    table.end(if state.is_some() { "no records match" } else { "it has no records" })?;
+    table.end(match filter {
+        RecordFilter { outcome: Some(_), .. } => {
+            "no records match; of a record that is a work item, \"strongroom objects events OBJECT\" shows what was said of its files"
+        }
+        RecordFilter { state: Some(_), .. } => "no records match",
+        RecordFilter { state: None, outcome: None } => "it has no records",
+    })?;
     Ok(Exit::Done)
 }
 
@@ -371,6 +401,26 @@ fn findings(call: &OpContext, filter: &FindingFilter, options: ListOptions, cont
             table.row_with(&view, &[("object", object), ("path", path)])
         },
     )?;
-    table.end("no tool has found anything")?;
+    table.end(&without_findings(call, filter)?)?;
     Ok(if is_open { Exit::No } else { Exit::Done })
+}
+
+/// What is said where no finding is listed.
+fn without_findings(call: &OpContext, filter: &FindingFilter) -> Result<String, Failure> {
+    let Some(id) = filter.activity else {
+        return Ok(if filter.settled_too {
+            "no virus check has found anything".to_owned()
+        } else {
+            "no finding is open; \"strongroom activity findings --settled\" lists those that are settled".to_owned()
+        });
+    };
+    let failed = activities::show(call, id)?.tool_failed.unwrap_or(0);
+    if failed == 0 {
+        return Ok("this activity has found nothing".to_owned());
+    }
+    let failed = counted(failed, "file or document", "files or documents");
+    let command = records_that_failed(call, id)?;
+    Ok(format!(
+        "this activity has no findings, which virus checks make; its tool has failed {failed}: \"strongroom {command}\" shows which"
+    ))
 }

@@ -1,11 +1,12 @@
 //! `--wait` of activities and pipelines: works on some activities until they end, and says how far they are.
 
+use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use strongroom_engine::app::activities::{ActivityState, FindingFilter};
-use strongroom_engine::app::views::{ActivityId, ActivityView, ToolFindingState};
+use strongroom_engine::app::activities::{ActivityState, FindingFilter, RecordFilter};
+use strongroom_engine::app::views::{ActivityId, ActivityView};
 use strongroom_engine::app::{OpContext, activities};
 
 use super::wait::{after_waiting, duration};
@@ -90,6 +91,8 @@ pub(super) fn work_on(
         let outcome = Err(Failure::new(Exit::No, message).next(after_waiting(told.follow)));
         return Ok(Waited { views, outcome });
     }
+    let stuck = tell_stuck(call, &views, context)?;
+    let open = open.saturating_sub(stuck);
     if open > 0 && !context.is_quiet {
         let open = counted(open, "activity has", "activities have");
         eprintln!("stopped waiting: {open} not ended; what is done stays, and workers continue from there");
@@ -110,20 +113,70 @@ fn tell_found(call: &OpContext, view: &ActivityView, context: &Context) -> Resul
     if context.is_quiet {
         return Ok(());
     }
-    let filter = FindingFilter { activity: Some(view.activity), settled_too: true, ..FindingFilter::default() };
-    let found = activities::findings(call, &filter, None)?.items;
-    let command = if found.is_empty() {
-        format!("activity records {}", view.activity)
-    } else if found.iter().any(|one| one.state == ToolFindingState::Open) {
-        format!("activity findings --activity {}", view.activity)
+    let filter = FindingFilter { activity: Some(view.activity), ..FindingFilter::default() };
+    let command = if activities::findings(call, &filter, None)?.items.is_empty() {
+        records_that_failed(call, view.activity)?
     } else {
-        format!("activity findings --activity {} --settled", view.activity)
+        format!("activity findings --activity {}", view.activity)
     };
     let tool = view.options.get("tool").and_then(|tool| tool.as_str()).unwrap_or(&view.agent);
     let failed = counted(view.tool_failed.unwrap_or(0), "file or document", "files or documents");
     eprintln!("{}", printable(&format!("the tool {tool} has found something in {failed}")));
     eprintln!("  next: \"strongroom {command}\" shows which");
     Ok(())
+}
+
+/// The command that lists what the tool of an activity has failed. Records that are work items have no outcome of their own.
+pub(super) fn records_that_failed(call: &OpContext, id: ActivityId) -> Result<String, Failure> {
+    let failed = RecordFilter { state: None, outcome: Some("fail") };
+    let has_some = match activities::records(call, id, failed, None) {
+        Ok(page) => !page.items.is_empty(),
+        // Its records were removed after their time; the command says so.
+        Err(_) => false,
+    };
+    Ok(format!("activity records {id}{}", if has_some { " --outcome fail" } else { "" }))
+}
+
+/// Says on standard error, of activities that have failed, ended with records that failed, are paused, or wait for such a one, what has them go
+/// on; how many of those that are at work wait for another one.
+fn tell_stuck(call: &OpContext, views: &[ActivityView], context: &Context) -> Result<u64, Failure> {
+    let mut waiting = 0;
+    let mut told = BTreeSet::new();
+    for view in views {
+        let Some(next) = &view.next else { continue };
+        let cause = match view.waits_for {
+            Some(other) => {
+                waiting += 1;
+                activities::show(call, other)?
+            }
+            None => view.clone(),
+        };
+        let how = match cause.state {
+            ActivityState::Paused => "is paused",
+            ActivityState::Failed => "has failed",
+            _ => "",
+        };
+        let text = match (view.waits_for, &cause.error) {
+            (Some(other), _) => {
+                format!("the activity {} ({}) waits for {other}, which {how}", view.activity, view.agent)
+            }
+            (None, Some(error)) => format!("the activity {} ({}) {how}: {error}", view.activity, view.agent),
+            (None, None) if how.is_empty() => {
+                let failed = counted(view.failed.unwrap_or(0), "record", "records");
+                format!("{failed} failed of the activity {} ({})", view.activity, view.agent)
+            }
+            (None, None) => format!("the activity {} ({}) {how}", view.activity, view.agent),
+        };
+        if context.is_quiet {
+            continue;
+        }
+        eprintln!("{}", printable(&text));
+        // What several wait for has one answer.
+        if told.insert(next) {
+            eprintln!("  next: {}", printable(next));
+        }
+    }
+    Ok(waiting)
 }
 
 /// What the states of activities mean, of which later ones may follow earlier ones.

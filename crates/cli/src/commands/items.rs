@@ -235,7 +235,7 @@ pub(crate) fn run(command: Items, context: &Context) -> Outcome {
         Items::Failures { which, options } => {
             let call = context.call()?;
             let columns = ["items", "code", "host", "stage", "newest", "note"];
-            let mut table = context.output.table(&columns).with::<FailureGroupView>(options.table);
+            let mut table = context.output.table(&columns).with::<FailureGroupView>(options.table).wrapping();
             let filter = which.read(&call)?.unwrap_or_default();
             let found = failures::groups(&call, &filter)?;
             let none = if found.groups.is_empty() { none_failed(&call, &filter)? } else { String::new() };

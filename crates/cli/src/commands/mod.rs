@@ -55,7 +55,7 @@ use crate::output::counted;
 pub(crate) fn run(command: Command, context: &Context) -> Outcome {
     match command {
         Command::Init(command) => init::run(&command, context),
-        Command::Status(_) => status::run(context),
+        Command::Status(command) => status::run(&command, context),
         Command::Demo(arguments) => demo::run(&arguments, context),
         Command::Serve(command) => work::serve(&command, context),
         Command::Work(command) => work::work(&command, context),

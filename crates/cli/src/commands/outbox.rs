@@ -49,7 +49,7 @@ pub(crate) fn run(command: &Outbox, context: &Context) -> Outcome {
     let named = |texts: &[String]| texts.iter().map(|text| outbox::named(&call, text)).collect::<Result<Vec<_>, _>>();
     match command {
         Outbox::List { waiting: true, options } => {
-            let columns = ["message", "created_at", "kind", "batch", "item", "reason"];
+            let columns = ["message", "kind", "batch", "item", "next_attempt_at", "reason"];
             let in_full = [
                 "message",
                 "institution",
@@ -70,7 +70,11 @@ pub(crate) fn run(command: &Outbox, context: &Context) -> Outcome {
             let columns = ["message", "institution", "kind", "undeliverable_at", "reason"];
             let mut table = context.output.table(&columns).with::<MessageView>(*options);
             app::each(|after| outbox::list(&call, after), |message| table.row(&message))?;
-            table.end("no message is undeliverable")?;
+            table.end(if outbox::waiting(&call, None)?.items.is_empty() {
+                "no message is undeliverable"
+            } else {
+                "no message is undeliverable; \"strongroom outbox list --waiting\" lists those that are to be delivered"
+            })?;
         }
         Outbox::Send { batch: Some(batch), .. } => {
             let batch = batches::named(&call, batch)?;

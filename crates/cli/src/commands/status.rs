@@ -15,7 +15,11 @@ use crate::output::{beginning_of, counted, minute, printable, size};
 /// Show what is worked on, what needs a person, and how stores and copies are
 #[derive(Debug, Args)]
 #[command(after_help = "Example: strongroom status --json")]
-pub(crate) struct StatusCommand {}
+pub(crate) struct StatusCommand {
+    /// Exit with 1 where anything needs a person, for scripts that watch
+    #[arg(long)]
+    check: bool,
+}
 
 /// The column at which texts begin.
 const INDENT: usize = 12;
@@ -24,7 +28,7 @@ const DETAIL: usize = 2;
 /// Longer notes are cut.
 const NOTE: usize = 100;
 
-pub(crate) fn run(context: &Context) -> Outcome {
+pub(crate) fn run(command: &StatusCommand, context: &Context) -> Outcome {
     let installation = context.installation()?;
     let status = without_lost_stores(|| status::show(&installation))?;
     if context.output.is_json() {
@@ -32,7 +36,7 @@ pub(crate) fn run(context: &Context) -> Outcome {
     } else {
         show(&status, context)?;
     }
-    Ok(Exit::Done)
+    Ok(if command.check && !status.review.entries.is_empty() { Exit::No } else { Exit::Done })
 }
 
 fn show(status: &Status, context: &Context) -> Result<(), Failure> {
@@ -190,12 +194,10 @@ fn show_review(review: &Review, context: &Context) -> Result<(), Failure> {
         let what = match (one.waits_for, &one.error, one.failed) {
             (Some(other), ..) => format!("waits for {other}"),
             (None, Some(error), _) => beginning_of(error, NOTE),
+            (None, None, _) if one.state == ActivityState::Paused => one.state.to_string(),
             (None, None, failed) => format!("{} failed", counted(failed.unwrap_or(0), "record", "records")),
         };
         format!("{} {}: {what}", one.activity, one.agent)
-    };
-    let activities = |is_meant: &dyn Fn(&ReviewActivity) -> bool| {
-        review.first_activities.iter().filter(|one| is_meant(one)).map(activity).collect::<Vec<_>>()
     };
     let mut name = "to review";
     for entry in &review.entries {
@@ -209,6 +211,7 @@ fn show_review(review: &Review, context: &Context) -> Result<(), Failure> {
             "held" => of_status(true).map(item).collect(),
             "retried" => review.first_retried.iter().map(item).collect(),
             "waiting_for_space" => review.first_waiting_for_space.iter().map(item).collect(),
+            "waiting_for_tools" => review.first_waiting_for_tools.iter().map(item).collect(),
             "tool_findings" => {
                 let infected = review.first_tool_findings.iter();
                 let said = |file: &InfectedFile| beginning_of(&file.detail, NOTE);
@@ -216,9 +219,6 @@ fn show_review(review: &Review, context: &Context) -> Result<(), Failure> {
                     .map(|file| format!("{}: {}: {} says {}", file.object, file.path, file.tool, said(file)))
                     .collect()
             }
-            "failed_activities" => activities(&|one| one.state == ActivityState::Failed),
-            "waiting_activities" => activities(&|one| one.state.is_at_work()),
-            "activities_with_errors" => activities(&|one| one.state == ActivityState::FinishedWithErrors),
             "problems" => review.findings.iter().map(ToString::to_string).collect(),
             "failing_messages" => review.message_error.iter().map(|error| beginning_of(error, NOTE)).collect(),
             "batches" => {
@@ -231,7 +231,7 @@ fn show_review(review: &Review, context: &Context) -> Result<(), Failure> {
                 };
                 review.batches.iter().map(line).collect()
             }
-            _ => Vec::new(),
+            of => review.first_activities.iter().filter(|one| one.of == of).map(activity).collect(),
         };
         lines.iter().try_for_each(|line| output.field("", INDENT + DETAIL, &printable(line)))?;
     }

@@ -45,7 +45,10 @@ fn a_harvest_and_its_deposit_make_objects() {
     let records = place.run(["activity", "records", deposit, "--state", "processed", "--json"]).succeeds().json();
     assert!(records.iter().all(|record| items.iter().any(|item| item["item"] == record["result"])), "{records:?}");
     let csv = place.run(["activity", "records", deposit, "--csv"]).succeeds().stdout;
-    assert!(csv.starts_with("record,state,attempts,changed_at,result,error,object,path,outcome\r\n"), "{csv}");
+    assert!(
+        csv.starts_with("record,state,attempts,changed_at,result,error,object,path,outcome,version,message\r\n"),
+        "{csv}"
+    );
     assert_eq!(csv.lines().count(), 3, "{csv}");
 }
 

@@ -416,6 +416,7 @@ pages! {
     settings: "docs/settings.md",
     stores: "docs/stores.md",
     systemd: "docs/systemd.md",
+    tool_configuration: "docs/tool-configuration.md",
     troubleshooting: "docs/troubleshooting.md",
     upgrade: "docs/upgrade.md",
 }

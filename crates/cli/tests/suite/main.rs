@@ -1,6 +1,7 @@
 //! What a person does with the program, done through the program.
 
 mod activities;
+mod activity_advice;
 mod answers;
 mod bad_input;
 mod bags;

@@ -184,6 +184,12 @@ fn what_fails_is_named_at_once_with_the_command_that_shows_it() {
     // The message by all commands: nothing of it is cut at 80 columns, and what it is about is named.
     let message = place.run(["outbox", "list", "--waiting", "--json"]).succeeds().object();
     let id = message["message"].as_str().unwrap();
+    let again = message["next_attempt_at"].as_str().unwrap();
+    assert!(message["next"].as_str().is_some_and(|next| next.contains(again)), "{message}");
+    let listed = place.run(["outbox", "list", "--waiting"]).succeeds().stdout;
+    assert!(listed.contains("NEXT ATTEMPT AT"), "{listed}");
+    let listed = place.run(["outbox", "list"]).succeeds().stdout;
+    assert!(listed.contains("strongroom outbox list --waiting"), "{listed}");
     let (code, screen) = place.run_by_typing(80, &["batches", "show", batch], "");
     assert_eq!(code, Some(0), "{screen}");
     assert!(screen.contains(&format!("Message {id}")), "{screen}");

@@ -223,6 +223,7 @@ fn commit_together(run: &Run<'_>, lease: ChunkLease, ended: &[Ended<'_>]) -> Res
     run.home.registry.wakeups().notify(topics.iter().map(String::as_str));
     if ended.iter().any(|one| matches!(one.outcome, Outcome::Processed { .. } | Outcome::Failed { .. })) {
         run.note_progress();
+        run.note_success()?;
     }
     Ok(is_at_work)
 }

@@ -50,6 +50,13 @@ pub enum AgentError {
     Fatal(String),
 }
 
+impl AgentError {
+    /// Whether a later attempt may go on, and people are to know why this one could not.
+    pub(super) fn is_tried_again(&self) -> bool {
+        matches!(self, Self::Transient(_) | Self::Away { .. })
+    }
+}
+
 impl From<Interrupted> for AgentError {
     fn from(reason: Interrupted) -> Self {
         Self::Stop(reason.into())

@@ -48,9 +48,21 @@ pub(super) struct Run<'r> {
     context: &'r TaskContext,
     /// Whether records were added or have ended.
     has_progressed: AtomicBool,
+    /// Whether the activity has the error of an attempt that nothing has succeeded since.
+    has_error: AtomicBool,
 }
 
 impl Run<'_> {
+    /// Notes that something has succeeded: the error of an attempt before is over. In a transaction of its own, because those that work on
+    /// records lock no activity.
+    pub(super) fn note_success(&self) -> Result<(), RegistryError> {
+        let id = self.activity.id;
+        if self.has_error.swap(false, Ordering::SeqCst) {
+            self.home.registry.write(move |tx| activities::clear_attempt_error(tx, id))?;
+        }
+        Ok(())
+    }
+
     /// Whether to go on.
     pub(super) fn check(&self) -> Result<(), Stop> {
         self.context.check()?;
@@ -90,7 +102,14 @@ impl Handler for ActivityHandler {
             return Outcome::Dead { reason: "the task's key names no activity".into() }.into();
         };
         crash_point("activity.begin");
-        match self.work(id, number, assignment, context) {
+        let ended = self.work(id, number, assignment, context);
+        if let Err(reason) = &ended
+            && reason.is_tried_again()
+            && assignment.task.spent < assignment.task.max_attempts
+        {
+            self.note_error(id, &reason.to_string(), assignment);
+        }
+        match ended {
             Ok(end) => end,
             Err(AgentError::Stop(Stop::Interrupted(reason))) => reason.into(),
             Err(AgentError::Stop(Stop::NotAtWork)) => self.end_stopped(id, assignment, context),
@@ -106,6 +125,14 @@ impl Handler for ActivityHandler {
 }
 
 impl ActivityHandler {
+    /// Keeps why an attempt could not go on, for those who look while it is tried again. Where that fails, the log has it.
+    fn note_error(&self, id: ActivityId, reason: &str, assignment: &Assignment) {
+        let text = reason.to_owned();
+        let _ = self.home.registry.write(move |tx| activities::note_attempt_error(tx, id, &text));
+        let (attempt, attempts) = (assignment.task.spent, assignment.task.max_attempts);
+        Event::ActivityTriedAgain { activity: id, attempt, attempts, reason }.emit();
+    }
+
     fn work(
         &self,
         id: ActivityId,
@@ -133,6 +160,7 @@ impl ActivityHandler {
             attempt: assignment.task.spent,
             context,
             has_progressed: AtomicBool::new(false),
+            has_error: AtomicBool::new(activity.attempt_error.is_some()),
         };
         let outcome = thread::scope(|scope| {
             scope.spawn(|| keeper.keep(&self.home.registry));
@@ -143,7 +171,8 @@ impl ActivityHandler {
         });
         match outcome {
             // A source that asks to wait now and then is read to its end, however often it does.
-            Err(AgentError::Away { after, .. }) if run.has_progressed.load(Ordering::SeqCst) => {
+            Err(AgentError::Away { reason, after }) if run.has_progressed.load(Ordering::SeqCst) => {
+                self.note_error(id, &reason, assignment);
                 let wait = retry_delay(1).max(after.unwrap_or_default().min(LONGEST_UNCOUNTED_WAIT));
                 Ok(Outcome::Defer(context.time_after(wait)).into())
             }
@@ -223,6 +252,7 @@ fn carry_on(run: &Run<'_>, agent: &dyn OpenAgent, number: usize) -> Result<TaskE
             break progress;
         }
     };
+    run.note_success()?;
     if number > 1 {
         return help_ends(run);
     }

@@ -202,6 +202,7 @@ impl Finding for Finder<'_> {
         })?;
         self.run.home.registry.wakeups().notify([TOPIC]);
         *self.cursor.lock().unwrap_or_else(PoisonError::into_inner) = cursor;
+        self.run.note_success()?;
         crash_point("activity.page");
         if outcome.new > 0 {
             self.run.note_progress();

@@ -248,28 +248,47 @@ pub(super) fn view_of(tx: &mut dyn Transaction, activity: Activity) -> Result<Ac
     };
     let now = tx.now()?;
     let names = ActivityNames { institution, pipeline, outcomes };
-    let waits_for = activities::waits_for(tx, &activity)?.map(|other| other.id);
-    let retried = retried(tx, &activity)?;
+    let other = activities::waits_for(tx, &activity)?;
+    let tried_again_at = tried_again_at(tx, &activity)?;
+    let next =
+        next_of(&activity, other.as_ref(), status.as_ref().map_or(0, |status| status.counts.failed), are_removed);
     Ok(ActivityView {
         records_removed: are_removed,
-        waits_for,
-        tried_again_at: retried.as_ref().map(|task| task.ready_at.to_string()),
-        attempt_error: retried.and_then(|task| task.reason),
+        waits_for: other.map(|other| other.id),
+        tried_again_at,
+        next,
         ..ActivityView::new(activity, status.as_ref(), names, now)
     })
 }
 
-/// The task that carries an activity on, where it is tried again after an error.
-fn retried(tx: &mut dyn Transaction, activity: &Activity) -> Result<Option<TaskRecord>, RegistryError> {
-    if !activity.state.is_at_work() {
+/// When an activity is tried again after an error; none while a worker has its task.
+fn tried_again_at(tx: &mut dyn Transaction, activity: &Activity) -> Result<Option<String>, RegistryError> {
+    if !activity.state.is_at_work() || activity.attempt_error.is_none() {
         return Ok(None);
     }
-    let of_activity = tasks::of_key(tx, &activity.id.to_string())?;
-    let is_retried = |task: &TaskRecord| {
-        let waits = matches!(task.state, TaskState::Ready | TaskState::Delayed);
-        task.topic == TOPIC && waits && task.spent > 0 && task.reason.is_some()
+    let waits = |task: &TaskRecord| {
+        task.topic == TOPIC && matches!(task.state, TaskState::Ready | TaskState::Delayed) && task.spent > 0
     };
-    Ok(of_activity.into_iter().find(is_retried))
+    let of_activity = tasks::of_key(tx, &activity.id.to_string())?;
+    Ok(of_activity.into_iter().find(waits).map(|task| task.ready_at.to_string()))
+}
+
+/// What a person can do about an activity, and about the one that it waits for.
+fn next_of(activity: &Activity, other: Option<&Activity>, failed: u64, are_removed: bool) -> Option<String> {
+    let id = other.map_or(activity.id, |other| other.id);
+    match other.map_or(activity.state, |other| other.state) {
+        ActivityState::Paused => Some(format!("\"strongroom activity resume {id}\" has it go on")),
+        ActivityState::Failed => {
+            Some(format!("remove the cause; \"strongroom activity restart {id}\" has it go on where it was"))
+        }
+        ActivityState::FinishedWithErrors if are_removed => {
+            Some(format!("\"strongroom activity rerun {id} --anew\" finds its records anew"))
+        }
+        ActivityState::FinishedWithErrors if failed > 0 => Some(format!(
+            "\"strongroom activity records {id} --state failed\" shows why; \"strongroom activity retry-failed {id}\" processes them again"
+        )),
+        _ => None,
+    }
 }
 
 /// Where a listing of records goes on.
@@ -281,17 +300,61 @@ pub struct RecordsAfter {
     cursor: Cursor,
 }
 
+/// Which records of an activity are listed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RecordFilter {
+    /// Only those in this state.
+    pub state: Option<RecordState>,
+    /// Only those of which the tool said this, `pass` or `fail`: processed ones of files and documents.
+    pub outcome: Option<&'static str>,
+}
+
+impl From<Option<RecordState>> for RecordFilter {
+    fn from(state: Option<RecordState>) -> Self {
+        Self { state, outcome: None }
+    }
+}
+
 /// Records of an activity, of one state or of all, state by state.
 ///
 /// # Errors
-/// There is no such activity, its records were removed, or it has been run again since the page before.
+/// There is no such activity, its records were removed, or it has been run again since the page before; they are to have an outcome, and
+/// no tool was run for them, or they are in another state than processed.
 pub fn records(
     context: &OpContext,
+    id: ActivityId,
+    filter: impl Into<RecordFilter>,
+    mut after: Option<RecordsAfter>,
+) -> Result<Page<RecordView, RecordsAfter>, EngineError> {
+    let authorized = context.authorize(&ACTIVITIES_SHOW)?;
+    let RecordFilter { mut state, outcome } = filter.into();
+    let Some(outcome) = outcome else { return records_in(&authorized, id, state, after) };
+    if state.replace(RecordState::Processed).is_some_and(|state| state != RecordState::Processed) {
+        let error = EngineError::Usage("only processed records have an outcome".to_owned());
+        return Err(error.next("leave --state out, or give --state processed"));
+    }
+    let agent = authorized.read(|tx| activities::find(tx, authorized.scope(), id))?.agent;
+    if agent != tool::NAME {
+        let error = EngineError::Usage(format!("records of the agent {agent} have no outcome of a tool"));
+        return Err(error.next("leave --outcome out; activities of the agent tool have records with outcomes"));
+    }
+    loop {
+        let mut page = records_in(&authorized, id, state, after)?;
+        page.items.retain(|record| record.outcome.as_deref() == Some(outcome));
+        after = page.next;
+        if !page.items.is_empty() || after.is_none() {
+            return Ok(page);
+        }
+    }
+}
+
+/// A page of records, of one state or of all, state by state.
+fn records_in(
+    authorized: &Authorized<'_>,
     id: ActivityId,
     state: Option<RecordState>,
     after: Option<RecordsAfter>,
 ) -> Result<Page<RecordView, RecordsAfter>, EngineError> {
-    let authorized = context.authorize(&ACTIVITIES_SHOW)?;
     let states: Vec<RecordState> = match state {
         Some(state) => vec![state],
         None => RecordState::ALL.into_iter().filter(|state| after.is_none_or(|at| *state >= at.state)).collect(),
@@ -339,8 +402,10 @@ fn shown_record(
         return Ok(view);
     }
     let about = tool::about(tx, activity.institution, &view.record)?;
-    let outcome = tool::outcome_of(tx, activity.institution, view.result.as_deref())?;
-    Ok(RecordView { object: about.object, path: about.path, outcome, ..view })
+    let said = tool::said_of(tx, activity.institution, view.result.as_deref())?;
+    let (outcome, message) = said.map(|said| (said.outcome, said.message)).unzip();
+    let message = message.flatten();
+    Ok(RecordView { object: about.object, path: about.path, version: about.version, outcome, message, ..view })
 }
 
 /// An error where records are needed that were removed after their time, with what to do.
@@ -446,7 +511,7 @@ pub fn retry_failed(context: &OpContext, id: ActivityId) -> Result<RetriedView, 
         let activity = activities::find(tx, scope, id)?;
         Ok((target(activity.institution, id), (changed, topics())))
     });
-    let mut records = retried.map_err(without_records)?;
+    let mut records = retried.map_err(without_records).map_err(instead)?;
     let mut changed = records;
     while changed > 0 {
         changed = authorized.home().registry.write(move |tx| activities::retry_failed(tx, scope, id, until))?;
@@ -462,7 +527,7 @@ pub struct FindingFilter {
     pub institution: Option<String>,
     /// Also those that are settled.
     pub settled_too: bool,
-    /// Only those that this activity found last.
+    /// All that this activity has found, settled or not.
     pub activity: Option<ActivityId>,
 }
 

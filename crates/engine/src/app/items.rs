@@ -376,6 +376,10 @@ fn obstacle_of(item: &Item, held: Option<&Item>, is_paused: bool, are_all: bool)
             "nothing; it continues when the program has answered. Background tasks deliver the event: \"strongroom background run \
              outbox\". Where no answer will come: \"strongroom outbox list --waiting\", then: strongroom outbox remove MESSAGE --reason TEXT"
         }
+        WaitReason::Tool => {
+            "start what the tool needs, such as its server; the item then continues by itself within a minute. \
+             Workers read the settings of tools when they start"
+        }
         _ => "nothing; it continues by itself",
     };
     let reason = item.note.clone().unwrap_or_default();

@@ -82,7 +82,10 @@ pub(super) fn views(
     let view = |message: outbox::Message| {
         let before = obstacle(&message, &failing);
         let view = MessageView::from(message);
-        let next = before.as_deref().and_then(|before| advice::split(before).1).map(str::to_owned);
+        let next = before.as_deref().map(|before| match advice::split(before).1 {
+            Some(advised) => advised.to_owned(),
+            None => "nothing; it is attempted after that one".to_owned(),
+        });
         MessageView { next: view.next.or(next), reason: view.reason.or(before), ..view }
     };
     Ok(messages.into_iter().map(view).collect())

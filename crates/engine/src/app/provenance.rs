@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use strongroom_registry::{ActivityId, RegistryError, activities, provenance};
+use strongroom_registry::{ActivityId, RegistryError, activities, documents, provenance};
 
 use super::authorization::PROVENANCE_EXPORT;
 use super::deposits::only_institution;
@@ -40,6 +40,12 @@ pub fn of_entity(
         if let (None, Some(item)) = (&found, entity.strip_prefix("urn:uuid:")) {
             found = provenance::get(tx, Some(institution.id), item)?;
         }
+        // A document by a part of its name.
+        if let (None, true) = (&found, entity.starts_with(documents::URN))
+            && let Some(id) = super::documents::named(tx, institution.id, entity)?
+        {
+            found = provenance::get(tx, Some(institution.id), &documents::entity(id))?;
+        }
         Ok::<_, RegistryError>((institution.id, found))
     })?;
     if let Some(found) = found {
@@ -47,6 +53,12 @@ pub fn of_entity(
     }
     if write_record(authorized.home(), institution, entity, out)? {
         return Ok(());
+    }
+    if entity.contains('…') || entity.contains("...") {
+        let error = EngineError::NotFound { what: "entity or record", name: entity.to_owned(), hint: String::new() };
+        return Err(error.next(
+            "give the name of a record as a whole: \"strongroom activity records ACTIVITY --long\" does not shorten it",
+        ));
     }
     let hint = " that an activity has made, or has made something of".to_owned();
     Err(EngineError::NotFound { what: "entity or record", name: entity.to_owned(), hint }

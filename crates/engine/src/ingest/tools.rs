@@ -187,7 +187,7 @@ impl<'a, 'c> DepositTools<'a, 'c> {
                 Outcome::Error => Err(StageError::Transient(said("could not tell", &run.message))),
                 Outcome::Transient => Err(StageError::Waits {
                     until: self.context.task.time_after(AGAIN_AFTER),
-                    reason: WaitReason::Other,
+                    reason: WaitReason::Tool,
                     note: said("cannot tell now", &run.message),
                 }),
             },

@@ -545,3 +545,19 @@ impl RegistrySettings {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use strongroom_tool::ready::CONFIGURATIONS;
+
+    use super::SECTIONS;
+
+    #[test]
+    fn every_known_tool_is_named_where_the_settings_of_tools_are_described() {
+        let names: Vec<&str> = CONFIGURATIONS.iter().map(|(name, _)| *name).collect();
+        let (last, others) = names.split_last().expect("there are known tools");
+        let wanted = format!("{} and {last} are known", others.join(", "));
+        let section = SECTIONS.iter().find(|section| section.key == "tools").expect("the section");
+        assert!(section.about.contains(&wanted), "{wanted}: {}", section.about);
+    }
+}

@@ -3,7 +3,7 @@
 -- list: activities.columns
 a.id, a.agent, a.options, a.institution_id, a.state, a.run, a.list_id, a.previous_list_id, a.is_rebuilding, a.input,
     a.input_activity_id, a.input_list_id, a.takes_results, a.watermark, a.watermark_from, a.watermark_to, a.pipeline_id,
-    a.pipeline_run, a.step, a.made_at, a.started_at, a.resumed_at, a.ended_before, a.ended_at, a.changed_at, a.error, r.kind AS actor_kind,
+    a.pipeline_run, a.step, a.made_at, a.started_at, a.resumed_at, a.ended_before, a.ended_at, a.changed_at, a.error, a.attempt_error, r.kind AS actor_kind,
     r.name AS actor_name
 -- list: activities.tables
 activities a JOIN actors r ON r.id = a.actor_id
@@ -31,22 +31,31 @@ SELECT count(*) AS activities FROM (SELECT 1 FROM activities WHERE state = ?1 LI
 -- name: activities.in_state
 SELECT {activities.columns} FROM {activities.tables} WHERE a.state = ?1 ORDER BY a.id DESC LIMIT ?2
 
--- name: activities.behind_failed
--- Those that follow one that has failed, and those that follow them.
+-- name: activities.behind
+-- Those that follow one in this state, which is failed or paused, and those that follow them.
 WITH RECURSIVE stuck (id, list_id) AS (
-    SELECT id, list_id FROM activities WHERE state = 'failed'
+    SELECT id, list_id FROM activities WHERE state = ?1
     UNION
     SELECT a.id, a.list_id FROM stuck JOIN activities a ON a.input_activity_id = stuck.id
     WHERE a.input = 'follow' AND a.input_list_id = stuck.list_id AND a.state IN ('queued', 'populating', 'running')
 )
-SELECT a.id FROM activities a JOIN stuck ON stuck.id = a.id WHERE a.state <> 'failed' ORDER BY a.id DESC LIMIT ?1
+SELECT a.id FROM activities a JOIN stuck ON stuck.id = a.id WHERE a.state <> ?1 ORDER BY a.id DESC LIMIT ?2
+
+-- name: activities.tried_again
+SELECT {activities.columns} FROM {activities.tables} WHERE a.attempt_error IS NOT NULL ORDER BY a.id DESC LIMIT ?1
+
+-- name: activities.set_attempt_error
+UPDATE activities SET attempt_error = ?2 WHERE id = ?1 AND state IN ('queued', 'populating', 'running')
+
+-- name: activities.clear_attempt_error
+UPDATE activities SET attempt_error = NULL WHERE id = ?1 AND attempt_error IS NOT NULL
 
 -- name: activities.of_pipeline_run
 SELECT {activities.columns} FROM {activities.tables} WHERE a.pipeline_id = ?1 AND a.pipeline_run = ?2 ORDER BY a.step
 
 -- name: activities.set_state
 UPDATE activities SET state = ?2, started_at = ?3, resumed_at = ?4, ended_before = ?5, ended_at = ?6, error = ?7,
-    changed_at = ?8
+    changed_at = ?8, attempt_error = NULL
 WHERE id = ?1
 
 -- name: activities.set_list

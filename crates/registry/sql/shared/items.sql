@@ -87,6 +87,8 @@ UPDATE work_items SET is_committed = TRUE WHERE id = ?1
 -- In the order of the index, so that it is read and nothing else.
 -- name: items.count_up_to
 SELECT count(*) AS items FROM (SELECT id FROM work_items WHERE status = ?1 ORDER BY id LIMIT ?2) AS counted
+-- name: items.waiting_for_tools
+SELECT {items.columns} FROM {items.tables} WHERE w.wait_reason = 'tool' ORDER BY w.id DESC LIMIT ?1
 -- name: items.count_by_status
 SELECT status, count(*) AS items FROM work_items GROUP BY status ORDER BY status
 -- name: items.count_by_status_of_institution

@@ -30,6 +30,9 @@ ON CONFLICT (id) DO UPDATE SET state = 'open', detail = excluded.detail, found_a
 -- name: tool_findings.found_by
 UPDATE tool_findings SET activity_id = ?2 WHERE id = ?1
 
+-- name: tool_findings.found_in
+INSERT INTO findings_of_activities (activity_id, finding_id) VALUES (?2, ?1) ON CONFLICT (activity_id, finding_id) DO NOTHING
+
 -- name: tool_findings.settle
 UPDATE tool_findings SET state = ?2, settled_at = ?3, note = ?4 WHERE id = ?1 AND state = 'open'
 

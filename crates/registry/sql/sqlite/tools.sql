@@ -7,5 +7,10 @@ WHERE t.id = ?1 AND (?2 IS NULL OR t.institution_id = ?2)
 -- name: tool_findings.list
 SELECT {tool_findings.columns} FROM {tool_findings.tables}
 WHERE t.id > ?1 AND (?2 IS NULL OR t.institution_id = ?2) AND (?3 = 1 OR t.state = 'open')
-    AND (?4 IS NULL OR t.activity_id = ?4)
-ORDER BY t.id LIMIT ?5
+ORDER BY t.id LIMIT ?4
+
+-- name: tool_findings.of_activity
+SELECT {tool_findings.columns} FROM {tool_findings.tables}
+JOIN findings_of_activities a ON a.finding_id = t.id
+WHERE a.activity_id = ?3 AND a.finding_id > ?1 AND (?2 IS NULL OR t.institution_id = ?2)
+ORDER BY a.finding_id LIMIT ?4

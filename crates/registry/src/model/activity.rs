@@ -180,6 +180,8 @@ pub struct Activity {
     pub changed_at: Time,
     /// Why it failed.
     pub error: Option<String>,
+    /// Why the last attempt at it could not go on, until something succeeds.
+    pub attempt_error: Option<String>,
 }
 
 /// A step of a pipeline.

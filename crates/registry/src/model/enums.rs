@@ -252,6 +252,8 @@ words! {
         RefusedStore = "refused_store",
         /// The service that registers identifiers.
         IdentifierService = "identifier_service",
+        /// A tool that cannot tell now, such as one whose server is away.
+        Tool = "tool",
         /// The other work items of its batch.
         Batch = "batch",
         /// The program that has to confirm what was ingested.

@@ -95,9 +95,18 @@ fn input_of(tx: &mut dyn Transaction, new: &NewActivity, id: ActivityId) -> Resu
     other.ok_or_else(|| RegistryError::NotFound { what: "activity", id: id.to_string() })
 }
 
-/// The identifier of the work item that an activity makes of a record in its present run: the same however often it is made.
+/// Bytes of an identifier in which its time is.
+const BYTES_OF_TIME: usize = 6;
+
+/// The identifier of the work item that an activity makes of a record in its present run: the same however often it is made. It begins with
+/// the time of the activity's own, so that it is listed with others in the order of time.
 pub fn item_of(activity: &Activity, record: &str) -> ItemId {
-    ItemId(derived(activity.id.0, &format!("item:{}:{record}", activity.run)))
+    let hash = derived(activity.id.0, &format!("item:{}:{record}", activity.run));
+    let mut bytes = hash.into_bytes();
+    for (byte, of_time) in bytes.iter_mut().zip(activity.id.0.as_bytes()).take(BYTES_OF_TIME) {
+        *byte = *of_time;
+    }
+    ItemId(Uuid::from_bytes(bytes))
 }
 
 /// Puts the task of an activity into its topic; one waits at most.
@@ -196,10 +205,28 @@ pub fn in_state(tx: &mut dyn Transaction, state: ActivityState, limit: usize) ->
     rows.iter().map(activity_row).collect()
 }
 
-/// The newest activities at work that follow one that has failed, or follow such a one, up to `limit`.
-pub fn behind_failed(tx: &mut dyn Transaction, limit: usize) -> Result<Vec<ActivityId>, RegistryError> {
-    let rows = tx.query(Statement("activities.behind_failed"), &[limit.into()])?;
+/// The newest activities at work that follow one that has failed or is paused, or follow such a one, up to `limit`.
+pub fn behind(tx: &mut dyn Transaction, state: ActivityState, limit: usize) -> Result<Vec<ActivityId>, RegistryError> {
+    let rows = tx.query(Statement("activities.behind"), &[state.as_str().into(), limit.into()])?;
     rows.iter().map(|row| Ok(ActivityId(row.uuid("id")?))).collect()
+}
+
+/// The newest activities whose last attempt could not go on, and that are tried again.
+pub fn tried_again(tx: &mut dyn Transaction, limit: usize) -> Result<Vec<Activity>, RegistryError> {
+    tx.query(Statement("activities.tried_again"), &[limit.into()])?.iter().map(activity_row).collect()
+}
+
+/// Notes why an attempt at an activity could not go on. It stays until something succeeds, or the state of the activity changes.
+pub fn note_attempt_error(tx: &mut dyn Transaction, id: ActivityId, error: &str) -> Result<(), RegistryError> {
+    let error = super::activity_runs::bounded(error);
+    tx.execute(Statement("activities.set_attempt_error"), &[id.into(), error.into()])?;
+    Ok(())
+}
+
+/// Notes that something has succeeded since.
+pub fn clear_attempt_error(tx: &mut dyn Transaction, id: ActivityId) -> Result<(), RegistryError> {
+    tx.execute(Statement("activities.clear_attempt_error"), &[id.into()])?;
+    Ok(())
 }
 
 /// The activity for which one that follows waits, because only a person can have it go on: it has failed or is paused, and nothing between the
@@ -258,6 +285,7 @@ pub(super) fn activity_row(row: &Row) -> Result<Activity, RegistryError> {
         ended_at: row.optional_time("ended_at")?,
         changed_at: row.time("changed_at")?,
         error: text("error")?,
+        attempt_error: text("attempt_error")?,
     })
 }
 

@@ -31,7 +31,7 @@ pub struct Document {
 }
 
 /// What the names of documents as entities begin with.
-const URN: &str = "urn:uuid:";
+pub const URN: &str = "urn:uuid:";
 
 impl Document {
     /// The document of a record of a source, with the identifier that follows from it.

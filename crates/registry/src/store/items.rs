@@ -593,6 +593,11 @@ pub(crate) fn apply(tx: &mut dyn Transaction, item: &Item, change: &Move<'_>) ->
     add_history(tx, item.id, line)
 }
 
+/// The newest work items that wait for a tool that cannot tell now, up to `limit`.
+pub fn waiting_for_tools(tx: &mut dyn Transaction, limit: usize) -> Result<Vec<Item>, RegistryError> {
+    tx.query(Statement("items.waiting_for_tools"), &[limit.into()])?.iter().map(item_row).collect()
+}
+
 pub(crate) fn item_row(row: &Row) -> Result<Item, RegistryError> {
     Ok(Item {
         id: ItemId(row.uuid("id")?),

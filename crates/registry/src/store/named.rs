@@ -5,7 +5,9 @@ use strongroom_database::{Statement, Transaction};
 use uuid::Uuid;
 
 use super::outbox::MessageId;
-use crate::{ActivityId, BatchId, FileId, FindingId, ItemId, ObjectId, RegistryError, Scope, ToolFindingId, UploadId};
+use crate::{
+    ActivityId, BatchId, DocumentId, FileId, FindingId, ItemId, ObjectId, RegistryError, Scope, ToolFindingId, UploadId,
+};
 
 /// Hexadecimal digits of an identifier.
 const DIGITS: usize = 32;
@@ -47,6 +49,7 @@ named! {
     UploadId "upload" Statement("named.uploads"),
     MessageId "message" Statement("named.messages"),
     ActivityId "activity" Statement("named.activities"),
+    DocumentId "document" Statement("named.documents"),
 }
 
 /// The one record that a text names.

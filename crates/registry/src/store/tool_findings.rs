@@ -104,7 +104,7 @@ pub struct NewToolFinding {
 }
 
 /// Opens a finding. One that is open stays as it is, and so does one that a person has dismissed, unless the tool says something else;
-/// each knows the activity that found it last.
+/// each knows the activity that found it last, and each activity what it has found.
 pub fn open(tx: &mut dyn Transaction, new: &NewToolFinding) -> Result<(), RegistryError> {
     let id = new.examined.finding_id(&new.tool);
     let (object, file, content, document, record) = match &new.examined {
@@ -126,6 +126,7 @@ pub fn open(tx: &mut dyn Transaction, new: &NewToolFinding) -> Result<(), Regist
     tx.execute(Statement("tool_findings.open"), &values)?;
     if let Some(activity) = new.activity {
         tx.execute(Statement("tool_findings.found_by"), &[id.into(), activity.into()])?;
+        tx.execute(Statement("tool_findings.found_in"), &[id.into(), activity.into()])?;
     }
     Ok(())
 }
@@ -216,7 +217,7 @@ pub fn is_open(tx: &mut dyn Transaction, id: ToolFindingId) -> Result<bool, Regi
 pub struct ToolFindingFilter {
     /// Also those that are settled.
     pub settled_too: bool,
-    /// Only those that this activity found last.
+    /// All that this activity has found, settled or not, also what a later one has found again.
     pub activity: Option<ActivityId>,
 }
 
@@ -229,8 +230,12 @@ pub fn list(
     limit: usize,
 ) -> Result<Vec<ToolFinding>, RegistryError> {
     let after = after.unwrap_or(ToolFindingId(Uuid::nil()));
-    let values = [after.into(), scope.value(), filter.settled_too.into(), filter.activity.into(), limit.into()];
-    tx.query(Statement("tool_findings.list"), &values)?.iter().map(finding_row).collect()
+    let (statement, which) = match filter.activity {
+        Some(activity) => (Statement("tool_findings.of_activity"), activity.into()),
+        None => (Statement("tool_findings.list"), filter.settled_too.into()),
+    };
+    let values = [after.into(), scope.value(), which, limit.into()];
+    tx.query(statement, &values)?.iter().map(finding_row).collect()
 }
 
 /// How many findings are open.

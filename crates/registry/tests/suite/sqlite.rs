@@ -500,8 +500,9 @@ fn migrations_rise_from_one_without_gaps() {
 
 /// Statements that may read a whole table or index, and why each may.
 const MAY_SCAN: &[(&str, &str)] = &[
-    ("activities.behind_failed", "what it has found itself"),
+    ("activities.behind", "what it has found itself"),
     ("activities.count_in_state", "what was found by an index"),
+    ("activities.tried_again", "an index of those that are tried again after an error"),
     ("backfill.amount_lacking", "an amount that a person waits for"),
     ("backfill.count_lacking", "a count that a person asks for"),
     ("batches.has_stop", "as few as batches are being cancelled"),
@@ -515,6 +516,7 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("items.count_by_status", "a report that a person asks for"),
     ("items.count_by_collection", "what was counted by an index: a row for each collection and status"),
     ("items.count_by_status_of_institution", "a report that a person asks for"),
+    ("items.waiting_for_tools", "an index of those that wait for a tool"),
     ("leases.live", "as few as work is done at once"),
     ("missed_logs.count", "rows are there only while a store is away"),
     ("outbox.count_undeliverable", "an index of the messages that are undeliverable"),

@@ -78,10 +78,12 @@ pub struct ActivityView {
     pub ended_at: Option<String>,
     /// Why it failed.
     pub error: Option<String>,
-    /// Why it could not go on at the last attempt, after which it is tried again.
+    /// Why it could not go on at the last attempt, after which it is tried again; until something succeeds.
     pub attempt_error: Option<String>,
-    /// When it is tried again.
+    /// When it is tried again; none while it is.
     pub tried_again_at: Option<String>,
+    /// What a person can do so that it goes on, or that what failed is processed; none where nothing is to be done.
+    pub next: Option<String>,
 }
 
 /// What is shown of an activity that other rows have.
@@ -147,8 +149,9 @@ impl ActivityView {
             started_at: activity.started_at.map(|time| time.to_string()),
             ended_at: activity.ended_at.map(|time| time.to_string()),
             error: activity.error,
-            attempt_error: None,
+            attempt_error: activity.attempt_error,
             tried_again_at: None,
+            next: None,
         }
     }
 }
@@ -174,6 +177,10 @@ pub struct RecordView {
     pub path: Option<String>,
     /// What the tool said, `pass` or `fail`, where the record was processed by one.
     pub outcome: Option<String>,
+    /// The version of the object at which the file is looked at.
+    pub version: Option<u64>,
+    /// What the tool said, in its words.
+    pub message: Option<String>,
 }
 
 impl RecordView {
@@ -188,6 +195,8 @@ impl RecordView {
             object: None,
             path: None,
             outcome: None,
+            version: None,
+            message: None,
         }
     }
 }

@@ -38,9 +38,9 @@ views! {
         activity, agent, state, populated, todo, processing, processed, failed, cancelled, deleted, invalidated, tool_passed, tool_failed, is_complete,
         records_removed, records_per_second, seconds_left, institution, options, input, follows, waits_for, pipeline, pipeline_run, step,
         run, changed_since, actor, made_at, started_at, ended_at, error, attempt_error,
-        tried_again_at
+        tried_again_at, next
     }
-    RecordView { record, state, attempts, changed_at, result, error, object, path, outcome }
+    RecordView { record, state, attempts, changed_at, result, error, object, path, outcome, version, message }
     ToolFindingView {
         finding, institution, object, path, file, tool, detail, state, found_at, settled_at, note, document, record, activity
     }

@@ -84,6 +84,7 @@ impl From<Message> for MessageView {
         let state = MessageState::of(&message);
         let is_open = matches!(state, MessageState::Waiting | MessageState::NeedsReview);
         let text = |time: Option<Time>| time.map(|time| time.to_string());
+        let next = next_of(&message, state);
         Self {
             message: message.id,
             institution: message.institution_identifier,
@@ -100,15 +101,20 @@ impl From<Message> for MessageView {
             undeliverable_at: text(message.undeliverable_at),
             attempts: message.attempts,
             next_attempt_at: text(message.next_attempt_at.filter(|_| state == MessageState::Waiting)),
-            next: message
-                .last_error
-                .as_deref()
-                .filter(|_| is_open)
-                .and_then(|error| advice::split(error).1)
-                .map(str::to_owned),
+            next,
             reason: message.last_error.filter(|_| is_open),
         }
     }
+}
+
+/// What to do about a message: what the reason advises; of one that is attempted again by itself, when that is.
+fn next_of(message: &Message, state: MessageState) -> Option<String> {
+    if !matches!(state, MessageState::Waiting | MessageState::NeedsReview) {
+        return None;
+    }
+    let advised = message.last_error.as_deref().and_then(|error| advice::split(error).1).map(str::to_owned);
+    let again = message.next_attempt_at.filter(|_| state == MessageState::Waiting && message.attempts > 0);
+    advised.or_else(|| again.map(|at| format!("remove the cause; the message is attempted again by itself at {at}")))
 }
 
 /// What was told of a batch, and what is to be.

@@ -1,8 +1,8 @@
 //! Pipelines: what one command makes, what of them can run, and what people may do with them.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use strongroom_engine::activities::{AgentError, RecordOutcome};
 use strongroom_engine::app::activities::{self, ActivityState, Request};
@@ -11,6 +11,7 @@ use strongroom_engine::app::pipelines::{self, Which};
 use strongroom_engine::app::views::{ActivityId, PipelineRunView, Review, SetPipelineView};
 use strongroom_engine::app::{Caller, OpContext};
 use strongroom_engine::findings::Counting;
+use strongroom_engine::ingest::{DepositRequest, PackageSource, deposit};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::survey::Survey;
 use strongroom_engine::{EngineError, Home, status};
@@ -18,10 +19,12 @@ use strongroom_oai_double::{OaiDouble, OaiFault, OaiRecord};
 use strongroom_records::RecordState;
 use strongroom_registry::items::{self, ItemFilter};
 use strongroom_registry::journal::Actor;
-use strongroom_registry::{ActorKind, Scope, pipelines as rows, tenants};
+use strongroom_registry::{ActorKind, ItemId, Order, Scope, pipelines as rows, tenants};
 
 use super::scripted::{Script, Scripted};
-use super::{begin, begin_behind, call, check_counts, home_for, ids, options, show, work, work_rounds};
+use super::{
+    begin, begin_behind, call, check_counts, home_for, ids, options, records, show, work, work_rounds, world_of,
+};
 use crate::fixture::{Engine, INSTITUTION, on_both_databases};
 
 on_both_databases! {
@@ -38,6 +41,7 @@ on_both_databases! {
     what_follows_a_failed_activity_says_so_and_is_not_waited_for
     activities_of_which_there_are_more_than_are_counted_are_told_with_at_least
     an_activity_says_why_it_is_tried_again
+    work_items_of_activities_are_listed_with_others_by_their_time
     a_removed_pipeline_is_still_named_by_its_activities
     a_pipeline_that_several_institutions_have_is_named_with_its_institution
 }
@@ -400,7 +404,7 @@ fn what_steps_have_in_urls_is_not_shown(engine: Engine) {
     assert_eq!(kept.options["url"], "https://provider.example.edu/rep?key=SECRET2");
 }
 
-fn review(home: &crate::fixture::TestHome) -> Review {
+pub(super) fn review(home: &crate::fixture::TestHome) -> Review {
     let survey = Survey::of(home.path(), &home.settings, Some(&home.registry), Counting::Bounded).expect("looks");
     status::collect(home.path(), &home.settings, &home.registry, &survey).expect("collects").review
 }
@@ -487,8 +491,45 @@ fn an_activity_says_why_it_is_tried_again(engine: Engine) {
     let view = show(&home, id);
     assert!(view.state.is_at_work() && view.error.is_none() && view.tried_again_at.is_some(), "{view:?}");
     assert!(view.attempt_error.as_deref().is_some_and(|error| error.contains("the index is away")), "{view:?}");
-    script.change(|_, _| done());
+    let told =
+        || review(&home).entries.iter().map(|entry| (entry.text.clone(), entry.next.clone())).collect::<Vec<_>>();
+    let tried = [("1 activity tried again after an error".to_owned(), format!("strongroom activity show {id}"))];
+    assert_eq!(told(), tried);
+    // The error stays while a worker has the task, and until something has succeeded.
+    let (seen, other) = (Arc::new(Mutex::new(None)), home.home.clone());
+    let noted = seen.clone();
+    script.change(move |_, _| {
+        noted.lock().expect("no poison").get_or_insert_with(|| show(&other, id));
+        done()
+    });
     work(&home);
+    let during = seen.lock().expect("no poison").take().expect("it was tried again");
+    assert!(during.attempt_error.as_deref().is_some_and(|error| error.contains("the index is away")), "{during:?}");
+    assert_eq!(during.tried_again_at, None, "it is tried now");
     let view = show(&home, id);
     assert_eq!((view.state, view.attempt_error, view.tried_again_at), (ActivityState::Finished, None, None));
+    assert!(told().is_empty(), "{:?}", told());
+}
+
+fn work_items_of_activities_are_listed_with_others_by_their_time(engine: Engine) {
+    let Some((home, harvest)) = world_of(engine, Vec::new(), 3) else { return };
+    let mut made: Vec<BTreeSet<ItemId>> = Vec::new();
+    for name in ["first", "second"] {
+        let activity = begin_behind(&home, "deposit", harvest, false);
+        work(&home);
+        let of = records(&home, activity, RecordState::Processed).into_iter().filter_map(|record| record.result);
+        made.push(of.map(|item| item.parse().expect("an id")).collect());
+        let sources = vec![PackageSource::LocalPath(home.bag(name, &[("a.txt", b"text")]))];
+        let request = DepositRequest { sources, ..DepositRequest::of_system(INSTITUTION) };
+        made.push(deposit(&home, &request).expect("deposits").items.into_iter().collect());
+    }
+    let listed = home.registry.read(|tx| {
+        let newest = ItemFilter { order: Order::NewestFirst, ..ItemFilter::default() };
+        items::list(tx, Scope::System, &newest, None, 100)
+    });
+    let mut listed = listed.expect("lists").into_iter().map(|item| item.id);
+    for group in made.iter().rev() {
+        let next: BTreeSet<ItemId> = listed.by_ref().take(group.len()).collect();
+        assert_eq!(&next, group);
+    }
 }

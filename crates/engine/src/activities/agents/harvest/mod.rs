@@ -362,9 +362,11 @@ impl Harvesting {
 
 /// A record that cannot be asked for by itself fails as it did, with what to do.
 fn refused(record: &str, work: &Work<'_>) -> RecordOutcome {
-    let Activity { id, list, .. } = work.activity;
+    let Activity { id, list, watermark, .. } = work.activity;
+    // A source that does not tell what has changed has no watermark.
+    let or_changed = if watermark.is_some() { ", or one with --only-changed" } else { "" };
     let advice = format!(
-        "it cannot be read by itself; next: run the harvest again: \"strongroom activity rerun {id} --anew\", or one with --only-changed"
+        "it cannot be read by itself; next: run the harvest again: \"strongroom activity rerun {id} --anew\"{or_changed}"
     );
     let before = match work.home.registry.read(|tx| Ok::<_, RegistryError>(lists::find(tx, *list, record)?)) {
         Ok(before) => before.and_then(|record| record.error),

@@ -33,7 +33,7 @@ use crate::tools::{ConfiguredTool, ToolLimits, Workshop, configured};
 use crate::{EngineError, Home};
 
 pub(crate) use self::outcome::{ACT, VIRUS_CHECK};
-pub(crate) use self::shown::{about, outcome_of};
+pub(crate) use self::shown::{about, said_of};
 
 pub(crate) const NAME: &str = "tool";
 /// When a record is tried again that could not be processed now.
@@ -187,5 +187,26 @@ mod tests {
     fn every_known_tool_is_named_where_tools_are_described() {
         let names = CONFIGURATIONS.map(|(name, _)| name).join(", ");
         assert!(OPTIONS.iter().any(|option| option.name == "tool" && option.meaning.contains(&names)), "{names}");
+    }
+
+    #[test]
+    fn the_configuration_of_a_tool_is_described_with_its_defaults() {
+        let page = include_str!("../../../../../../docs/tool-configuration.md");
+        let whole = "name = \"a\"\nprogram = \"b\"\nversion = { arguments = [] }\nrules = [{ outcome = \"pass\" }]\n";
+        let tool: strongroom_tool::Tool = toml::from_str(whole).expect("a tool");
+        let keys = serde_json::to_value(&tool).expect("JSON");
+        let is_described = |key: &str| page.contains(&format!("| `{key}` |"));
+        for (key, value) in keys.as_object().expect("a table") {
+            assert!(is_described(key), "{key}");
+            let inner = value.as_object().into_iter().flatten().filter(|_| key != "environment");
+            for (name, default) in inner {
+                let row = page.lines().find(|line| line.starts_with(&format!("| `{key}.{name}` |")));
+                let row = row.unwrap_or_else(|| panic!("{key}.{name}"));
+                assert!(!default.is_number() || row.ends_with(&format!("| {default} |")), "{row}: {default}");
+            }
+        }
+        for key in keys["rules"][0].as_object().expect("a rule").keys() {
+            assert!(is_described(key), "{key}");
+        }
     }
 }

@@ -13,6 +13,8 @@ pub(crate) struct AboutFile {
     pub(crate) object: Option<String>,
     /// The path in the package.
     pub(crate) path: Option<String>,
+    /// The version of the object at which it is looked at.
+    pub(crate) version: Option<u64>,
 }
 
 /// The file that a record stands for; nothing where it stands for something else, or for one that is not kept any more.
@@ -28,22 +30,34 @@ pub(crate) fn about(
     Ok(found.map_or_else(AboutFile::default, |(object, file)| AboutFile {
         object: Some(object.identifier),
         path: Some(in_package(&file.path).to_owned()),
+        version: Some(version),
     }))
 }
 
-/// What a tool said in the result of a record: `pass` or `fail`. None where there is no such document any more, as with work items,
-/// whose files have outcomes of their own.
-pub(crate) fn outcome_of(
+/// What a tool said of what a record stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SaidOf {
+    /// `pass` or `fail`.
+    pub(crate) outcome: String,
+    /// Its message; none of what passed without one.
+    pub(crate) message: Option<String>,
+}
+
+/// What a tool said, by the result of a record. None where there is no such document any more, as with work items, whose files have
+/// outcomes of their own.
+pub(crate) fn said_of(
     tx: &mut dyn Transaction,
     institution: Option<InstitutionId>,
     result: Option<&str>,
-) -> Result<Option<String>, RegistryError> {
+) -> Result<Option<SaidOf>, RegistryError> {
     #[derive(Deserialize)]
     struct Said {
         outcome: String,
+        #[serde(default)]
+        message: String,
     }
     let Some(id) = result.and_then(documents::of_entity) else { return Ok(None) };
     let document = documents::get(tx, id)?.filter(|document| document.institution == institution);
     let said = document.and_then(|document| serde_json::from_slice::<Said>(&document.bytes).ok());
-    Ok(said.map(|said| said.outcome))
+    Ok(said.map(|Said { outcome, message }| SaidOf { outcome, message: Some(message).filter(|text| !text.is_empty()) }))
 }

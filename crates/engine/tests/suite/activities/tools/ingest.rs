@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use strongroom_engine::app::items as app_items;
 use strongroom_engine::build_runtime;
 use strongroom_registry::items::Item;
-use strongroom_registry::{ItemId, Stage};
+use strongroom_registry::{ItemId, Stage, WaitReason};
 
 use super::*;
 
@@ -88,13 +89,23 @@ fn a_deposit_waits_for_a_scanner_that_is_away(engine: Engine) {
         assert_eq!((waiting.status, waiting.stage), (ItemStatus::Pending, Stage::named("characterize")));
         assert!(waiting.note.as_deref().is_some_and(|note| note.contains("the server is away")), "{:?}", waiting.note);
         assert!(!is_kept(&home, "letters"));
+        assert_eq!(waiting.wait_reason.map(WaitReason::as_str), Some("tool"));
         home.clock.advance(Duration::from_mins(2));
     }
+    let told =
+        || super::super::pipelines::review(&home).entries.into_iter().find(|entry| entry.of == "waiting_for_tools");
+    let entry = told().expect("an entry");
+    assert_eq!(entry.text, "1 work item waiting for a tool that cannot tell now");
+    assert_eq!(entry.next, format!("strongroom items show {id}"));
+    let obstacle = app_items::obstacle(&call(&home), id).expect("asks").expect("it waits");
+    assert!(obstacle.reason.contains("the server is away"), "{obstacle:?}");
+    assert!(obstacle.next.contains("start what the tool needs"), "{obstacle:?}");
     away.close().expect("removes it");
     let ended = end(&home, id);
     assert_eq!(ended.status, ItemStatus::Succeeded, "{:?}", ended.note);
     let events = events_of(&home, &home.object("letters"), "virus check");
     assert!(events.values().all(|of_file| of_file.len() == 1) && events.contains_key("data/a.txt"), "{events:?}");
+    assert_eq!(told(), None);
 }
 
 fn clamav_inspects_what_is_deposited_and_is_waited_for(engine: Engine) {
