@@ -169,6 +169,8 @@ impl Finding for Finder<'_> {
             let taken: Vec<&Found> = taken.into_iter().map(|(_, found)| found).collect();
             documents::put(tx, taken.iter().filter_map(|found| found.document.as_ref()))?;
             record(tx, &activity, &taken)?;
+            // By then what has taken their place is recorded for their records, and a deletion ends the validity of that alone.
+            invalidate(tx, &activity, &settled.earlier)?;
             if let Some(watermark) = &watermark {
                 activities::note_watermark(tx, activity.id, watermark)?;
             }
