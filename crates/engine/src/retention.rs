@@ -68,11 +68,13 @@ pub fn sweep(home: &Home, stop: &Shutdown) -> Result<Swept, EngineError> {
     Ok(swept)
 }
 
-/// Removes the records of activities that ended before a time, but for those that other activities still take. Their counts stay, and
-/// provenance says what came of them. One that failed has its records as long as it may be restarted.
+/// Removes the records of activities that ended before a time, but for those that other activities still take, and those of activities that get
+/// more when failed records of what they follow are processed again. Their counts stay, and provenance says what came of them. One that failed
+/// has its records as long as it may be restarted.
 fn drop_records(home: &Home, stop: &Shutdown, before: Time) -> Result<u64, EngineError> {
     let mut dropped = 0;
-    for state in [ActivityState::Finished, ActivityState::FinishedWithErrors, ActivityState::Cancelled] {
+    // Those with failed records come first: those that follow them need theirs no more then.
+    for state in [ActivityState::FinishedWithErrors, ActivityState::Finished, ActivityState::Cancelled] {
         let filter = ActivityFilter { state: Some(state), agent: None, order: Order::OldestFirst };
         let page = |after, limit| home.registry.read(|tx| activities::list(tx, Scope::System, &filter, after, limit));
         for activity in paging::rows(PAGE, |activity: &Activity| activity.id, page) {
@@ -88,13 +90,17 @@ fn drop_records(home: &Home, stop: &Shutdown, before: Time) -> Result<u64, Engin
                 let (id, list) = (activity.id, activity.list);
                 is_gone = home.registry.write(move |tx| {
                     let now = activities::lock(tx, Scope::System, id)?;
-                    if !now.state.is_ended() || now.list != list || activities::is_taken_from(tx, &now)? {
+                    let is_needed = activities::is_taken_from(tx, &now)? || activities::may_get_more(tx, &now)?;
+                    if !now.state.is_ended() || now.list != list || is_needed {
                         return Ok::<_, RegistryError>(true);
                     }
+                    // Of a run that ended before it had taken them all from the list of the run before.
+                    activities::remove_previous(tx, &now)?;
                     Ok(lists::remove_records(tx, now.list, ROWS_AT_ONCE)?)
                 })?;
             }
-            dropped += u64::from(!has_records(home, &activity)?);
+            let now = home.registry.read(|tx| activities::find(tx, Scope::System, activity.id))?;
+            dropped += u64::from(now.list == activity.list && !has_records(home, &now)?);
         }
     }
     Ok(dropped)
@@ -102,6 +108,9 @@ fn drop_records(home: &Home, stop: &Shutdown, before: Time) -> Result<u64, Engin
 
 /// Whether there is a list of an activity, or what a removal has left of its records.
 fn has_records(home: &Home, activity: &Activity) -> Result<bool, RegistryError> {
+    if activity.previous_list.is_some() {
+        return Ok(true);
+    }
     home.registry.read(|tx| match lists::status(tx, activity.list) {
         Ok(_) => Ok(true),
         Err(RecordsError::NoList(_)) => Ok(lists::outcome(tx, activity.list)?.is_some_and(|(_, are_gone)| !are_gone)),

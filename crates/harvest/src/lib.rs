@@ -132,6 +132,7 @@ mod json;
 mod limits;
 mod notice;
 mod oai;
+mod passed;
 mod repetition;
 mod source;
 mod tape;

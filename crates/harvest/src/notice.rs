@@ -32,6 +32,12 @@ pub enum Notice {
         /// The datestamp that the list begins at; none for the beginning of the window.
         from: Option<String>,
     },
+    /// A file or an answer is read on within which a cursor was stored, and what comes before the cursor is not what was read then: it begins again, and
+    /// records are given again.
+    Changed {
+        /// The file or the answer.
+        place: Place,
+    },
     /// A file could not be read to its end, or is not read.
     FileFailed {
         /// Its path, as it was found.
@@ -45,7 +51,7 @@ impl Notice {
     /// Where it is; none where that is a set or a file by itself.
     pub fn place(&self) -> Option<&Place> {
         match self {
-            Self::Unreadable { place, .. } => Some(place),
+            Self::Unreadable { place, .. } | Self::Changed { place } => Some(place),
             Self::SetFailed { .. } | Self::Restarted { .. } | Self::FileFailed { .. } => None,
         }
     }
@@ -67,6 +73,12 @@ impl fmt::Display for Notice {
                     set.as_deref().map_or_else(|| "the list".to_owned(), |set| format!("the set {:?}", shown(set)));
                 let from = from.as_deref().map_or_else(String::new, |from| format!(" at {}", shown(from)));
                 write!(f, "the resumption token of {list} has expired, and it begins again{from}")
+            }
+            Self::Changed { place } => {
+                write!(
+                    f,
+                    "what was read of {place} before is another content now, and it is read again from its beginning"
+                )
             }
             Self::FileFailed { path, error } => {
                 write!(f, "could not read {:?} to its end: {}", shown(path), chain(error))

@@ -46,9 +46,10 @@ struct Session {
 impl Client {
     /// Opens a session.
     pub(super) fn open(config: &Config, shown: &str, connector: &MakeRustlsConnect) -> Result<Self, DatabaseError> {
-        let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| {
-            DatabaseError::Unavailable { act: CONNECT.into(), detail: format!("{shown}: {error}") }
-        })?;
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| DatabaseError::Unavailable { act: CONNECT.into(), detail: format!("{shown}: {error}") })?;
         let connected = runtime.block_on(config.connect(connector.clone()));
         let (requests, connection) = connected.map_err(|error| explain(shown, Act::Other(CONNECT), &error))?;
         let session = Session { runtime, messages: Box::pin(messages(connection)), notifications: 0 };

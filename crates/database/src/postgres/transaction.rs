@@ -167,7 +167,8 @@ impl PostgresTransaction<'_> {
                 take(owned(&row, &prepared.columns)?)?;
             }
             let Some(more) = coming else { return Ok(()) };
-            (rows, coming) = self.connection.client.go_on(some_rows(more)).map_err(|error| self.failed_at(act, &error))?;
+            (rows, coming) =
+                self.connection.client.go_on(some_rows(more)).map_err(|error| self.failed_at(act, &error))?;
         }
     }
 }

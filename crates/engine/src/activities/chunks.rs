@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use strongroom_queue::tasks;
 use strongroom_records::{Chunk, ChunkLease, ClaimRequest, Claimed, Ending, Outcome, lists};
 use strongroom_registry::activities::{self, Activity};
 use strongroom_registry::provenance::{self, By, Made};
@@ -207,9 +208,12 @@ fn commit_together(run: &Run<'_>, lease: ChunkLease, ended: &[Ended<'_>]) -> Res
         ended.iter().map(|one| Ending { number: one.record.number, outcome: one.outcome.clone() }).collect();
     let ids: Vec<String> = ended.iter().map(|one| one.record.id.clone()).collect();
     let writes: Vec<Arc<RecordWrites>> = ended.iter().filter_map(|one| one.writes.clone()).collect();
-    let activity = run.activity.clone();
+    let (activity, spent) = (run.activity.clone(), run.spent.filter(|_| has_come_further(ended)));
     let (topics, is_at_work) = run.home.registry.write(move |tx| {
         lists::finish(tx, lease, &endings)?;
+        if let Some(task) = spent {
+            tasks::checkpoint(tx, task)?;
+        }
         let mut topics = vec![TOPIC.to_owned()];
         for write in &writes {
             topics.extend(write(tx, &activity.actor)?);
@@ -226,6 +230,11 @@ fn commit_together(run: &Run<'_>, lease: ChunkLease, ended: &[Ended<'_>]) -> Res
         run.note_success()?;
     }
     Ok(is_at_work)
+}
+
+/// Whether a record has ended for good.
+fn has_come_further(ended: &[Ended<'_>]) -> bool {
+    ended.iter().any(|one| matches!(one.outcome, Outcome::Processed { .. } | Outcome::Failed { .. }))
 }
 
 /// Records what was made of the records that were processed; whether there is any.

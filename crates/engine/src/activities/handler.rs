@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use strongroom_queue::Outcome;
-use strongroom_records::{ListId, lists};
+use strongroom_queue::{Lease, Outcome};
+use strongroom_records::{ListId, RecordsError, lists};
 use strongroom_registry::activities::{self, Activity, Input};
 use strongroom_registry::work::Assignment;
 use strongroom_registry::{ActivityId, ActivityState, RegistryError, Scope, Transaction};
@@ -26,7 +26,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
 /// The longest wait that a source can ask for.
 const LONGEST_WAIT: Duration = Duration::from_hours(1);
-/// The longest such wait behind an attempt that is not counted, during which nothing says why it is waited.
+/// The longest such wait behind an attempt that is not counted.
 const LONGEST_UNCOUNTED_WAIT: Duration = Duration::from_mins(5);
 
 /// Carries activities on.
@@ -40,6 +40,8 @@ pub(super) struct Run<'r> {
     pub(super) activity: &'r Activity,
     /// Who has what is claimed: this attempt of the task, and no other.
     pub(super) worker: String,
+    /// The lease of the task where it has spent attempts before this one, which are counted anew when the work comes further.
+    pub(super) spent: Option<Lease>,
     /// Tasks that may work on the activity at once.
     pub(super) workers: usize,
     pub(super) keeper: &'r Keeper,
@@ -102,7 +104,12 @@ impl Handler for ActivityHandler {
             return Outcome::Dead { reason: "the task's key names no activity".into() }.into();
         };
         crash_point("activity.begin");
-        let ended = self.work(id, number, assignment, context);
+        let activity = match self.home.registry.read(|tx| activities::get(tx, Scope::System, id)) {
+            Ok(Some(activity)) => activity,
+            Ok(None) => return Outcome::Done.into(),
+            Err(error) => return context.transient(assignment, crate::chain(&error)),
+        };
+        let ended = self.work(&activity, number, assignment, context);
         if let Err(reason) = &ended
             && reason.is_tried_again()
             && assignment.task.spent < assignment.task.max_attempts
@@ -112,14 +119,16 @@ impl Handler for ActivityHandler {
         match ended {
             Ok(end) => end,
             Err(AgentError::Stop(Stop::Interrupted(reason))) => reason.into(),
-            Err(AgentError::Stop(Stop::NotAtWork)) => self.end_stopped(id, assignment, context),
+            Err(AgentError::Stop(Stop::NotAtWork)) => self.end_stopped(id, number, assignment, context),
             Err(AgentError::Stop(Stop::Lost)) => Outcome::Defer(context.time_after(LOOK_AGAIN)).into(),
             Err(AgentError::ListLost) => self.rebuild(id, assignment, context),
-            Err(AgentError::Transient(reason)) => self.end_later((id, number), reason, None, (assignment, context)),
-            Err(AgentError::Away { reason, after }) => {
-                self.end_later((id, number), reason, after, (assignment, context))
+            Err(AgentError::Transient(reason)) => {
+                self.end_later((&activity, number), reason, None, (assignment, context))
             }
-            Err(AgentError::Fatal(reason)) => self.fail(id, &reason, assignment, context),
+            Err(AgentError::Away { reason, after }) => {
+                self.end_later((&activity, number), reason, after, (assignment, context))
+            }
+            Err(AgentError::Fatal(reason)) => self.fail(&activity, &reason, assignment, context),
         }
     }
 }
@@ -135,26 +144,25 @@ impl ActivityHandler {
 
     fn work(
         &self,
-        id: ActivityId,
+        activity: &Activity,
         number: usize,
         assignment: &Assignment,
         context: &TaskContext,
     ) -> Result<TaskEnd, AgentError> {
-        let activity = self.home.registry.read(|tx| activities::get(tx, Scope::System, id))?;
-        let Some(activity) = activity else { return Ok(Outcome::Done.into()) };
         if !activity.state.is_at_work() {
             return Err(Stop::NotAtWork.into());
         }
         // A worker of an older program does not know it, and one of a newer program may.
         let unknown =
             |error: EngineError| AgentError::Transient(format!("this worker cannot go on: {}", error.chain()));
-        let agent = self.home.agents().find(&activity.agent).map_err(unknown)?.open(&self.home, &activity)?;
+        let agent = self.home.agents().find(&activity.agent).map_err(unknown)?.open(&self.home, activity)?;
         let keeper = Keeper::new(context.settings().lease);
         let lease = assignment.task.lease;
         let run = Run {
             home: &self.home,
-            activity: &activity,
+            activity,
             worker: format!("{} task {} attempt {}", context.holder(), lease.task, lease.attempt),
+            spent: (assignment.task.spent > 1).then_some(lease),
             workers: self.home.settings.activities.workers,
             keeper: &keeper,
             attempt: assignment.task.spent,
@@ -172,7 +180,7 @@ impl ActivityHandler {
         match outcome {
             // A source that asks to wait now and then is read to its end, however often it does.
             Err(AgentError::Away { reason, after }) if run.has_progressed.load(Ordering::SeqCst) => {
-                self.note_error(id, &reason, assignment);
+                self.note_error(activity.id, &reason, assignment);
                 let wait = retry_delay(1).max(after.unwrap_or_default().min(LONGEST_UNCOUNTED_WAIT));
                 Ok(Outcome::Defer(context.time_after(wait)).into())
             }
@@ -180,14 +188,33 @@ impl ActivityHandler {
         }
     }
 
-    /// The end of the task of an activity that is not at work any more.
-    fn end_stopped(&self, id: ActivityId, assignment: &Assignment, context: &TaskContext) -> TaskEnd {
+    /// The end of the task of an activity that is not at work any more. Where it is cancelled, and workers still have records of it, the task
+    /// that carries it on looks again: a worker that was killed ends none of them, and those that follow wait for that.
+    fn end_stopped(&self, id: ActivityId, number: usize, assignment: &Assignment, context: &TaskContext) -> TaskEnd {
+        let registry = &self.home.registry;
         let ended = || {
-            let activity = self.home.registry.read(|tx| activities::get(tx, Scope::System, id))?;
-            if let Some(activity) = activity.filter(|activity| activity.state == ActivityState::Cancelled) {
-                cancel_rest(&self.home, &activity)?;
+            let activity = registry.read(|tx| activities::get(tx, Scope::System, id))?;
+            let Some(activity) = activity.filter(|activity| activity.state == ActivityState::Cancelled) else {
+                return Ok(TaskEnd::from(Outcome::Done));
+            };
+            return_expired(&self.home)?;
+            cancel_rest(&self.home, &activity)?;
+            let list = activity.list;
+            let (at_workers, followers) = registry.write(move |tx| {
+                let at_workers = match lists::status(tx, list) {
+                    Ok(status) => status.counts.processing,
+                    Err(RecordsError::NoList(_)) => 0,
+                    Err(error) => return Err(error.into()),
+                };
+                let followers = if at_workers == 0 { activities::wake_followers(tx, id)? } else { 0 };
+                Ok::<_, RegistryError>((at_workers, followers))
+            })?;
+            if followers > 0 {
+                registry.wakeups().notify([TOPIC]);
             }
-            Ok::<_, RegistryError>(TaskEnd::from(Outcome::Done))
+            let looks_again = at_workers > 0 && number == 1;
+            let end = if looks_again { Outcome::Defer(context.time_after(LOOK_AGAIN)) } else { Outcome::Done };
+            Ok::<_, RegistryError>(end.into())
         };
         ended().unwrap_or_else(|error| context.transient(assignment, crate::chain(&error)))
     }
@@ -204,7 +231,7 @@ impl ActivityHandler {
     /// The end of an attempt that a later one may follow, until they are spent.
     fn end_later(
         &self,
-        (id, number): (ActivityId, usize),
+        (activity, number): (&Activity, usize),
         reason: String,
         after: Option<Duration>,
         (assignment, context): (&Assignment, &TaskContext),
@@ -216,22 +243,26 @@ impl ActivityHandler {
             // The task that carries the activity on has more attempts, and decides.
             Outcome::Done.into()
         } else {
-            self.fail(id, &reason, assignment, context)
+            self.fail(activity, &reason, assignment, context)
         }
     }
 
-    fn fail(&self, id: ActivityId, reason: &str, assignment: &Assignment, context: &TaskContext) -> TaskEnd {
-        let text = reason.to_owned();
+    /// Fails the run that this task worked on. Another run that a person has begun since goes on: it was not tried.
+    fn fail(&self, of: &Activity, reason: &str, assignment: &Assignment, context: &TaskContext) -> TaskEnd {
+        let (id, run, text) = (of.id, of.run, reason.to_owned());
         let failed = self.home.registry.write(move |tx| {
             let activity = activities::lock(tx, Scope::System, id)?;
-            if activity.state.is_at_work() {
+            let is_ours = activity.state.is_at_work() && activity.run == run;
+            if is_ours {
                 activities::fail(tx, id, &text)?;
             }
-            Ok::<_, RegistryError>(activity)
+            Ok::<_, RegistryError>(is_ours)
         });
         match failed {
-            Ok(activity) => {
-                Event::ActivityFailed { activity: id, agent: &activity.agent, reason }.emit();
+            Ok(is_ours) => {
+                if is_ours {
+                    Event::ActivityFailed { activity: id, agent: &of.agent, reason }.emit();
+                }
                 Outcome::Done.into()
             }
             Err(error) => context.transient(assignment, crate::chain(&error)),
@@ -263,7 +294,9 @@ fn carry_on(run: &Run<'_>, agent: &dyn OpenAgent, number: usize) -> Result<TaskE
         crash_point("activity.finished");
     }
     let (ended, status) = run.home.registry.write(move |tx| {
-        let ended = activities::finish_if_done(tx, id)?;
+        // Another run that has begun since is ended by its own task.
+        let is_ours = activities::lock(tx, Scope::System, id)?.list == list;
+        let ended = if is_ours { activities::finish_if_done(tx, id)? } else { None };
         Ok::<_, RegistryError>((ended, lists::status(tx, list)?))
     })?;
     if let Some(state) = ended {

@@ -81,6 +81,8 @@ pub(crate) fn return_expired(home: &Home) -> Result<Vec<Returned>, RegistryError
                 activities::enqueue(tx, activity.id, activity.institution)?;
             } else if activity.state == ActivityState::Cancelled {
                 lists::cancel_rest(tx, chunk.list, usize::try_from(chunk.records).unwrap_or(usize::MAX))?;
+                // Those that follow it may have waited for these records alone.
+                activities::wake_followers(tx, activity.id)?;
             }
         }
         Ok::<_, RegistryError>(returned)

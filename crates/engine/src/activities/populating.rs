@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use strongroom_queue::{Lease, tasks};
 use strongroom_records::{Addition, Arrival, NewRecord, Population, PopulationRequest, RecordsError, lists};
 use strongroom_registry::activities::{self, Activity, Input};
 use strongroom_registry::documents;
@@ -93,10 +94,12 @@ fn carry_on(run: &Run<'_>, agent: &dyn OpenAgent, population: &Population) -> Re
             return Ok(Progress::Complete);
         }
         let (id, list, of, workers) = (activity.id, activity.list, population.clone(), run.workers);
+        let spent = run.spent;
         let (populated, now, cursor) = run.home.registry.write(move |tx| {
             let populated = activities::populate(tx, id, &of, PAGE)?;
             let now = activities::find(tx, Scope::System, id)?;
             if populated.added > 0 {
+                come_further(tx, spent)?;
                 enqueue_helpers(tx, &now, workers)?;
             }
             Ok::<_, RegistryError>((populated, now, lists::status(tx, list)?.cursor))
@@ -167,6 +170,7 @@ impl Finding for Finder<'_> {
         self.run.check()?;
         let FoundPage { found, invalid, cursor, is_last, watermark, repeats } = page;
         let (activity, population, workers) = (self.activity.clone(), self.population.clone(), self.run.workers);
+        let spent = self.run.spent;
         let (is_at_work, outcome, cursor) = self.run.home.registry.write(move |tx| {
             // What was read of the same page is valid, if it was deleted before.
             let invalidated = invalidate(tx, &activity, &invalid)?;
@@ -178,6 +182,9 @@ impl Finding for Finder<'_> {
             let (again, mut taken): (Vec<_>, Vec<_>) =
                 found.iter().enumerate().partition(|(place, _)| is_left_out(place));
             let new = taken.len() as u64;
+            if new > 0 {
+                come_further(tx, spent)?;
+            }
             let settled = repeats::settle(tx, &population, repeats, again.into_iter().map(|(_, found)| found))?;
             if !settled.again.is_empty() {
                 let addition = Addition { records: settled.again, cursor: cursor.clone(), is_last: false };
@@ -190,6 +197,8 @@ impl Finding for Finder<'_> {
             let taken: Vec<&Found> = taken.into_iter().map(|(_, found)| found).collect();
             documents::put(tx, taken.iter().filter_map(|found| found.document.as_ref()))?;
             record(tx, &activity, &taken)?;
+            // By then what has taken their place is recorded for their records, and a deletion ends the validity of that alone.
+            invalidate(tx, &activity, &settled.earlier)?;
             if let Some(watermark) = &watermark {
                 activities::note_watermark(tx, activity.id, watermark)?;
             }
@@ -212,6 +221,14 @@ impl Finding for Finder<'_> {
         }
         if is_at_work || is_last { Ok(outcome) } else { Err(Stop::NotAtWork.into()) }
     }
+}
+
+/// Counts the attempts of a task anew that has spent some: the list has more records than before.
+fn come_further(tx: &mut dyn Transaction, spent: Option<Lease>) -> Result<(), RegistryError> {
+    if let Some(task) = spent {
+        tasks::checkpoint(tx, task)?;
+    }
+    Ok(())
 }
 
 /// Ends the validity of entities; of how many.

@@ -14,6 +14,8 @@ pub(super) struct Settled<'f> {
     pub(super) taken: Vec<&'f Found>,
     /// Records that have failed, under ids of their own.
     pub(super) again: Vec<NewRecord>,
+    /// What was made of earlier states of records that the list has in a later one now.
+    pub(super) earlier: Vec<String>,
 }
 
 /// Settles what was left out of an addition, in its transaction.
@@ -35,6 +37,9 @@ pub(super) fn settle<'f>(
                 if !is_earlier(tx, one, &listed)? && lists::supersede(tx, population, &listed, &one.arrival)? =>
             {
                 settled.taken.push(one);
+                if listed.state == RecordState::Processed {
+                    settled.earlier.push(listed.result.unwrap_or_else(|| one.id.clone()));
+                }
             }
             (Repeats::Another, RecordState::Processed | RecordState::Failed, arrival) => {
                 settled.another(tx, population, one, (&listed, arrival))?;
@@ -67,7 +72,7 @@ impl<'f> Settled<'f> {
                 let result = result.as_deref().unwrap_or(&one.id);
                 let size = one.document.as_ref().map_or(0, |document| document.bytes.len());
                 let error = format!(
-                    "the source has several records of the identifier {:?}: {kept} was kept, and this one, {result} of {size} bytes, was not; \
+                    "the source has, or had while it was read, several records of the identifier {:?}: {kept} was kept, and this one, {result} of {size} bytes, was not; \
                      next: give each an identifier of its own in the source, and run the harvest again",
                     one.id
                 );

@@ -417,6 +417,13 @@ fn without_records(error: impl Into<EngineError>) -> EngineError {
                 format!("\"strongroom activity rerun {id} --anew\" finds the records of its input or source anew");
             error.next(next)
         }
+        EngineError::Registry(RegistryError::State { id, state, .. }) if state == activities::LIST_UNFINISHED => {
+            let next = format!(
+                "\"strongroom activity restart {id}\" has it go on where it was, and \"strongroom activity rerun {id} --anew\" finds all of its \
+                 records anew"
+            );
+            error.next(next)
+        }
         _ => error,
     }
 }

@@ -1,15 +1,16 @@
-//! Keeps activities going: returns the records of workers that ended, gives activities that lack a task one, and continues what was begun
-//! of removals.
+//! Keeps activities going: returns the records of workers that ended, gives activities that lack a task one, fails those whose workers end
+//! without coming further, and continues what was begun of removals.
 
 use std::time::Duration;
 
 use strongroom_queue::{TaskState, tasks};
 use strongroom_records::lists;
 use strongroom_registry::activities::{self, Activity, ActivityFilter};
-use strongroom_registry::{ActivityState, Order, RegistryError, Scope, counted};
+use strongroom_registry::{ActivityId, ActivityState, Order, RegistryError, Scope, counted};
 
 use super::BackgroundTask;
 use crate::activities::{TOPIC, return_expired};
+use crate::event::Event;
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home, paging};
 
@@ -23,10 +24,12 @@ pub(super) const TASK: BackgroundTask = BackgroundTask { name: "activities", eve
 
 fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     let returned = return_all_expired(home, stop)?;
-    let given = give_tasks(home, stop)?;
+    let Given { given, failed } = give_tasks(home, stop)?;
     let removed = remove_lists(home, stop)?;
+    let failed =
+        if failed > 0 { format!(" {} failed,", counted(failed, "activity", "activities")) } else { String::new() };
     Ok(format!(
-        "{} of workers that ended returned, {} given a task, {} removed",
+        "{} of workers that ended returned, {} given a task,{failed} {} removed",
         counted(returned, "record", "records"),
         counted(given, "activity", "activities"),
         counted(removed, "list", "lists")
@@ -53,36 +56,70 @@ fn in_state(home: &Home, state: ActivityState) -> impl Iterator<Item = Result<Ac
     paging::rows(PAGE, |activity: &Activity| activity.id, page)
 }
 
-/// Gives each activity that is at work and has no task one. The task of one that follows another checks whether its input has more.
-fn give_tasks(home: &Home, stop: &Shutdown) -> Result<u64, EngineError> {
-    let mut given = 0;
+/// What became of activities without a task.
+#[derive(Default)]
+struct Given {
+    given: u64,
+    failed: u64,
+}
+
+/// Gives each activity that is at work and has no task one. The task of one that follows another checks whether its input has more. One whose
+/// task was buried has failed: its workers ended without a word as often as it may be tried, and would do so again.
+fn give_tasks(home: &Home, stop: &Shutdown) -> Result<Given, EngineError> {
+    let mut all = Given::default();
     for state in [ActivityState::Queued, ActivityState::Populating, ActivityState::Running] {
         for activity in in_state(home, state) {
             if stop.is_requested() {
-                return Ok(given);
+                return Ok(all);
             }
             let (id, institution) = {
                 let activity = activity?;
                 (activity.id, activity.institution)
             };
-            given += home.registry.write(move |tx| {
-                let of_activity = tasks::of_key(tx, &id.to_string())?;
-                if of_activity.iter().any(|task| task.topic == TOPIC && task.state != TaskState::Dead) {
-                    return Ok(0);
+            let done = home.registry.write(move |tx| {
+                let mut of_activity = tasks::of_key(tx, &id.to_string())?;
+                of_activity.retain(|task| task.topic == TOPIC);
+                if of_activity.iter().any(|task| task.state != TaskState::Dead) {
+                    return Ok(None);
                 }
                 let activity = activities::lock(tx, Scope::System, id)?;
                 if !activity.state.is_at_work() {
-                    return Ok(0);
+                    return Ok(None);
                 }
-                activities::enqueue(tx, id, institution)?;
-                Ok::<_, RegistryError>(1_u64)
+                let Some(last) = of_activity.last() else {
+                    activities::enqueue(tx, id, institution)?;
+                    return Ok(Some(None));
+                };
+                let why = why_failed(id, last.reason.as_deref());
+                activities::fail(tx, id, &why)?;
+                // The activity says it now.
+                for task in &of_activity {
+                    tasks::delete(tx, task.task)?;
+                }
+                Ok::<_, RegistryError>(Some(Some((activity.agent, why))))
             })?;
+            match done {
+                None => {}
+                Some(None) => all.given += 1,
+                Some(Some((agent, why))) => {
+                    Event::ActivityFailed { activity: id, agent: &agent, reason: &why }.emit();
+                    all.failed += 1;
+                }
+            }
         }
     }
-    if given > 0 {
+    if all.given > 0 {
         home.registry.wakeups().notify([TOPIC]);
     }
-    Ok(given)
+    Ok(all)
+}
+
+fn why_failed(id: ActivityId, reason: Option<&str>) -> String {
+    format!(
+        "its worker ended each time that it was carried on, and it came no further: {}; next: find out in the log of the machine what ended the \
+         workers, such as a lack of memory, and then \"strongroom activity restart {id}\"",
+        reason.unwrap_or("it is not known why")
+    )
 }
 
 /// Removes what is left of lists whose removal has begun.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::passed::Passed;
+
 /// A place in the files of a folder: the file that is read, and how many of its records were read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 // A cursor that was stored before a field was added is read as well.
@@ -9,8 +11,9 @@ use serde::{Deserialize, Serialize};
 pub struct FileCursor {
     /// The path of the file below the folder, with slashes; empty before the first one, and where the source is one file.
     pub(crate) file: String,
-    /// Records of the file that were read.
+    /// Records of the file that were read, and what shows that a file begins with these.
     pub(crate) records: u64,
+    pub(crate) passed: Passed,
     /// Whether the file was read to its end.
     pub(crate) is_read: bool,
     /// Files that could not be read to their ends.

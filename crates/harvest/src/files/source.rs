@@ -14,6 +14,7 @@ use crate::files::path::ElementPath;
 use crate::files::walk::{Entry, Walk};
 use crate::limits::Limits;
 use crate::notice::Notice;
+use crate::passed::Passed;
 use crate::source::{Cursor, Description, Event, RecordSource, Records};
 
 /// The namespace of MARC-XML.
@@ -129,7 +130,7 @@ impl RecordSource for FileSource {
         };
         let is_ended = cursor.is_finished;
         let (skipped, noted) = (cursor.records, cursor.records);
-        let events = VecDeque::new();
+        let (events, again) = (VecDeque::new(), Passed::default());
         Ok(Box::new(RecordsOfFiles {
             source: self,
             supervision,
@@ -137,6 +138,7 @@ impl RecordSource for FileSource {
             cursor,
             file: None,
             skipped,
+            again,
             noted,
             events,
             is_ended,
@@ -157,8 +159,9 @@ struct RecordsOfFiles<'s> {
     files: Files,
     cursor: FileCursor,
     file: Option<FileReader<'s>>,
-    /// Records of the next file that a stored cursor has passed.
+    /// Records of the next file that a stored cursor has passed, without those that were read again, and what these are.
     skipped: u64,
+    again: Passed,
     /// Records of the file that the last cursor has passed.
     noted: u64,
     /// What is given before anything else is read.
@@ -176,11 +179,17 @@ impl RecordsOfFiles<'_> {
         let Some(file) = &mut self.file else { return self.next_file() };
         let outcome = file.next();
         match outcome {
-            Ok(Some(event)) => {
-                if self.skipped > 0 {
-                    self.skipped -= 1;
-                    return Ok(());
+            Ok(Some(event)) if self.skipped > 0 => {
+                self.skipped -= 1;
+                pass(&mut self.again, &event);
+                if self.skipped == 0 && self.again != self.cursor.passed {
+                    return self.begin_again();
                 }
+            }
+            // It has fewer records than were read of it.
+            Ok(None) | Err(_) if self.skipped > 0 => return self.begin_again(),
+            Ok(Some(event)) => {
+                pass(&mut self.cursor.passed, &event);
                 self.cursor.records = self.cursor.records.saturating_add(1);
                 self.cursor.found = self.cursor.found.saturating_add(1);
                 self.events.push_back(event);
@@ -274,6 +283,21 @@ impl RecordsOfFiles<'_> {
             Some(Entry::File(name)) => name,
         };
         self.begin_file(&name);
+        self.open(name)
+    }
+
+    /// Begins the file again that a stored cursor is within: by their number alone, records would be passed that were never read.
+    fn begin_again(&mut self) -> Result<(), HarvestError> {
+        let name = self.cursor.file.clone();
+        let path = &self.source.options.path;
+        let source = if name.is_empty() { path.display().to_string() } else { path.join(&name).display().to_string() };
+        (self.cursor.records, self.cursor.passed) = (0, Passed::default());
+        (self.skipped, self.noted) = (0, 0);
+        self.events.push_back(Event::Notice(Notice::Changed { place: Place { source, ..Place::default() } }));
+        self.open(name)
+    }
+
+    fn open(&mut self, name: String) -> Result<(), HarvestError> {
         let options = &self.source.options;
         let (path, shown_name) = if name.is_empty() {
             let own = options.path.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -298,8 +322,23 @@ impl RecordsOfFiles<'_> {
     fn begin_file(&mut self, name: &str) {
         if self.cursor.file != name || self.cursor.is_read {
             (self.cursor.file, self.cursor.records, self.cursor.is_read) = (name.to_owned(), 0, false);
+            self.cursor.passed = Passed::default();
             (self.skipped, self.noted) = (0, 0);
         }
+    }
+}
+
+/// Goes behind what was read of a file.
+fn pass(passed: &mut Passed, event: &Event) {
+    match event {
+        Event::Record(record) => {
+            let bytes = record.document.as_ref().map(|document| document.bytes.as_slice()).unwrap_or_default();
+            passed.pass(&[record.id.as_bytes(), bytes]);
+        }
+        Event::Notice(Notice::Unreadable { id, reason, .. }) => {
+            passed.pass(&[b"", id.as_deref().unwrap_or_default().as_bytes(), reason.as_bytes()]);
+        }
+        Event::Notice(_) | Event::Page(_) => {}
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::passed::Passed;
 use crate::repetition::Repetition;
 
 /// A place in the pages of an API: which page comes next, and how much of it was read.
@@ -18,6 +19,8 @@ pub struct JsonCursor {
     /// Lines of the page that were read, and how many of them were records.
     pub(crate) lines: u64,
     pub(crate) line_records: u64,
+    /// What shows that a page begins with these lines.
+    pub(crate) passed: Passed,
     pub(crate) repetition: Repetition,
     pub(crate) is_finished: bool,
 }

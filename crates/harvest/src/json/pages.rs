@@ -16,6 +16,7 @@ use crate::json::paging::Paging;
 use crate::json::source::{JsonForm, JsonSource};
 use crate::json::spans::{Broken, Elements, Text, reason_of};
 use crate::notice::Notice;
+use crate::passed::Passed;
 use crate::source::{Cursor, Document, Event, Record};
 
 /// Lines after which there is a cursor.
@@ -36,6 +37,8 @@ pub(crate) struct JsonRecords<'s> {
     hasher: RandomState,
     /// Lines of the page that the last cursor has passed.
     noted: u64,
+    /// Told before anything of the page.
+    notice: Option<Notice>,
     is_ended: bool,
 }
 
@@ -68,6 +71,7 @@ impl<'s> JsonRecords<'s> {
             given: HashSet::new(),
             hasher: RandomState::new(),
             noted,
+            notice: None,
             is_ended,
         }
     }
@@ -78,6 +82,9 @@ impl<'s> JsonRecords<'s> {
             None => self.open()?,
         };
         let page = self.page.insert(page);
+        if let Some(notice) = self.notice.take() {
+            return Ok(Some(Event::Notice(notice)));
+        }
         match &mut page.content {
             Content::Document { bytes, elements } => {
                 let text = Text::new(bytes);
@@ -100,6 +107,7 @@ impl<'s> JsonRecords<'s> {
                 if line == Line::End {
                     return self.end_page().map(Some);
                 }
+                pass(&mut self.cursor.passed, &line);
                 self.cursor.lines = self.cursor.lines.saturating_add(1);
                 let place = Place { at: Some(Position::Line(self.cursor.lines)), ..page.place.clone() };
                 match line {
@@ -156,9 +164,20 @@ impl<'s> JsonRecords<'s> {
                 let (url, link) = (page.url().to_owned(), next_link(page.links()));
                 let mut reader = BufReader::new(page);
                 // What a stored cursor has passed.
+                let (most, mut again) = (connection.limits.record_bytes, Passed::default());
                 for _ in 0..self.cursor.lines {
                     let kept = |source| HarvestError::Kept { place: place.clone(), source };
-                    read_line(&mut reader, 0).map_err(kept)?;
+                    match read_line(&mut reader, most).map_err(kept)? {
+                        Line::End => break,
+                        line => pass(&mut again, &line),
+                    }
+                }
+                if again != self.cursor.passed {
+                    // By their number alone, lines would be passed that were never read.
+                    (self.cursor.lines, self.cursor.line_records, self.noted) = (0, 0, 0);
+                    self.cursor.passed = Passed::default();
+                    self.notice = Some(Notice::Changed { place });
+                    return self.open();
                 }
                 Ok(OpenPage { place, url, link, content: Content::Lines(reader), records: 0 })
             }
@@ -201,6 +220,7 @@ impl<'s> JsonRecords<'s> {
         self.cursor.records = self.cursor.records.saturating_add(records);
         self.cursor.line_records = 0;
         (self.cursor.lines, self.noted) = (0, 0);
+        self.cursor.passed = Passed::default();
         self.is_ended = self.cursor.is_finished;
         if self.is_ended
             && self.cursor.records == 0
@@ -308,6 +328,14 @@ fn stated_total(bytes: &[u8], pointer: &str) -> Option<String> {
         return None;
     }
     told.first().map(|(name, number)| format!("{name} {number}"))
+}
+
+/// Goes behind a line.
+fn pass(passed: &mut Passed, line: &Line) {
+    match line {
+        Line::Whole(line) => passed.pass(&[line.as_slice()]),
+        Line::TooLong | Line::End => passed.pass(&[]),
+    }
 }
 
 /// The URL of the next page within a page.

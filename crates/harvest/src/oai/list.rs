@@ -128,7 +128,9 @@ impl<'c> List<'c> {
         let Some(page) = self.page.take() else { return Ok(Step::Page { is_last: true }) };
         (self.cuts, self.given) = (0, HashSet::new());
         let has = |code: &OaiCode| page.ending.errors.iter().any(|error: &OaiError| error.code == *code);
-        if has(&OaiCode::BadResumptionToken) && self.cursor.token.is_some() {
+        // A token stands for records that are there (section 3.5): where there are none, it has expired, or the list has changed.
+        let is_expired = has(&OaiCode::BadResumptionToken) || has(&OaiCode::NoRecordsMatch);
+        if is_expired && self.cursor.token.is_some() {
             return self.restart(&page);
         }
         let is_empty = page.ending.errors.len() == 1 && has(&OaiCode::NoRecordsMatch);

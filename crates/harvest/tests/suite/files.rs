@@ -104,6 +104,46 @@ fn a_large_collection_has_cursors_within_it() {
 }
 
 #[test]
+fn a_file_that_is_another_when_it_is_read_on_is_read_from_its_beginning() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.xml");
+    let of = |numbers: &mut dyn Iterator<Item = u32>| {
+        collection(&numbers.map(|number| marc(&format!("m{number}"), 'c')).collect::<Vec<_>>())
+    };
+    fs::write(folder.path().join("b.xml"), collection(&[marc("last", 'c')])).unwrap();
+    for (root, all) in [(folder.path().to_owned(), 2601), (path.clone(), 2600)] {
+        fs::write(&path, of(&mut (0..2500))).unwrap();
+        let source = source(&root, FileRecords::Marc);
+        let cursor = sound(&source).cursors.remove(1);
+        let rest = |text: &str| {
+            fs::write(&path, text).unwrap();
+            crate::given_from(&source, Some(cursor.clone()))
+        };
+        // It is exported again, the newest first.
+        let given = rest(&of(&mut (0..2600).rev()));
+        assert!(given.error.is_none(), "{:?}", given.error);
+        assert_eq!((given.records.len(), given.ids()[0]), (all, "m2599"));
+        let [Notice::Changed { place }] = given.notices.as_slice() else { panic!("{:?}", given.notices) };
+        assert_eq!(place.source, path.display().to_string());
+        // It has become shorter than what was read, or cannot be read to there.
+        let given = rest(&of(&mut (0..10)));
+        assert_eq!((given.records.len(), given.notices.len()), (all - 2590, 1));
+        let cut = of(&mut (0..10)).replace("</marc:collection>", "<marc:record>");
+        assert_eq!(rest(&cut).records.len(), if all == 2601 { 11 } else { 10 });
+        // What comes behind the cursor may be another.
+        let given = rest(&of(&mut (0..2000).chain(3000..3001)));
+        assert_eq!((given.ids()[0], given.notices.len()), ("m3000", 0));
+        fs::write(&path, of(&mut (0..2500))).unwrap();
+        every_cursor_goes_on(&source);
+        // A cursor that was stored by an earlier program does not say what it has passed.
+        let mut older = serde_json::to_value(&cursor).unwrap();
+        older.as_object_mut().unwrap().remove("passed");
+        let given = crate::given_from(&source, Some(serde_json::from_value(older).unwrap()));
+        assert_eq!((given.ids()[0], given.notices.len()), ("m0", 1));
+    }
+}
+
+#[test]
 fn a_folder_is_read_in_the_order_of_its_paths_and_goes_on_from_every_file() {
     let folder = tempfile::tempdir().unwrap();
     for path in ["b/2.xml", "b/10.XML", "b.xml", "a/z/1.xml", "a.b/1.xml", "a.xml", "c/skipped.txt", "z.xml"] {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use strongroom_download::Supervision;
-use strongroom_harvest::{HarvestError, JsonForm, JsonOptions, JsonSource, Limits, Paging, RecordSource};
+use strongroom_harvest::{HarvestError, JsonForm, JsonOptions, JsonSource, Limits, Notice, Paging, RecordSource};
 use strongroom_web_double::{Behaviour, Reply, Request, WebDouble};
 
 use crate::cursors::every_cursor_goes_on;
-use crate::{connection, given, sound, text};
+use crate::{connection, given, given_from, sound, text};
 
 const PAGE: usize = 10;
 
@@ -125,6 +125,29 @@ fn json_lines_are_read_line_by_line_in_one_page_or_several() {
     let given = sound(&source);
     assert_eq!((given.ids().len(), given.cursors.len()), (3500, 4));
     every_cursor_goes_on(&source);
+}
+
+#[test]
+fn lines_that_are_others_when_they_are_read_on_are_read_from_the_first() {
+    let web = WebDouble::start();
+    let put = |numbers: &mut dyn Iterator<Item = usize>| {
+        web.put("/api", &*numbers.map(|number| record(number).replace('\n', "") + "\n").collect::<String>());
+    };
+    put(&mut (0..2500));
+    let source = source(&web, JsonOptions { form: JsonForm::Lines, ..options(&web, Paging::One) });
+    let cursor = sound(&source).cursors.remove(1);
+    // The newest come first now.
+    put(&mut (0..2600).rev());
+    let given = given_from(&source, Some(cursor.clone()));
+    assert!(given.error.is_none(), "{:?}", given.error);
+    assert_eq!((given.records.len(), given.ids()[0]), (2600, "r2599"));
+    assert!(matches!(given.notices.as_slice(), [Notice::Changed { .. }]), "{:?}", given.notices);
+    every_cursor_goes_on(&source);
+    put(&mut (0..10));
+    let given = given_from(&source, Some(cursor.clone()));
+    assert_eq!((given.records.len(), given.notices.len()), (10, 1));
+    put(&mut (0..2000).chain(3000..3001));
+    assert_eq!(given_from(&source, Some(cursor)).ids(), ["r3000"]);
 }
 
 #[test]

@@ -168,7 +168,8 @@ pub fn go_on(
     asked.extend(with(lease_until));
     let row = transaction.query_together(&asked)?.into_iter().next().flatten();
     // What goes with it was written: all of it is undone.
-    let row = row.ok_or_else(|| DatabaseError::Aborted(format!("task {} changed while it was locked", lease.task.0)))?;
+    let row =
+        row.ok_or_else(|| DatabaseError::Aborted(format!("task {} changed while it was locked", lease.task.0)))?;
     leased_row(&row, topic, lease_until).map(Some)
 }
 

@@ -6,6 +6,11 @@ SELECT id, institution_id, entity, invalidated_at, invalidated_by FROM entities 
 -- name: entities.invalidate
 UPDATE entities SET invalidated_at = ?2, invalidated_by = ?3 WHERE id = ?1 AND invalidated_at IS NULL
 
+-- Where a run made another entity of a record before.
+-- name: provenance.replace
+UPDATE provenance SET entity_id = ?5, is_first = ?6, record = ?7, at = ?8
+WHERE activity_id = ?1 AND run = ?2 AND used_id = ?3 AND invalidates = ?4 AND entity_id <> ?5
+
 -- name: provenance.of_entity
 SELECT activity_id, run, invalidates, is_first, record, at FROM provenance
 WHERE entity_id = ?1 AND (at, activity_id) > (?2, ?3) ORDER BY at, activity_id LIMIT ?4

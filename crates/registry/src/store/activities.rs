@@ -8,8 +8,8 @@ use strongroom_records::{ListId, RecordsError, Takes, lists};
 use uuid::Uuid;
 
 pub use super::activity_runs::{
-    RECORDS_REMOVED, Rerun, begin, cancel, check_records, fail, finish_if_done, is_taken_from, pause, reopen_followers,
-    rerun, restart, resume, retry_failed,
+    LIST_UNFINISHED, RECORDS_REMOVED, Rerun, begin, cancel, check_records, fail, finish_if_done, is_taken_from,
+    may_get_more, pause, remove_previous, reopen_followers, rerun, restart, resume, retry_failed,
 };
 pub use super::populating::{Populated, populate, rebuild_list};
 use super::{journal, watermarks};

@@ -17,6 +17,9 @@ const LONGEST_ERROR: usize = 2_000;
 /// The state of an activity, in words, whose records were removed after their time.
 pub const RECORDS_REMOVED: &str = "without its records, which were removed after their time";
 
+/// The state of an activity, in words, that has failed before all of its records were in its list.
+pub const LIST_UNFINISHED: &str = "without the rest of its records, which it had not found when it failed";
+
 /// What another run of an activity takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rerun {
@@ -129,9 +132,11 @@ pub fn retry_failed(tx: &mut dyn Transaction, scope: Scope, id: ActivityId, unti
 /// Begins another run of an activity that has ended, with a number and a list of its own; the number. The list of the run before is removed
 /// when it is no longer needed: what came of its records stays in the provenance.
 ///
+/// A run that has ended before it had taken all records of the one before is over the list of that one.
+///
 /// # Errors
-/// [`RegistryError::State`] where it has not ended; [`RegistryError::Named`] where another activity is still taking records from its
-/// list.
+/// [`RegistryError::State`] where it has not ended, or, with [`LIST_UNFINISHED`], where the same records are asked for and its list is not complete:
+/// what it had not found would be left out in silence; [`RegistryError::Named`] where another activity is still taking records from its list.
 pub fn rerun(tx: &mut dyn Transaction, scope: Scope, id: ActivityId, rerun: Rerun) -> Result<u64, RegistryError> {
     let activity = lock(tx, scope, id)?;
     if !activity.state.is_ended() {
@@ -146,22 +151,15 @@ pub fn rerun(tx: &mut dyn Transaction, scope: Scope, id: ActivityId, rerun: Reru
             act: "run it again".to_owned(),
         });
     }
-    let has_list = match lists::status(tx, activity.list) {
-        Ok(_) => true,
-        Err(RecordsError::NoList(_)) => false,
-        Err(error) => return Err(error.into()),
-    };
     let previous = match rerun {
-        Rerun::SameRecords if has_list => Some(activity.list),
-        Rerun::SameRecords => {
-            check_records(tx, &activity, "run it again over the same records")?;
-            return Err(RecordsError::NoList(activity.list).into());
-        }
+        Rerun::SameRecords => Some(list_of_all(tx, &activity)?),
         Rerun::Anew => None,
     };
-    if previous.is_none() {
-        // The rest of it is removed page by page, by whoever asks for what is being removed.
-        lists::remove(tx, activity.list, 1)?;
+    for list in [Some(activity.list), activity.previous_list].into_iter().flatten() {
+        if Some(list) != previous {
+            // The rest of it is removed page by page, by whoever asks for what is being removed.
+            lists::remove(tx, list, 1)?;
+        }
     }
     let next = Activity {
         run: activity.run + 1,
@@ -178,10 +176,58 @@ pub fn rerun(tx: &mut dyn Transaction, scope: Scope, id: ActivityId, rerun: Reru
     Ok(next.run)
 }
 
+/// The list that has all records of an activity.
+fn list_of_all(tx: &mut dyn Transaction, activity: &Activity) -> Result<ListId, RegistryError> {
+    const ACT: &str = "run it again over the same records";
+    check_records(tx, activity, ACT)?;
+    if let Some(previous) = activity.previous_list {
+        // It ended before all of these were in its own list.
+        lists::status(tx, previous)?;
+        return Ok(previous);
+    }
+    if !lists::status(tx, activity.list)?.is_complete {
+        return Err(RegistryError::State {
+            what: "activity",
+            id: activity.id.to_string(),
+            state: LIST_UNFINISHED.to_owned(),
+            act: ACT.to_owned(),
+        });
+    }
+    Ok(activity.list)
+}
+
+/// Removes the list of the run before where a locked activity still has it, up to one row; whether it had one. The rest is removed by whoever asks
+/// for what is being removed.
+pub fn remove_previous(tx: &mut dyn Transaction, activity: &Activity) -> Result<bool, RegistryError> {
+    let Some(previous) = activity.previous_list else { return Ok(false) };
+    set_list(tx, &Activity { previous_list: None, ..activity.clone() })?;
+    lists::remove(tx, previous, 1)?;
+    Ok(true)
+}
+
 /// Whether another activity that has not ended takes records from the list of this one.
 pub fn is_taken_from(tx: &mut dyn Transaction, activity: &Activity) -> Result<bool, RegistryError> {
     let takes = |other: &Activity| other.input_list == Some(activity.list) && !has_all(other);
     Ok(first_follower(tx, activity.id, &takes)?.is_some())
+}
+
+/// Whether an activity gets more records when people have failed ones processed again, of what it follows or of what that follows.
+pub fn may_get_more(tx: &mut dyn Transaction, activity: &Activity) -> Result<bool, RegistryError> {
+    let mut follower = activity.clone();
+    while let Input::Follow(other, _) = follower.input {
+        let other = find(tx, Scope::System, other)?;
+        if follower.input_list != Some(other.list) || other.state == ActivityState::Cancelled {
+            return Ok(false);
+        }
+        match lists::status(tx, other.list) {
+            Ok(status) if status.counts.failed > 0 => return Ok(true),
+            Ok(_) => {}
+            Err(RecordsError::NoList(_)) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        }
+        follower = other;
+    }
+    Ok(false)
 }
 
 /// Refuses what needs the records of an activity where they were removed after their time.

@@ -124,8 +124,8 @@ pub fn entity_id(institution: Option<InstitutionId>, entity: &str) -> EntityId {
 }
 
 /// Records what an activity made, in the transaction that ends the records: the first result of an entity generates it, later ones
-/// revise it, and one that had become invalid is valid again. For each, in order, which it was. What is recorded for the same record
-/// and run already stays as it was.
+/// revise it, and one that had become invalid is valid again. For each, in order, which it was. Where the run has made another entity of the same
+/// record before, as of a record that its source repeats in a later state, this one takes its place; the same one stays as it was.
 pub fn record(tx: &mut dyn Transaction, by: By, made: &[Made<'_>]) -> Result<Vec<ProvenanceKind>, RegistryError> {
     let now = tx.now()?;
     let ids: Vec<EntityId> = made.iter().map(|made| entity_id(by.institution, made.entity)).collect();
@@ -138,7 +138,11 @@ pub fn record(tx: &mut dyn Transaction, by: By, made: &[Made<'_>]) -> Result<Vec
     tx.execute_each(Statement("entities.revalidate"), &mut again)?;
     drop(again);
     let mut rows = ids.iter().zip(made).zip(&new).map(|((id, made), is_new)| row(by, made, *id, (false, *is_new), now));
-    tx.query_many(Statement("provenance.insert"), &mut rows)?;
+    let inserted = tx.query_many(Statement("provenance.insert"), &mut rows)?;
+    drop(rows);
+    let there = inserted.iter().zip(ids.iter().zip(made).zip(&new)).filter(|(inserted, _)| inserted.is_none());
+    let mut rows = there.map(|(_, ((id, made), is_new))| row(by, made, *id, (false, *is_new), now));
+    tx.execute_each(Statement("provenance.replace"), &mut rows)?;
     drop(rows);
     let kind = |is_new: &bool| if *is_new { ProvenanceKind::Generated } else { ProvenanceKind::Revised };
     Ok(new.iter().map(kind).collect())

@@ -573,6 +573,70 @@ pub(crate) fn another_run_has_a_number_and_a_list_of_its_own(subject: &dyn Subje
     assert_eq!(counts(&world, id).populated(), 0);
 }
 
+/// A run that ended before it had taken all records of the one before is no source of them: the next one is over the list of that one, and nothing
+/// of either list stays.
+pub(crate) fn another_run_after_one_that_had_not_taken_all_records_takes_those_of_the_run_before(
+    subject: &dyn Subject,
+) {
+    let world = World::new(subject);
+    let gone = |list: ListId| {
+        let left = world.read(move |tx| Ok(lists::being_removed(tx, 10)?));
+        left.contains(&list) || world.read(move |tx| Ok(lists::status(tx, list).is_err()))
+    };
+    for pages in [0, 1] {
+        let id = harvested(&world, 8);
+        let first = show(&world, id).list;
+        world.write(move |tx| activities::rerun(tx, Scope::System, id, Rerun::SameRecords));
+        let half = show(&world, id).list;
+        for _ in 0..pages {
+            let held = population(&world, id);
+            world.write(move |tx| activities::populate(tx, id, &held, 3));
+        }
+        world.write(move |tx| activities::cancel(tx, Scope::System, id));
+        world.write(move |tx| activities::rerun(tx, Scope::System, id, Rerun::SameRecords));
+        assert_eq!(show(&world, id).previous_list, Some(first));
+        assert!(gone(half) && !gone(first));
+        assert!(populate(&world, id).is_complete);
+        assert_eq!(ids(&world, show(&world, id).list, RecordState::Todo), records(0..8), "after {pages} pages");
+        assert!(gone(first));
+    }
+    // Begun anew, it needs neither.
+    let id = harvested(&world, 8);
+    let first = show(&world, id).list;
+    world.write(move |tx| activities::rerun(tx, Scope::System, id, Rerun::SameRecords));
+    let half = show(&world, id).list;
+    world.write(move |tx| activities::cancel(tx, Scope::System, id));
+    world.write(move |tx| activities::rerun(tx, Scope::System, id, Rerun::Anew));
+    assert_eq!(show(&world, id).previous_list, None);
+    assert!(gone(half) && gone(first));
+    // Nor is it needed when the records are removed after their time.
+    let id = harvested(&world, 8);
+    let first = show(&world, id).list;
+    world.write(move |tx| activities::rerun(tx, Scope::System, id, Rerun::SameRecords));
+    world.write(move |tx| activities::cancel(tx, Scope::System, id));
+    let had = world.write(move |tx| {
+        let activity = activities::lock(tx, Scope::System, id)?;
+        activities::remove_previous(tx, &activity)
+    });
+    assert!(had && gone(first));
+    assert_eq!(show(&world, id).previous_list, None);
+}
+
+/// What a run had not found when it failed would be left out in silence.
+pub(crate) fn records_that_were_not_all_found_are_not_run_again(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let id = make(&world, "harvest", Input::Source);
+    find(&world, id, 0..4, false);
+    drain(&world, id, done);
+    world.write(move |tx| activities::fail(tx, id, "the provider is away"));
+    let refused = world.refused(move |tx| activities::rerun(tx, Scope::System, id, Rerun::SameRecords));
+    let RegistryError::State { state: said, .. } = &refused else { panic!("{refused}") };
+    assert_eq!(said, activities::LIST_UNFINISHED);
+    assert_eq!(state(&world, id), ActivityState::Failed);
+    world.write(move |tx| activities::rerun(tx, Scope::System, id, Rerun::Anew));
+    assert_eq!(counts(&world, id).populated(), 0);
+}
+
 /// What another activity still takes is not removed behind its back.
 pub(crate) fn an_activity_is_not_run_again_while_its_records_are_being_taken(subject: &dyn Subject) {
     let world = World::new(subject);

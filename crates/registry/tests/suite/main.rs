@@ -68,6 +68,8 @@ macro_rules! conformance_suite {
                 a_lost_list_of_a_source_begins_with_what_was_processed
                 a_follower_goes_on_where_what_it_follows_lost_its_list
                 another_run_has_a_number_and_a_list_of_its_own
+                another_run_after_one_that_had_not_taken_all_records_takes_those_of_the_run_before
+                records_that_were_not_all_found_are_not_run_again
                 an_activity_is_not_run_again_while_its_records_are_being_taken
                 an_activity_is_paused_resumed_and_cancelled
                 a_watermark_moves_when_a_run_ends_well

@@ -1,7 +1,7 @@
 //! deposit: makes an ingest of each harvested document. The document is the one file of the object, and describes it where it is Dublin
 //! Core; the identifier of the record in its source is the local identifier of the object, so that a later state of the record is a
 //! version of the same object. A record of another source is refused where it would be such a version: two catalogues may call different records
-//! alike.
+//! alike. Files that people have added to the object stay: a record that has not changed makes no version.
 //!
 //! A record is processed when its work item is made, in one transaction: none is made twice. How the work item ends, it says itself;
 //! its identifier is the result.
@@ -23,7 +23,9 @@ use strongroom_registry::{
 use crate::activities::agent::{Agent, AgentInput, AgentOption, Asked, Makes, OpenAgent, Planned, RecordOutcome, Work};
 use crate::activities::input::document_of;
 use crate::activities::options::{many, parsed};
-use crate::ingest::{DepositKind, DepositOptions, GivenDescription, INGEST, PackageSource, as_json, naming, rules};
+use crate::ingest::{
+    DepositKind, DepositMode, DepositOptions, GivenDescription, INGEST, PackageSource, as_json, naming, rules,
+};
 use crate::{EngineError, Home};
 
 const NAME: &str = "deposit";
@@ -199,6 +201,8 @@ impl Depositing {
             placement: self.options.placement.clone(),
             file_name: Some(file_name.clone()),
             harvested_from: Some(document.origin.clone()),
+            // A file is sent to replace what an object has, unless it is said otherwise.
+            mode: Some(DepositMode::Merge),
             ..DepositOptions::default()
         };
         let options = serde_json::to_string(&options)

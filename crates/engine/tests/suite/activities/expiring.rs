@@ -7,7 +7,7 @@ use strongroom_engine::app::views::ActivityId;
 use strongroom_engine::background::{self, ManualRun};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_queue::tasks;
-use strongroom_records::RecordState;
+use strongroom_records::{RecordState, lists};
 use strongroom_registry::provenance::{self, By};
 use strongroom_registry::{RegistryError, Scope, activities as rows, documents};
 
@@ -19,6 +19,8 @@ on_both_databases! {
     what_needs_records_that_are_gone_is_refused_and_says_what_to_do
     an_activity_takes_from_provenance_what_one_has_made_whose_records_are_gone
     records_that_another_activity_still_takes_are_kept
+    records_of_one_that_follows_are_kept_as_long_as_what_it_follows_may_be_tried_again
+    the_list_of_a_run_that_was_not_taken_over_goes_with_the_records
     documents_go_after_their_time
     a_document_that_is_harvested_again_is_kept_for_its_time_from_then_on
 }
@@ -135,6 +137,41 @@ fn records_that_another_activity_still_takes_are_kept(engine: Engine) {
     sweep_after_a_day(&home);
     assert!(show(&home, harvest).records_removed);
     assert!(show(&home, id).records_removed);
+}
+
+fn records_of_one_that_follows_are_kept_as_long_as_what_it_follows_may_be_tried_again(engine: Engine) {
+    let Some((home, harvest)) = world(engine) else { return };
+    let first = begin_behind(&home, "copy", harvest, true);
+    let second = begin_behind(&home, "copy", first, true);
+    work(&home);
+    let paused = begin_behind(&home, "copy", harvest, true);
+    activities::pause(&call(&home), paused).expect("pauses");
+    sweep_after_a_day(&home);
+    for id in [harvest, first, second] {
+        assert!(!show(&home, id).records_removed, "a record of the harvest has failed, and may be tried again");
+    }
+    activities::cancel(&call(&home), paused).expect("cancels");
+    sweep_after_a_day(&home);
+    for id in [harvest, first, second] {
+        assert!(show(&home, id).records_removed);
+    }
+}
+
+fn the_list_of_a_run_that_was_not_taken_over_goes_with_the_records(engine: Engine) {
+    let Some((home, harvest)) = world(engine) else { return };
+    let id = begin_behind(&home, "copy", harvest, false);
+    work(&home);
+    let list = || home.registry.read(|tx| rows::find(tx, Scope::System, id)).expect("the activity").list;
+    let first = list();
+    activities::rerun(&call(&home), id, false).expect("runs again");
+    activities::cancel(&call(&home), id).expect("cancels");
+    sweep_after_a_day(&home);
+    assert!(show(&home, id).records_removed);
+    for list in [first, list()] {
+        assert!(home.registry.read(|tx| Ok::<_, RegistryError>(lists::status(tx, list).is_err())).expect("reads"));
+    }
+    let left = home.registry.read(|tx| Ok::<_, RegistryError>(lists::being_removed(tx, 10)?)).expect("reads");
+    assert!(left.is_empty(), "{left:?}");
 }
 
 fn documents_go_after_their_time(engine: Engine) {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use strongroom_engine::app;
 use strongroom_engine::app::activities::{self, ActivityState, Request};
 use strongroom_engine::app::views::RecordView;
+use strongroom_engine::ingest::{DepositKind, DepositMode, DepositRequest, PackageSource, deposit};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::work_on;
 use strongroom_oai_double::{OaiDouble, OaiFault, OaiRecord};
@@ -26,6 +27,7 @@ on_both_databases! {
     a_chain_makes_objects_with_descriptions
     a_record_of_another_source_is_no_version_of_an_object_that_was_made_from_one
     identifiers_of_any_characters_are_those_of_their_objects
+    files_that_people_add_to_the_object_of_a_record_stay
     an_unknown_option_or_host_is_an_error_before_anything_is_made
 }
 
@@ -211,6 +213,48 @@ fn a_chain_makes_objects_with_descriptions(engine: Engine) {
         home.registry.read(|tx| items::list(tx, Scope::System, &ItemFilter::default(), None, 100)).expect("lists");
     assert_eq!(all.len(), 24);
     assert!(all.iter().all(|item| item.object_identifier.starts_with(&format!("{INSTITUTION}/oai:x:"))));
+}
+
+fn files_that_people_add_to_the_object_of_a_record_stay(engine: Engine) {
+    let provider = OaiDouble::start(some_records(1));
+    let Some(home) = home_for(engine, &provider.web().authority()) else { return };
+    let record = "oai:x:00".to_owned();
+    let harvested = || {
+        let harvest = begin(&home, "harvest", &[("url", &provider.base_url())]);
+        begin_behind(&home, "deposit", harvest, true);
+        work(&home);
+        work_on_all(&home);
+        let name = format!("{INSTITUTION}/{record}");
+        home.registry
+            .read(|tx| {
+                let object = objects::by_identifier(tx, Scope::System, &name)?.expect("the object");
+                let files = objects::files(tx, object.id, object.head, "deposit/", "", 10)?;
+                let paths: Vec<String> = files.into_iter().map(|file| file.path).collect();
+                Ok::<_, strongroom_registry::RegistryError>((object.head, paths))
+            })
+            .expect("the files")
+    };
+    assert_eq!(harvested(), (1, vec!["deposit/record.xml".to_owned()]));
+    let folder = home.path().join("scan");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("scan.txt"), "an image").expect("writes");
+    let request = DepositRequest {
+        kind: DepositKind::Folder,
+        sources: vec![PackageSource::LocalPath(folder)],
+        local_ids: vec![record.clone()],
+        mode: Some(DepositMode::Merge),
+        ..DepositRequest::of_system(INSTITUTION)
+    };
+    let made = deposit(&home, &request).expect("deposits");
+    work_on(&home, &made.items, &Shutdown::new()).expect("works");
+    let both = vec!["deposit/record.xml".to_owned(), "deposit/scan.txt".to_owned()];
+    assert_eq!(harvested(), (2, both.clone()), "the record has not changed");
+    provider.change(|records| {
+        for record in records {
+            *record = record.clone().titled(b"another title");
+        }
+    });
+    assert_eq!(harvested(), (3, both));
 }
 
 fn an_unknown_option_or_host_is_an_error_before_anything_is_made(engine: Engine) {

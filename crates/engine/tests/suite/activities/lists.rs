@@ -5,9 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use strongroom_engine::activities::RecordOutcome;
+use strongroom_engine::activities::{AgentError, RecordOutcome};
 use strongroom_engine::app::activities::{self, ActivityState};
 use strongroom_engine::app::views::ActivityId;
+use strongroom_engine::background;
+use strongroom_engine::runtime::Shutdown;
+use strongroom_queue::{LeaseRequest, Settlement, WorkerId, tasks};
 use strongroom_records::{ClaimRequest, RecordState, lists};
 use strongroom_registry::activities as rows;
 use strongroom_registry::{RegistryError, Scope};
@@ -25,6 +28,9 @@ on_both_databases! {
     a_pause_takes_effect_between_records_and_a_resume_goes_on
     a_cancelled_activity_processes_nothing_more
     what_a_dead_worker_had_of_a_cancelled_activity_is_cancelled
+    what_follows_a_cancelled_activity_of_a_dead_worker_ends_without_the_background_task
+    what_a_worker_of_an_earlier_run_says_does_not_fail_the_present_one
+    an_activity_whose_workers_end_each_time_fails
     a_record_for_later_is_tried_again_until_its_attempts_are_spent
     another_run_takes_all_records_again
     a_listing_of_records_ends_where_another_run_begins
@@ -235,6 +241,93 @@ fn what_a_dead_worker_had_of_a_cancelled_activity_is_cancelled(engine: Engine) {
     let view = show(&home, id);
     check_counts(&view);
     assert_eq!((view.todo, view.processing, view.cancelled), (Some(0), Some(0), Some(15)), "{view:?}");
+}
+
+fn what_follows_a_cancelled_activity_of_a_dead_worker_ends_without_the_background_task(engine: Engine) {
+    let script = Script::new(50, true, |_, _| done());
+    let Some((home, harvest)) = world(engine, &script) else { return };
+    let id = begin_behind(&home, "scripted", harvest, false);
+    pause_at(&home, &script, id, 4);
+    work(&home);
+    let claim = move |tx: &mut dyn strongroom_registry::Transaction| {
+        let list = rows::find(tx, Scope::System, id)?.list;
+        let request =
+            ClaimRequest { list, worker: "a dead worker".to_owned(), limit: 6, lease: Duration::from_mins(1) };
+        Ok::<_, RegistryError>(lists::claim(tx, &request)?.expect("a chunk").records.len())
+    };
+    assert_eq!(home.registry.write(claim).expect("claims"), 6);
+    let follower = begin_behind(&home, "copy", id, true);
+    activities::cancel(&call(&home), id).expect("cancels");
+    let (shutdown, is_over) = (Shutdown::new(), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // Five minutes of the registry, and the patience of the test behind them.
+            for round in 0..3_000 {
+                if is_over.load(Ordering::SeqCst) > 0 {
+                    return;
+                }
+                if round < 300 {
+                    home.clock.advance(Duration::from_secs(1));
+                }
+                std::thread::park_timeout(Duration::from_millis(20));
+            }
+            shutdown.request();
+        });
+        activities::work(&call(&home), &[follower], &shutdown).expect("works");
+        is_over.store(1, Ordering::SeqCst);
+    });
+    let (view, behind) = (show(&home, id), show(&home, follower));
+    assert_eq!((view.processing, view.cancelled), (Some(0), Some(15)), "{view:?}");
+    assert_eq!((behind.state, behind.processed), (ActivityState::Finished, Some(5)), "{behind:?}");
+}
+
+fn what_a_worker_of_an_earlier_run_says_does_not_fail_the_present_one(engine: Engine) {
+    let script = Script::new(50, true, |_, _| done());
+    let Some((home, harvest)) = world(engine, &script) else { return };
+    let id = begin_behind(&home, "scripted", harvest, false);
+    let context = call(&home);
+    script.change(move |_, work| {
+        if work.activity.run > 1 {
+            return done();
+        }
+        activities::cancel(&context, id).expect("cancels");
+        activities::rerun(&context, id, false).expect("runs again");
+        RecordOutcome::Stopped(AgentError::Fatal("the provider is gone".to_owned()))
+    });
+    work(&home);
+    let view = show(&home, id);
+    check_counts(&view);
+    assert_eq!((view.run, view.state, view.processed), (2, ActivityState::Finished, Some(RECORDS as u64)), "{view:?}");
+}
+
+fn an_activity_whose_workers_end_each_time_fails(engine: Engine) {
+    let script = Script::new(50, true, |_, _| done());
+    let Some((home, harvest)) = world(engine, &script) else { return };
+    let id = begin_behind(&home, "scripted", harvest, false);
+    let bury = move |tx: &mut dyn strongroom_registry::Transaction| {
+        let (holder, duration) = (WorkerId::new("test.invalid", 1, "0-0-1"), Duration::from_mins(1));
+        let request = LeaseRequest { topics: vec![super::TOPIC.to_owned()], keys: None, limit: 9, holder, duration };
+        let reason = "the lease ran out on attempt 10 of 10".to_owned();
+        let leased = tasks::lease(tx, &request)?;
+        let dead = leased.iter().map(|task| Settlement {
+            lease: task.lease,
+            outcome: strongroom_queue::Outcome::Dead { reason: reason.clone() },
+        });
+        Ok::<_, RegistryError>(tasks::settle(tx, &dead.collect::<Vec<_>>())?.len())
+    };
+    assert_eq!(home.registry.write(bury).expect("is written"), 1);
+    let keep = || background::run_now(&home, super::task("activities"), &Shutdown::new()).expect("runs");
+    keep();
+    let view = show(&home, id);
+    assert_eq!(view.state, ActivityState::Failed);
+    let error = view.error.expect("why");
+    assert!(error.contains("attempt 10 of 10") && error.contains(&format!("activity restart {id}")), "{error}");
+    // What was buried is told by the activity alone, and does not fail it again.
+    activities::restart(&call(&home), id).expect("restarts");
+    keep();
+    assert_eq!(show(&home, id).state, ActivityState::Queued);
+    work(&home);
+    assert_eq!(show(&home, id).state, ActivityState::Finished);
 }
 
 fn a_record_for_later_is_tried_again_until_its_attempts_are_spent(engine: Engine) {

@@ -7,7 +7,8 @@ use strongroom_engine::app::activities::{self, ActivityState, Request};
 use strongroom_engine::app::views::{ActivityId, ActivityView};
 use strongroom_oai_double::{OaiDouble, OaiFault};
 use strongroom_records::RecordState;
-use strongroom_registry::documents;
+use strongroom_registry::provenance::{self, By};
+use strongroom_registry::{Scope, activities as rows, documents};
 use strongroom_web_double::{Reply, WebDouble};
 
 use super::harvesting::some_records;
@@ -20,6 +21,7 @@ on_both_databases! {
     numbers_beyond_those_of_a_computer_are_identifiers_of_their_own
     records_of_one_identifier_that_differ_fail_beside_the_first
     the_later_state_of_a_record_of_a_provider_is_the_one_that_is_kept
+    a_list_that_ends_at_a_token_without_records_is_read_again
     a_list_without_end_ends_with_an_error
     a_list_that_begins_again_counts_deleted_records_once_and_may_repeat_its_pages
     what_may_pass_fails_no_set
@@ -212,11 +214,53 @@ fn the_later_state_of_a_record_of_a_provider_is_the_one_that_is_kept(engine: Eng
     for (record, title) in [("r1", "new"), ("f", "good"), ("r3", "later")] {
         assert!(kept(&home, id, record).contains(title), "{record}");
     }
+    // Provenance names the later states alone: a deletion ends the validity of what it names.
+    let activity = home.registry.read(|tx| rows::find(tx, Scope::System, id)).expect("the activity");
+    let made = home.registry.read(|tx| provenance::results(tx, By::from(&activity), false, None, 100)).expect("reads");
+    let of_list = |record: &strongroom_engine::app::views::RecordView| (record.record.clone(), record.result.clone());
+    let mut listed: Vec<_> = records(&home, id, RecordState::Processed).iter().map(of_list).collect();
+    let mut named: Vec<_> = made.into_iter().map(|one| (one.record, Some(one.entity))).collect();
+    listed.sort();
+    named.sort();
+    assert_eq!(named, listed);
     // The activity that follows has the later state.
     let results: Vec<String> =
         records(&home, id, RecordState::Processed).into_iter().filter_map(|r| r.result).collect();
     let taken = ids(&home, copy, RecordState::Processed);
     assert!(results.iter().all(|result| taken.contains(result)), "{results:?} {taken:?}");
+}
+
+fn a_list_that_ends_at_a_token_without_records_is_read_again(engine: Engine) {
+    let (web, asked) = (WebDouble::start(), AtomicUsize::new(0));
+    web.answer("/oai", move |request| {
+        let body = if request.query.contains("verb=Identify") {
+            IDENTIFY.to_owned()
+        } else if !request.query.contains("resumptionToken") {
+            list(&(record("r1", "1") + &record("r2", "2")), "t")
+        } else if asked.fetch_add(1, Ordering::SeqCst) == 0 {
+            "<error code=\"noRecordsMatch\">x</error>".to_owned()
+        } else {
+            list(&(record("r3", "3") + &record("r4", "4")), "")
+        };
+        xml(&body, DATE)
+    });
+    let Some(home) = home_for(engine, &web.authority()) else { return };
+    let found = only_changed(&home, &[("url", &web.url("/oai"))]);
+    assert_eq!((found.state, found.processed), (ActivityState::Finished, Some(4)), "{found:?}");
+    // Where that does not pass, the harvest fails, and the next one does not begin behind what was not read.
+    web.answer("/oai", |request| {
+        let body = if request.query.contains("verb=Identify") {
+            IDENTIFY.to_owned()
+        } else if request.query.contains("resumptionToken") {
+            "<error code=\"noRecordsMatch\">x</error>".to_owned()
+        } else {
+            list(&record("r1", "1"), "t")
+        };
+        xml(&body, "2020-03-01T00:00:00Z")
+    });
+    let failed = only_changed(&home, &[("url", &web.url("/oai"))]);
+    assert_eq!(failed.state, ActivityState::Failed, "{failed:?}");
+    assert_eq!(only_changed(&home, &[("url", &web.url("/oai"))]).changed_since.as_deref(), Some(DATE));
 }
 
 fn a_list_without_end_ends_with_an_error(engine: Engine) {

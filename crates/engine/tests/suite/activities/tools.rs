@@ -8,11 +8,12 @@ mod programs;
 
 use std::collections::BTreeMap;
 
+use strongroom_engine::activities::RecordOutcome;
 use strongroom_engine::app::activities::{self, ActivityState, FindingFilter, Request};
 use strongroom_engine::app::views::{ActivityId, ToolFindingState, ToolFindingView};
-use strongroom_engine::ingest::{DepositRequest, PackageSource, deposit};
+use strongroom_engine::ingest::{DepositKind, DepositRequest, PackageSource, deposit};
 use strongroom_engine::runtime::Shutdown;
-use strongroom_engine::{Home, ToolLauncher, work_on};
+use strongroom_engine::{Home, ToolLauncher, background, work_on};
 use strongroom_records::RecordState;
 use strongroom_registry::documents;
 use strongroom_registry::events::Event;
@@ -20,7 +21,8 @@ use strongroom_registry::objects::{self, Object};
 use strongroom_registry::tenants::{self, CollectionRules};
 use strongroom_registry::{CollectionId, ItemId, ItemStatus, RegistryError, Scope, items};
 
-use super::{begin, begin_behind, call, check_counts, options, records, show, work, work_rounds};
+use super::scripted::{Script, Scripted};
+use super::{begin, begin_behind, call, check_counts, options, records, show, task, work, work_rounds};
 use crate::fixture::{self, Engine, INSTITUTION, KEPT_IN, TestHome, home_on, on_both_databases};
 use crate::rebuild::{all_events, copy_stores, rebuilt};
 use programs::{Clamd, debian, eicar, libraries, script, wave};
@@ -36,6 +38,8 @@ on_both_databases! {
     what_another_activity_has_processed_is_the_input
     work_items_that_are_open_are_waited_for_however_long_that_takes
     what_is_waited_for_carries_work_items_out_that_a_tool_waits_for
+    every_file_of_a_version_is_looked_at_also_where_none_is_new_in_it
+    a_version_is_looked_at_whose_work_item_was_removed
     a_document_that_is_called_as_a_file_is_looked_at_itself
     a_virus_in_a_harvested_document_is_a_finding_and_is_counted
     tools_are_run_before_a_version_is_published_and_a_virus_ends_the_deposit
@@ -555,6 +559,83 @@ fn work_items_that_are_open_are_waited_for_however_long_that_takes(engine: Engin
         .collect();
     events.sort_unstable();
     assert_eq!(events, [1, 2, 2]);
+}
+
+/// Deposits a folder of exactly these files as one object; the work item of it.
+fn deposit_folder(home: &TestHome, name: &str, files: &[(&str, &str)]) -> ItemId {
+    let folder = home.path().join(name);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for (name, text) in files {
+        std::fs::write(folder.join(name), text).expect("a file");
+    }
+    let request = DepositRequest {
+        kind: DepositKind::Folder,
+        sources: vec![PackageSource::LocalPath(folder)],
+        local_ids: vec!["letters".to_owned()],
+        ..DepositRequest::of_system(INSTITUTION)
+    };
+    let made = deposit(home, &request).expect("deposits");
+    work_on(home, &made.items, &Shutdown::new()).expect("works");
+    let item = home.registry.read(|tx| items::find(tx, Scope::System, made.items[0])).expect("the item");
+    assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
+    made.items[0]
+}
+
+fn every_file_of_a_version_is_looked_at_also_where_none_is_new_in_it(engine: Engine) {
+    let rules = "rules = [{ exit = [0], outcome = \"pass\" }, { exit = [1], outcome = \"fail\" }]\n";
+    let scanner = script("scanner", "if grep -q virus \"$1\"; then exit 1; fi", rules);
+    let Some(mut home) = programs::home_with_tools(engine, &[scanner]) else { return };
+    let script = Script::new(1, true, |_, _| RecordOutcome::processed(None));
+    std::sync::Arc::get_mut(&mut home.home)
+        .expect("the only one")
+        .register_agent(std::sync::Arc::new(Scripted(script.clone())));
+    let harvest = harvest_of(&home, 1);
+    let looked_at = |item: ItemId| {
+        script.change(move |_, _| RecordOutcome::processed(Some(item.to_string())));
+        let behind = begin_behind(&home, "scripted", harvest, false);
+        work(&home);
+        let tool = begin_tool_behind(&home, "scanner", behind);
+        work(&home);
+        let view = show(&home, tool);
+        assert_eq!(view.processed, Some(1), "{:?}", records(&home, tool, RecordState::Failed));
+        (view.tool_passed, view.tool_failed)
+    };
+    let (infected, clean) = (("a.txt", "a virus"), ("b.txt", "clean"));
+    let first = deposit_folder(&home, "one", &[infected]);
+    assert_eq!(looked_at(first), (Some(0), Some(1)));
+    deposit_folder(&home, "two", &[infected, clean]);
+    // It leaves a file out, which is a version; what it has was there before.
+    let third = deposit_folder(&home, "three", &[infected]);
+    assert_eq!(home.object("letters").head, 3);
+    assert_eq!(looked_at(third), (Some(0), Some(1)));
+    // What ended without a version brought what its object had then, and not what it has since.
+    let fourth = deposit_folder(&home, "four", &[infected]);
+    deposit_folder(&home, "five", &[clean]);
+    assert_eq!(home.object("letters").head, 4);
+    assert_eq!(looked_at(fourth), (Some(0), Some(1)));
+}
+
+fn a_version_is_looked_at_whose_work_item_was_removed(engine: Engine) {
+    let more = "[retention]\nended_items = \"1d\"\n";
+    let Some(home) = programs::home_with_tools_and(engine, &[script("passes", "exit 0", "")], more) else { return };
+    let harvest = harvest_of(&home, 1);
+    let deposit = begin_behind(&home, "deposit", harvest, false);
+    work(&home);
+    work_on(&home.home, &items_of(&home, deposit), &Shutdown::new()).expect("works");
+    // A deposit that found everything there, and has made no version.
+    let again = begin_behind(&home, "deposit", harvest, false);
+    work(&home);
+    work_on(&home.home, &items_of(&home, again), &Shutdown::new()).expect("works");
+    home.clock.advance(std::time::Duration::from_hours(25));
+    background::run_now(&home, task("retention"), &Shutdown::new()).expect("runs");
+    let tool = begin_tool_behind(&home, "passes", deposit);
+    work(&home);
+    assert_eq!(show(&home, tool).processed, Some(1), "{:?}", records(&home, tool, RecordState::Failed));
+    let tool = begin_tool_behind(&home, "passes", again);
+    work(&home);
+    let failed = records(&home, tool, RecordState::Failed);
+    let error = failed[0].error.as_deref().expect("why");
+    assert!(error.contains("was removed after its time") && error.contains("next: "), "{error}");
 }
 
 fn what_is_waited_for_carries_work_items_out_that_a_tool_waits_for(engine: Engine) {

@@ -282,7 +282,7 @@ fn found(record: Record, origin: &Origin, institution: Option<InstitutionId>) ->
 /// What could not be read as a record that failed; none where nothing is missing by it.
 fn missing(notice: &Notice) -> Option<Found> {
     let id = match notice {
-        Notice::Restarted { .. } => return None,
+        Notice::Restarted { .. } | Notice::Changed { .. } => return None,
         Notice::Unreadable { id: Some(id), .. } if !id.is_empty() => fit_id(id),
         Notice::Unreadable { place, .. } => fit_id(&format!("a record at {place}")),
         Notice::SetFailed { set, .. } => fit_id(&format!("set {set}")),
@@ -419,8 +419,11 @@ impl OpenAgent for Harvesting {
                     page.found.push(found(record, &origin, institution));
                 }
                 Event::Notice(notice) => {
-                    if matches!(notice, Notice::Restarted { .. }) {
-                        deleted = saved.begin_again();
+                    match notice {
+                        Notice::Restarted { .. } => deleted = saved.begin_again(),
+                        // Its pages may have nothing new for a while.
+                        Notice::Changed { .. } => saved.repeat(),
+                        _ => {}
                     }
                     page.found.extend(missing(&notice));
                 }

@@ -85,7 +85,7 @@ impl State {
     }
 
     /// From here on as many pages may have nothing new as were read.
-    fn repeat(&mut self) {
+    pub(super) fn repeat(&mut self) {
         self.idle = self.pages.saturating_mul(-PAGE);
     }
 

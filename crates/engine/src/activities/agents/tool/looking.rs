@@ -173,7 +173,7 @@ impl Running {
     /// Runs the tool for the files that a work item has deposited.
     fn process_item(&self, item: ItemId, record: &str, work: &Work<'_>) -> Result<RecordOutcome, Halt> {
         let deposited = Deposited::of(self.institution, item, work)?;
-        let mut after = deposited.start();
+        let mut after = String::new();
         let mut outcomes = Outcomes::default();
         loop {
             let page = deposited.page(&after, FILES_AT_ONCE, work)?;
