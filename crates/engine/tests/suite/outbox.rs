@@ -30,6 +30,8 @@ struct Scripted {
     slice: Option<Duration>,
     /// Whether what fails is the way that all messages take.
     fails_by_route: bool,
+    /// What the messages said that it was asked to deliver.
+    payloads: Mutex<Vec<String>>,
     /// How old a message is that is given up.
     gives_up_after: Option<Duration>,
 }
@@ -57,6 +59,7 @@ impl Channel for Scripted {
 
     fn deliver(&self, home: &Home, message: &Message) -> Result<Delivery, EngineError> {
         self.attempts.lock().expect("no poison").push(message.key.clone());
+        self.payloads.lock().expect("no poison").push(message.payload.clone());
         assert!(!self.panicking.contains(message.key.as_str()), "a message that nothing was ready for");
         if self.failing.lock().expect("no poison").contains(message.key.as_str()) {
             if self.fails_by_route {
@@ -128,6 +131,27 @@ fn put(home: &Home, institution: InstitutionId, kind: &'static str, key: &'stati
 fn letters(home: &Home) -> Vec<Message> {
     let institution = ours(home);
     home.registry.read(|tx| rows::undelivered(tx, KIND, institution, 0, 100)).expect("reads")
+}
+
+/// However many wait, a run has the attachment of one message in memory.
+#[test]
+fn a_channel_gets_the_whole_of_a_message_and_lists_leave_long_attachments_out() {
+    let home = Frozen::new();
+    let institution = ours(&home);
+    let payload = format!(r#"{{"to":["a"],"attachment":{{"text":"{}"}}}}"#, "x".repeat(100_000));
+    for key in ["long/1", "long/2"] {
+        let payload = payload.clone();
+        home.registry
+            .write(move |tx| rows::insert(tx, institution, None::<ItemId>, key, KIND, &payload))
+            .expect("is put");
+    }
+    put(&home, institution, KIND, "short/1");
+    let listed: Vec<String> = letters(&home).into_iter().map(|message| message.payload).collect();
+    assert_eq!(listed, [r#"{"to":["a"]}"#, r#"{"to":["a"]}"#, "{}"]);
+    let channel = Scripted::default();
+    deliver_through(&[&channel], &home, &Shutdown::new()).expect("runs");
+    let delivered = channel.payloads.into_inner().expect("no poison");
+    assert!(delivered == [payload.clone(), payload, "{}".to_owned()], "it is asked to deliver all of it");
 }
 
 #[test]
