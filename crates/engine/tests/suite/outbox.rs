@@ -10,8 +10,9 @@ use strongroom_engine::outbox::{Channel, Delay, Delivered, Delivery, deliver_thr
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::survey::Survey;
 use strongroom_engine::{EngineError, Home, background, outbox, status};
+use strongroom_queue::{LeaseRequest, NewTask, WorkerId, tasks};
 use strongroom_registry::outbox::{self as rows, Message};
-use strongroom_registry::{InstitutionId, ItemId, Registry, Scope, tenants};
+use strongroom_registry::{InstitutionId, ItemId, Registry, RegistryError, Scope, tenants};
 
 use crate::fixture::{self, INSTITUTION, TestHome};
 
@@ -363,6 +364,46 @@ fn messages_that_nothing_sends_are_in_status_at_once_and_those_behind_one_that_f
     assert_eq!((review.failing_messages, review.unattempted_messages), (1, 1));
     let entry = review.entries.iter().find(|entry| entry.of == "failing_messages").expect("is said");
     assert_eq!(entry.text, "1 message not delivered yet, after an error, and 1 more that no attempt was made at");
+}
+
+#[test]
+fn a_topic_that_no_worker_serves_is_in_status_while_others_are_busy_and_so_is_one_whose_oldest_task_waits_for_long() {
+    let home = Frozen::new();
+    let review = || {
+        let survey =
+            Survey::of(home.made.path(), &home.settings, Some(&home.registry), Counting::Bounded).expect("looks");
+        status::collect(home.made.path(), &home.settings, &home.registry, &survey).expect("collects").review
+    };
+    let enqueue = |topic: &'static str, key: &'static str| {
+        home.registry
+            .write(move |tx| Ok::<_, RegistryError>(tasks::enqueue(tx, &[NewTask::new(topic, key, "")])?))
+            .expect("is enqueued");
+    };
+    let lease = |topic: &str| {
+        let topics = vec![topic.to_owned()];
+        let (holder, duration) = (WorkerId::new("one.invalid", 1, "0-0-1"), Duration::from_hours(9));
+        let request = LeaseRequest { topics, keys: None, limit: 1, holder, duration };
+        home.registry.write(move |tx| Ok::<_, RegistryError>(tasks::lease(tx, &request)?.len())).expect("is leased")
+    };
+    let text = |of: &str| review().entries.into_iter().find(|entry| entry.of == of).map(|entry| entry.text);
+    for (topic, key) in [("ingest.fetch", "a"), ("ingest.fetch", "b"), ("ingest.validate", "c"), ("ingest.write", "d")]
+    {
+        enqueue(topic, key);
+    }
+    assert_eq!(lease("ingest.fetch"), 1);
+    home.advance(Duration::from_secs(50));
+    assert_eq!(text("unattended_tasks"), None, "a worker may come to it");
+    home.registry.write(|tx| Ok::<_, RegistryError>(tasks::set_paused(tx, "ingest.write", true)?)).expect("is paused");
+    home.advance(Duration::from_secs(20));
+    assert_eq!(text("unattended_tasks").as_deref(), Some("1 task that no worker takes, in ingest.validate"));
+    assert_eq!(lease("ingest.validate"), 1);
+    assert_eq!((text("unattended_tasks"), text("late_topics")), (None, None));
+    home.advance(Duration::from_hours(1));
+    let said = "1 topic whose oldest task has been ready for an hour: ingest.fetch";
+    assert_eq!((text("unattended_tasks"), text("late_topics").as_deref()), (None, Some(said)));
+    home.advance(Duration::from_hours(9));
+    let said = "3 tasks that no worker takes, in ingest.fetch, ingest.validate";
+    assert_eq!((text("unattended_tasks").as_deref(), text("late_topics")), (Some(said), None), "no worker is there");
 }
 
 #[test]
