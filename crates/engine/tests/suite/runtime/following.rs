@@ -79,6 +79,8 @@ fn as_many_items_as_a_stage_has_threads_wait_for_one_under_the_lease_they_have()
     std::thread::scope(|scope| {
         let run = scope.spawn(|| runtime.run_until(&shutdown, &all_done));
         until(|| are_at_estimate(ItemStatus::Started) == 2 && are_at_estimate(ItemStatus::Pending) == 1);
+        // An item counts as started before its thread has begun.
+        until(|| running.load(Ordering::SeqCst) > 0);
         assert_eq!(running.load(Ordering::SeqCst), 1, "one of them waits for the thread, the third in the queue");
         let_go.store(true, Ordering::SeqCst);
         assert_eq!(run.join().expect("ends").given_back, 0);
