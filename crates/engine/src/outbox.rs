@@ -290,8 +290,14 @@ impl<'a> Run<'a> {
                     held_up.insert(place);
                     continue;
                 }
+                // What is listed lacks a long attachment.
+                let id = message.id;
+                let Some(message) = self.home.registry.read(|tx| rows::get(tx, id))? else { continue };
+                if message.delivered_at.is_some() || message.undeliverable_at.is_some() {
+                    continue;
+                }
                 let began = Instant::now();
-                if let Delivery::Delayed(delay) = self.attempt(channel, message)? {
+                if let Delivery::Delayed(delay) = self.attempt(channel, &message)? {
                     if delay.is_of_route {
                         // It holds up those of its place as well.
                         let broken = Broken { reason: delay.reason, attempts: message.attempts.saturating_add(1) };
@@ -319,7 +325,7 @@ impl<'a> Run<'a> {
         Ok(delivery)
     }
 
-    /// The next messages of all kinds that a channel takes, in order.
+    /// The next messages of all kinds that a channel takes, in order, without long attachments.
     fn page(
         &self,
         channel: &dyn Channel,

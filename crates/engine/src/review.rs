@@ -27,8 +27,10 @@ use crate::survey::{Condition, Survey};
 const REVIEWED: usize = 1_000;
 /// Tasks that are looked through for those that are attempted again after an error.
 const DELAYED: usize = 1_000;
-/// A task that is ready for so many seconds, while no worker holds any, waits for a worker.
+/// A task that is ready for so many seconds, while no worker holds any of its topic, waits for a worker.
 const UNATTENDED_SECONDS: u64 = 60;
+/// A topic whose oldest task is ready for so many seconds, while workers hold others, gets more than its workers do.
+const LATE_SECONDS: u64 = 60 * 60;
 /// How many of a kind are named.
 const NAMED: usize = 5;
 /// How many holds of a kind are named.
@@ -85,8 +87,13 @@ pub struct Review {
     pub stops: Vec<StoppingBatch>,
     /// Topics that are paused.
     pub paused_topics: u64,
-    /// Tasks that have been ready for a minute, or whose leases have ended, while no worker holds a lease.
+    /// Tasks of topics of which no worker holds any, where one has been ready for a minute; with those whose leases have ended, where no worker
+    /// holds a lease.
     pub unattended_tasks: u64,
+    /// Their topics.
+    pub unattended_topics: Vec<String>,
+    /// Topics of which workers hold tasks, and whose oldest ready task has been ready for an hour.
+    pub late_topics: Vec<String>,
     /// Whether all topics are paused, those that come to be later as well.
     pub all_paused: bool,
     /// Findings that are open, by the same count as `fixity.problems`.
@@ -237,6 +244,11 @@ impl Review {
         let refused = survey.count(Condition::Refused);
         let is_to_review = |state: UploadState| matches!(state, UploadState::Refused | UploadState::Failed);
         let uploads = health::uploads(tx)?.into_iter().filter(|(state, _)| is_to_review(*state));
+        let unattended = unattended(tx, queue)?;
+        let is_late = |topic: &&TopicCounts| {
+            let is_old = topic.oldest_ready_seconds.is_some_and(|age| age >= LATE_SECONDS);
+            is_old && !topic.paused && unattended.iter().all(|other| other.topic != topic.topic)
+        };
         let mut review = Self {
             entries: Vec::new(),
             items: found.len() as u64,
@@ -266,7 +278,9 @@ impl Review {
             holds: holds_of_many(tx)?,
             stops: stops_of_many(tx)?,
             paused_topics: queue.iter().filter(|topic| topic.paused).count() as u64,
-            unattended_tasks: unattended(tx, queue)?,
+            unattended_tasks: unattended.iter().map(|topic| topic.ready + topic.leased).sum(),
+            unattended_topics: unattended.iter().map(|topic| topic.topic.clone()).collect(),
+            late_topics: queue.iter().filter(is_late).map(|topic| topic.topic.clone()).collect(),
             all_paused: tasks::are_all_paused(tx)?,
             problems: survey.open_findings().unwrap_or_default(),
             problems_at_least: !survey.is_counted_whole(None),
@@ -369,8 +383,12 @@ impl Review {
         let with_errors = ("activity", "activities", "ended with records that failed");
         let command = "activity list --state finished_with_errors";
         entries.count("activities_with_errors", self.activities_with_errors, with_errors, command);
-        let unattended = ("task", "tasks", "that no worker takes");
+        let unattended = format!("that no worker takes, in {}", first_of(&self.unattended_topics));
+        let unattended = ("task", "tasks", unattended.as_str());
         entries.count("unattended_tasks", self.unattended_tasks, unattended, "serve");
+        let late = format!("whose oldest task has been ready for an hour: {}", first_of(&self.late_topics));
+        let late = ("topic", "topics", late.as_str());
+        entries.count("late_topics", self.late_topics.len() as u64, late, "queue list");
         entries.count("dead_tasks", self.dead_tasks, ("dead task", "dead tasks", ""), "queue dead");
         let background = ("background task", "background tasks", "failed");
         entries.count("failed_background_tasks", self.failed_background_tasks, background, "background list");
@@ -404,6 +422,15 @@ impl Review {
             entries.add_if(true, "clock_was_ahead", &text, "background list");
         }
         entries.0
+    }
+}
+
+/// The first of these names, and how many more there are.
+fn first_of(names: &[String]) -> String {
+    let first = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMED) {
+        0 => first,
+        more => format!("{first} and {more} more"),
     }
 }
 
@@ -578,15 +605,18 @@ fn stops_of_many(tx: &mut dyn Transaction) -> Result<Vec<StoppingBatch>, Registr
     Ok(stops.map(|stop| StoppingBatch { batch: stop.batch, stop: stop.into() }).collect())
 }
 
-/// Tasks that wait for a worker, or for one that is gone, where no worker holds a lease.
-fn unattended(tx: &mut dyn Transaction, queue: &[TopicCounts]) -> Result<u64, RegistryError> {
+/// Topics with tasks that wait for a worker: of which no worker holds any; and, where no worker holds a lease at all, those of which one that is
+/// gone held some.
+fn unattended<'q>(tx: &mut dyn Transaction, queue: &'q [TopicCounts]) -> Result<Vec<&'q TopicCounts>, RegistryError> {
     let now = tx.now()?;
-    let is_attended = tasks::last_lease(tx)?.is_some_and(|until| until > now);
-    if is_attended || tasks::are_all_paused(tx)? {
-        return Ok(0);
+    if tasks::are_all_paused(tx)? {
+        return Ok(Vec::new());
     }
+    // Leases that have ended are given back where a worker is there.
+    let is_served = tasks::last_lease(tx)?.is_some_and(|until| until > now);
     let waits = |topic: &&TopicCounts| {
-        !topic.paused && (topic.leased > 0 || topic.oldest_ready_seconds.is_some_and(|age| age >= UNATTENDED_SECONDS))
+        let is_old = topic.oldest_ready_seconds.is_some_and(|age| age >= UNATTENDED_SECONDS);
+        !topic.paused && if topic.leased > 0 { !is_served } else { is_old }
     };
-    Ok(queue.iter().filter(waits).map(|topic| topic.ready + topic.leased).sum())
+    Ok(queue.iter().filter(waits).collect())
 }

@@ -222,7 +222,10 @@ pub fn set_addresses(context: &OpContext, batch: BatchId, addresses: &[String]) 
 fn readdress(tx: &mut dyn Transaction, batch: BatchId, after: u64) -> Result<Option<u64>, RegistryError> {
     let told = notifications::of_batch(tx, batch)?;
     let page = outbox::undelivered_mails_of_batch(tx, batch, after, MAILS_AT_ONCE)?;
-    for message in page.iter().filter(|message| !is_for_admins(message)) {
+    for listed in page.iter().filter(|message| !is_for_admins(message)) {
+        // What is listed lacks a long attachment, which stays with the mail.
+        let Some(message) = outbox::get(tx, listed.id)? else { continue };
+        let message = &message;
         let Some(Readdressed { progress, replaced, further }) = readdressed(message, &told.addresses) else { continue };
         match replaced {
             Some(payload) => outbox::replace(tx, message.id, &payload, &progress)?,

@@ -15,7 +15,7 @@ use super::clock::MonotonicClock;
 use super::context::{Interrupted, TaskContext};
 use super::held::{HeldTask, HeldTasks};
 use super::notifier::{Notifier, Over};
-use super::pool::{Pool, Work};
+use super::pool::{NextSlot, Pool, Work};
 use super::running::RunningTasks;
 use super::turns::Turns;
 use super::{Summary, TaskEnd};
@@ -365,16 +365,10 @@ impl Core {
             && next != index
             && let Some(next_pool) = self.pools.get(next)
         {
-            let mut reserved = next_pool.reserve(1);
-            let only_follows = reserved == 0 && position.is_inline;
-            let passes =
-                position.is_inline && whose.is_some_and(|whose| self.turns.is_next(whose) && !next_pool.has(whose));
-            if only_follows {
-                reserved = next_pool.reserve_to_follow(passes);
-            }
-            if reserved > 0 {
-                let follows = |slot| TopicLease { follows: position.is_inline, only_follows, passes, ..slot };
-                wanted.extend(self.wanted(next, reserved).map(follows));
+            let is_next = whose.filter(|whose| position.is_inline && self.turns.is_next(whose));
+            if let Some(NextSlot { may_wait, passes }) = next_pool.reserve_next(position.is_inline, is_next) {
+                let follows = |slot| TopicLease { follows: position.is_inline, only_follows: may_wait, passes, ..slot };
+                wanted.extend(self.wanted(next, 1).map(follows));
             }
         }
         let reserved = pool.reserve_own();

@@ -1,10 +1,11 @@
 //! The threads and slots of one topic: tasks wait here for a thread, and threads for tasks. A pool takes no more than its
 //! workers and what it prefetches; both can change while it works. Besides it takes as many items as it has workers that come from
 //! the stage before: they wait for a thread for a moment, instead of going by the queue, and are returned where that
-//! takes longer. It takes as many again of institutions to which others give way.
+//! takes longer. It takes as many again of institutions to which others give way, which pass what waits in the queue. Behind each that does, a task
+//! of the queue has its turn before another passes.
 //!
-//! Those that wait here are begun in turns, too, as in the queue: first the tasks of whom the fewest are worked on, and not of whom the last
-//! was that was begun; and of work items those whose institution's turn it is in the whole process ([`Turns`]).
+//! Those that wait here are begun in turns, too, as in the queue: first the tasks of whom the fewest are worked on, then of whom none was begun
+//! for the longest; and of work items those whose institution's turn it is in the whole process ([`Turns`]).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -48,8 +49,12 @@ struct State {
     running: usize,
     /// How many of these each has whose tasks they are, by its fair key; nobody without any.
     running_of: BTreeMap<String, usize>,
-    /// Whose task was begun last.
-    last_begun: String,
+    /// How many tasks were begun.
+    begun: u64,
+    /// The number of the last task that was begun of each whose tasks came here, by the fair key.
+    last_begun_of: BTreeMap<String, u64>,
+    /// Whether an item has passed what waits in the queue, and no slot was offered to the queue since.
+    owes_queue: bool,
     /// Slots kept for tasks that a transaction under way may lease.
     reserved: usize,
     threads: usize,
@@ -58,12 +63,13 @@ struct State {
 }
 
 impl State {
-    /// Takes out the task whose turn it is: of whom the fewest are worked on, then not of whom the last was, then the one that has
-    /// waited longest; none that is held back.
+    /// Takes out the task whose turn it is: of whom the fewest are worked on, then of whom none was begun for the longest, then the one
+    /// that has waited longest; none that is held back.
     fn take_next(&mut self, turns: &Turns) -> Option<Work> {
         let turn = |work: &Work| {
             let whose = &work.assignment.task.fair_key;
-            (self.running_of.get(whose).copied().unwrap_or_default(), *whose == self.last_begun)
+            let last_begun = self.last_begun_of.get(whose).copied().unwrap_or_default();
+            (self.running_of.get(whose).copied().unwrap_or_default(), last_begun)
         };
         let mut places: Vec<usize> = (0..self.waiting.len()).collect();
         places.sort_by_key(|place| self.waiting.get(*place).map(turn));
@@ -73,12 +79,18 @@ impl State {
         self.running += 1;
         let whose = work.assignment.task.fair_key.clone();
         *self.running_of.entry(whose.clone()).or_default() += 1;
-        self.last_begun = whose;
+        self.begun += 1;
+        self.last_begun_of.insert(whose, self.begun);
         Some(work)
     }
 
     fn used(&self) -> usize {
         self.waiting.len() + self.running + self.reserved
+    }
+
+    /// Whether it holds a task of this institution, begun or not.
+    fn has(&self, whose: &str) -> bool {
+        self.running_of.contains_key(whose) || self.waiting.iter().any(|work| work.assignment.task.fair_key == whose)
     }
 
     fn free(&self) -> usize {
@@ -91,6 +103,15 @@ impl State {
         let slots = self.workers.saturating_mul(each).saturating_add(self.prefetch);
         if self.closed { 0 } else { slots.saturating_sub(self.used()) }
     }
+}
+
+/// A slot that is kept for an item which comes from the stage before.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NextSlot {
+    /// Whether no slot was free: the item may have to wait for a thread.
+    pub(super) may_wait: bool,
+    /// Whether the item passes those that wait in the queue.
+    pub(super) passes: bool,
 }
 
 /// One topic's share of this process.
@@ -115,7 +136,9 @@ impl Pool {
                 waiting: VecDeque::new(),
                 running: 0,
                 running_of: BTreeMap::new(),
-                last_begun: String::new(),
+                begun: 0,
+                last_begun_of: BTreeMap::new(),
+                owes_queue: false,
                 reserved: 0,
                 threads: 0,
                 idle: 0,
@@ -157,16 +180,23 @@ impl Pool {
         let mut state = self.state();
         let granted = state.free().min(limit);
         state.reserved += granted;
+        state.owes_queue &= granted == 0;
         granted
     }
 
-    /// As [`Self::reserve`], one slot for an item that comes from the stage before: it may have to wait for a thread, behind those that wait
-    /// unless it passes them.
-    pub(super) fn reserve_to_follow(&self, passes: bool) -> usize {
+    /// As [`Self::reserve`], one slot for the item of a stage that ends. One that goes on inline may wait for a thread, behind those that wait.
+    /// Where others give way to its institution, named in `is_next`, it passes the queue, unless the pool has a task of the institution, or
+    /// owes the queue a turn.
+    pub(super) fn reserve_next(&self, is_inline: bool, is_next: Option<&str>) -> Option<NextSlot> {
         let mut state = self.state();
-        let granted = state.free_to_follow(passes).min(1);
-        state.reserved += granted;
-        granted
+        let passes = is_inline && !state.owes_queue && is_next.is_some_and(|whose| !state.has(whose));
+        let may_wait = state.free() == 0;
+        if may_wait && !(is_inline && state.free_to_follow(passes) > 0) {
+            return None;
+        }
+        state.reserved += 1;
+        state.owes_queue |= passes;
+        Some(NextSlot { may_wait, passes })
     }
 
     /// Takes out what has waited for a thread for longer than `patience` beyond what the pool prefetches: another process may have
@@ -184,24 +214,21 @@ impl Pool {
         overdue
     }
 
-    /// Whether it holds a task of this institution, begun or not.
-    pub(super) fn has(&self, whose: &str) -> bool {
-        let state = self.state();
-        state.running_of.contains_key(whose) || state.waiting.iter().any(|work| work.assignment.task.fair_key == whose)
-    }
-
     /// Whether it holds what was not begun.
     pub(super) fn has_waiting(&self) -> bool {
         !self.state().waiting.is_empty()
     }
 
-    /// Keeps the slot of a running task that is about to end for the one that follows it; how many slots that is.
+    /// Keeps the slot of a running task that is about to end for the one that follows it; how many slots that is. Where the queue is owed a turn,
+    /// the slot is for the queue, also where the pool holds more than it takes: others that pass would fill it without end.
     pub(super) fn reserve_own(&self) -> usize {
         let mut state = self.state();
         // The task itself still counts as running.
         let is_wanted = state.used() <= state.workers.saturating_add(state.prefetch);
-        let granted = usize::from(!state.closed && is_wanted);
+        let is_owed = state.owes_queue && state.workers > 0;
+        let granted = usize::from(!state.closed && (is_wanted || is_owed));
         state.reserved += granted;
+        state.owes_queue &= granted == 0;
         granted
     }
 

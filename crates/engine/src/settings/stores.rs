@@ -6,6 +6,7 @@ use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Deserialize;
 #[cfg(feature = "s3")]
@@ -194,6 +195,18 @@ impl FolderSettings {
 }
 
 impl StoreSettings {
+    /// The same store for a person who waits to see how it is: a request is made once, and its answer begins within this time, or else the
+    /// store is away.
+    pub(crate) fn answering_within(mut self, limit: Duration) -> Self {
+        if let Self::S3(settings) = &mut self {
+            settings.attempts = 1;
+            settings.connect_timeout = settings.connect_timeout.min(limit);
+            settings.answer_timeout = settings.answer_timeout.min(limit);
+            settings.stall_timeout = settings.stall_timeout.min(limit);
+        }
+        self
+    }
+
     /// Makes the folder where the store is one and has none yet.
     pub fn make_folder(&self, home: &Path) -> std::io::Result<()> {
         let folder = match self {

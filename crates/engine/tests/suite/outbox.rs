@@ -10,8 +10,9 @@ use strongroom_engine::outbox::{Channel, Delay, Delivered, Delivery, deliver_thr
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::survey::Survey;
 use strongroom_engine::{EngineError, Home, background, outbox, status};
+use strongroom_queue::{LeaseRequest, NewTask, WorkerId, tasks};
 use strongroom_registry::outbox::{self as rows, Message};
-use strongroom_registry::{InstitutionId, ItemId, Registry, Scope, tenants};
+use strongroom_registry::{InstitutionId, ItemId, Registry, RegistryError, Scope, tenants};
 
 use crate::fixture::{self, INSTITUTION, TestHome};
 
@@ -30,6 +31,8 @@ struct Scripted {
     slice: Option<Duration>,
     /// Whether what fails is the way that all messages take.
     fails_by_route: bool,
+    /// What the messages said that it was asked to deliver.
+    payloads: Mutex<Vec<String>>,
     /// How old a message is that is given up.
     gives_up_after: Option<Duration>,
 }
@@ -57,6 +60,7 @@ impl Channel for Scripted {
 
     fn deliver(&self, home: &Home, message: &Message) -> Result<Delivery, EngineError> {
         self.attempts.lock().expect("no poison").push(message.key.clone());
+        self.payloads.lock().expect("no poison").push(message.payload.clone());
         assert!(!self.panicking.contains(message.key.as_str()), "a message that nothing was ready for");
         if self.failing.lock().expect("no poison").contains(message.key.as_str()) {
             if self.fails_by_route {
@@ -128,6 +132,27 @@ fn put(home: &Home, institution: InstitutionId, kind: &'static str, key: &'stati
 fn letters(home: &Home) -> Vec<Message> {
     let institution = ours(home);
     home.registry.read(|tx| rows::undelivered(tx, KIND, institution, 0, 100)).expect("reads")
+}
+
+/// However many wait, a run has the attachment of one message in memory.
+#[test]
+fn a_channel_gets_the_whole_of_a_message_and_lists_leave_long_attachments_out() {
+    let home = Frozen::new();
+    let institution = ours(&home);
+    let payload = format!(r#"{{"to":["a"],"attachment":{{"text":"{}"}}}}"#, "x".repeat(100_000));
+    for key in ["long/1", "long/2"] {
+        let payload = payload.clone();
+        home.registry
+            .write(move |tx| rows::insert(tx, institution, None::<ItemId>, key, KIND, &payload))
+            .expect("is put");
+    }
+    put(&home, institution, KIND, "short/1");
+    let listed: Vec<String> = letters(&home).into_iter().map(|message| message.payload).collect();
+    assert_eq!(listed, [r#"{"to":["a"]}"#, r#"{"to":["a"]}"#, "{}"]);
+    let channel = Scripted::default();
+    deliver_through(&[&channel], &home, &Shutdown::new()).expect("runs");
+    let delivered = channel.payloads.into_inner().expect("no poison");
+    assert!(delivered == [payload.clone(), payload, "{}".to_owned()], "it is asked to deliver all of it");
 }
 
 #[test]
@@ -339,6 +364,46 @@ fn messages_that_nothing_sends_are_in_status_at_once_and_those_behind_one_that_f
     assert_eq!((review.failing_messages, review.unattempted_messages), (1, 1));
     let entry = review.entries.iter().find(|entry| entry.of == "failing_messages").expect("is said");
     assert_eq!(entry.text, "1 message not delivered yet, after an error, and 1 more that no attempt was made at");
+}
+
+#[test]
+fn a_topic_that_no_worker_serves_is_in_status_while_others_are_busy_and_so_is_one_whose_oldest_task_waits_for_long() {
+    let home = Frozen::new();
+    let review = || {
+        let survey =
+            Survey::of(home.made.path(), &home.settings, Some(&home.registry), Counting::Bounded).expect("looks");
+        status::collect(home.made.path(), &home.settings, &home.registry, &survey).expect("collects").review
+    };
+    let enqueue = |topic: &'static str, key: &'static str| {
+        home.registry
+            .write(move |tx| Ok::<_, RegistryError>(tasks::enqueue(tx, &[NewTask::new(topic, key, "")])?))
+            .expect("is enqueued");
+    };
+    let lease = |topic: &str| {
+        let topics = vec![topic.to_owned()];
+        let (holder, duration) = (WorkerId::new("one.invalid", 1, "0-0-1"), Duration::from_hours(9));
+        let request = LeaseRequest { topics, keys: None, limit: 1, holder, duration };
+        home.registry.write(move |tx| Ok::<_, RegistryError>(tasks::lease(tx, &request)?.len())).expect("is leased")
+    };
+    let text = |of: &str| review().entries.into_iter().find(|entry| entry.of == of).map(|entry| entry.text);
+    for (topic, key) in [("ingest.fetch", "a"), ("ingest.fetch", "b"), ("ingest.validate", "c"), ("ingest.write", "d")]
+    {
+        enqueue(topic, key);
+    }
+    assert_eq!(lease("ingest.fetch"), 1);
+    home.advance(Duration::from_secs(50));
+    assert_eq!(text("unattended_tasks"), None, "a worker may come to it");
+    home.registry.write(|tx| Ok::<_, RegistryError>(tasks::set_paused(tx, "ingest.write", true)?)).expect("is paused");
+    home.advance(Duration::from_secs(20));
+    assert_eq!(text("unattended_tasks").as_deref(), Some("1 task that no worker takes, in ingest.validate"));
+    assert_eq!(lease("ingest.validate"), 1);
+    assert_eq!((text("unattended_tasks"), text("late_topics")), (None, None));
+    home.advance(Duration::from_hours(1));
+    let said = "1 topic whose oldest task has been ready for an hour: ingest.fetch";
+    assert_eq!((text("unattended_tasks"), text("late_topics").as_deref()), (None, Some(said)));
+    home.advance(Duration::from_hours(9));
+    let said = "3 tasks that no worker takes, in ingest.fetch, ingest.validate";
+    assert_eq!((text("unattended_tasks").as_deref(), text("late_topics")), (Some(said), None), "no worker is there");
 }
 
 #[test]

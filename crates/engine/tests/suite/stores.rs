@@ -5,10 +5,11 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use strongroom_engine::app::{self, Caller, Installation};
 use strongroom_engine::fixity::{self, FixityRequest, FixitySummary};
 use strongroom_engine::restoration::{RestorationTarget, RestoreRequest, request_object};
 use strongroom_engine::runtime::Shutdown;
-use strongroom_engine::settings::Settings;
+use strongroom_engine::settings::{Loaded, Settings};
 use strongroom_engine::{Availability, Home, StoreState, background, build_runtime, work_on};
 use strongroom_registry::items::{self, Item};
 use strongroom_registry::stores;
@@ -288,6 +289,29 @@ fn a_bucket_whose_rights_are_gone_is_waited_for() {
     made.clock.advance(Duration::from_hours(1));
     work_on(&made, &[id], &Shutdown::new()).expect("works");
     assert_eq!(item(&made, id).status, ItemStatus::Succeeded);
+}
+
+/// Workers attempt each request five times.
+#[test]
+fn status_asks_a_store_that_does_not_answer_once() {
+    let made = home();
+    let double = Double::start().expect("a server");
+    for asked in [Operation::HeadBucket, Operation::HeadObject, Operation::GetObject, Operation::ListObjects] {
+        double.always(asked, Some(Fault::Refuse(503)));
+    }
+    let text = fs::read_to_string(made.path().join("strongroom.toml")).expect("settings");
+    let table = format!(
+        "[stores.third]\nkind = \"s3\"\nbucket = {BUCKET:?}\nendpoint = {:?}\naccess_key = {ACCESS_KEY:?}\n\
+         secret_key = {SECRET_KEY:?}\n",
+        double.endpoint()
+    );
+    let settings = Settings::from_toml(&format!("{text}\n{table}")).expect("settings");
+    let loaded = Loaded { settings, entries: Vec::new(), old_names: Vec::new() };
+    let file = made.path().join("strongroom.toml");
+    let installation = Installation::new(made.path(), &file, loaded, Caller::at_console("a person"));
+    let status = app::status::show(&installation).expect("the other stores are there");
+    assert_eq!(status.review.stores_away, 1);
+    assert_eq!(double.counts().all(), 1);
 }
 
 /// The settings give a shorter interval when the program starts again.

@@ -2,12 +2,19 @@
 -- list: outbox.columns
 o.id, o.number, o.institution_id, i.identifier AS institution_identifier, o.item_id, o.batch_id, o.key, o.kind, o.payload,
     o.created_at, o.delivered_at, o.undeliverable_at, o.attempts, o.next_attempt_at, o.last_error, o.progress
+-- The same of one among many: a payload that is long is left out, and read by itself.
+-- list: outbox.listed
+o.id, o.number, o.institution_id, i.identifier AS institution_identifier, o.item_id, o.batch_id, o.key, o.kind,
+    CASE WHEN length(o.payload) <= 10000 THEN o.payload END AS payload,
+    o.created_at, o.delivered_at, o.undeliverable_at, o.attempts, o.next_attempt_at, o.last_error, o.progress
+-- name: outbox.payload
+SELECT payload FROM outbox WHERE id = ?1
 -- name: outbox.next_institution
 SELECT institution_id FROM outbox
 WHERE delivered_at IS NULL AND undeliverable_at IS NULL AND kind = ?1 AND institution_id > ?2
 ORDER BY institution_id LIMIT 1
 -- name: outbox.undelivered
-SELECT {outbox.columns}
+SELECT {outbox.listed}
 FROM outbox o JOIN institutions i ON i.id = o.institution_id
 WHERE o.delivered_at IS NULL AND o.undeliverable_at IS NULL AND o.kind = ?1 AND o.institution_id = ?2
     AND o.number > ?3
@@ -36,7 +43,7 @@ WHERE id = ?1 AND undeliverable_at IS NOT NULL
 -- name: outbox.count_undeliverable
 SELECT count(*) AS messages FROM outbox WHERE undeliverable_at IS NOT NULL
 -- name: outbox.undeliverable
-SELECT {outbox.columns}
+SELECT {outbox.listed}
 FROM outbox o JOIN institutions i ON i.id = o.institution_id
 WHERE o.undeliverable_at IS NOT NULL AND o.number > ?1 ORDER BY o.number LIMIT ?2
 -- name: outbox.get
@@ -53,28 +60,28 @@ UPDATE outbox SET progress = ?2 WHERE id = ?1
 UPDATE outbox SET payload = ?2, progress = ?3, undeliverable_at = NULL, next_attempt_at = NULL, attempts = 0
 WHERE id = ?1 AND delivered_at IS NULL
 -- name: outbox.attempted
-SELECT {outbox.columns}
+SELECT {outbox.listed}
 FROM outbox o JOIN institutions i ON i.id = o.institution_id
 WHERE o.delivered_at IS NULL AND o.undeliverable_at IS NULL AND o.kind = ?1 AND o.number > ?2 ORDER BY o.number LIMIT ?3
 -- name: outbox.of_batch
-SELECT {outbox.columns}
+SELECT {outbox.listed}
 FROM outbox o JOIN institutions i ON i.id = o.institution_id
 WHERE o.batch_id = ?1 AND o.number < ?2
     AND (o.item_id IS NULL OR o.kind <> 'callback' OR o.delivered_at IS NULL OR o.key LIKE 'removed %')
 ORDER BY o.number DESC LIMIT ?3
 -- name: outbox.undeliverable_of_batch
-SELECT {outbox.columns}
+SELECT {outbox.listed}
 FROM outbox o JOIN institutions i ON i.id = o.institution_id
 WHERE o.batch_id = ?1 AND o.undeliverable_at IS NOT NULL AND o.number > ?2 ORDER BY o.number LIMIT ?3
 -- Mails about a batch that were not delivered, or were refused for some of their recipients.
 -- name: outbox.undelivered_mails_of_batch
-SELECT {outbox.columns}
+SELECT {outbox.listed}
 FROM outbox o JOIN institutions i ON i.id = o.institution_id
 WHERE o.batch_id = ?1 AND o.kind = 'mail' AND o.key NOT LIKE 'removed %' AND o.number > ?2
     AND (o.delivered_at IS NULL OR o.progress LIKE '%"refused":[{%')
 ORDER BY o.number LIMIT ?3
 -- name: outbox.failing
-SELECT {outbox.columns}
+SELECT {outbox.listed}
 FROM outbox o JOIN institutions i ON i.id = o.institution_id
 WHERE o.delivered_at IS NULL AND o.undeliverable_at IS NULL AND o.kind = ?1 AND o.attempts > 0 ORDER BY o.number LIMIT ?2
 -- name: outbox.count_failing

@@ -348,6 +348,9 @@ pub(super) fn free_others(
 
 /// The second half, for items that are all of one batch, or a single one: what they prepared is discarded, their batch is derived anew, and
 /// their ends are told. The topics that have new work.
+///
+/// # Errors
+/// [`RegistryError::ReportUnwritten`] where one of them had ended, and a report that says how is not written.
 pub(super) fn conclude(tx: &mut dyn Transaction, rested: &[Rested<'_>]) -> Result<Vec<String>, RegistryError> {
     let mut topics = Vec::new();
     for Rested { item, status, is_swept } in rested {
@@ -356,6 +359,9 @@ pub(super) fn conclude(tx: &mut dyn Transaction, rested: &[Rested<'_>]) -> Resul
         }
     }
     if let Some(batch) = rested.first().and_then(|first| first.item.batch) {
+        if rested.iter().any(|one| one.item.status.is_ended()) {
+            reports::refuse_unfilled(tx, batch)?;
+        }
         let settled = batches::settle(tx, batch)?;
         topics.extend(settled.topics);
         if settled.has_callback {

@@ -1,6 +1,7 @@
 //! The outbox: messages to people outside, put there in the transaction that gives the reason. Delivery is at least once, for
 //! each institution in the order in which they were put there; [`Message::key`] stays the same in each attempt.
 
+use serde_json::Value;
 use strongroom_database::{CLOCK_TOLERANCE, Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
@@ -47,7 +48,7 @@ pub struct Message {
     pub key: String,
     /// What kind of message it is.
     pub kind: String,
-    /// What it says, as JSON.
+    /// What it says, as JSON. In lists a long one is without the attachment of a mail; [`get`] and [`by_key`] read all of it.
     pub payload: String,
     /// When it was put into the outbox.
     pub created_at: Time,
@@ -165,7 +166,8 @@ pub fn undelivered(
     limit: usize,
 ) -> Result<Vec<Message>, RegistryError> {
     let values = [kind.into(), institution.into(), after.into(), limit.into()];
-    tx.query(Statement("outbox.undelivered"), &values)?.iter().map(message_row).collect()
+    let rows = tx.query(Statement("outbox.undelivered"), &values)?;
+    listed(tx, &rows)
 }
 
 /// Records that a message was delivered, or is about nothing any more.
@@ -236,7 +238,8 @@ pub fn attempted(
     limit: usize,
 ) -> Result<Vec<Message>, RegistryError> {
     let values = [kind.into(), after.into(), limit.into()];
-    tx.query(Statement("outbox.attempted"), &values)?.iter().map(message_row).collect()
+    let rows = tx.query(Statement("outbox.attempted"), &values)?;
+    listed(tx, &rows)
 }
 
 /// A page of messages about a batch, on one side of a number.
@@ -247,7 +250,8 @@ fn page_of_batch(
     limit: usize,
 ) -> Result<Vec<Message>, RegistryError> {
     let values = [batch.into(), number.into(), limit.into()];
-    tx.query(statement, &values)?.iter().map(message_row).collect()
+    let rows = tx.query(statement, &values)?;
+    listed(tx, &rows)
 }
 
 /// The messages about a batch, the newest first, before the number `before`: of the callbacks about its items only those that were not
@@ -316,7 +320,8 @@ pub fn undelivered_mails_of_batch(
 
 /// The first messages of a kind whose last attempt failed, and that are attempted again.
 pub fn failing(tx: &mut dyn Transaction, kind: &str, limit: usize) -> Result<Vec<Message>, RegistryError> {
-    tx.query(Statement("outbox.failing"), &[kind.into(), limit.into()])?.iter().map(message_row).collect()
+    let rows = tx.query(Statement("outbox.failing"), &[kind.into(), limit.into()])?;
+    listed(tx, &rows)
 }
 
 /// How many messages of a kind there are whose last attempt failed, and that are attempted again.
@@ -327,7 +332,8 @@ pub fn count_failing(tx: &mut dyn Transaction, kind: &str) -> Result<u64, Regist
 
 /// The messages that are undeliverable, in order, after the number `after`.
 pub fn undeliverable(tx: &mut dyn Transaction, after: u64, limit: usize) -> Result<Vec<Message>, RegistryError> {
-    tx.query(Statement("outbox.undeliverable"), &[after.into(), limit.into()])?.iter().map(message_row).collect()
+    let rows = tx.query(Statement("outbox.undeliverable"), &[after.into(), limit.into()])?;
+    listed(tx, &rows)
 }
 
 /// How many messages are undeliverable.
@@ -371,7 +377,35 @@ pub fn waiting(tx: &mut dyn Transaction, kind: &str) -> Result<Waiting, Registry
     Ok(Waiting { messages: row.count("messages")?, oldest: row.optional_time("oldest_created_at")? })
 }
 
+/// Messages of a list. The payloads that are too long for it are read one after the other: together, attachments would fill the memory.
+fn listed(tx: &mut dyn Transaction, rows: &[Row]) -> Result<Vec<Message>, RegistryError> {
+    let mut messages = Vec::with_capacity(rows.len());
+    for row in rows {
+        let payload = match row.optional_text("payload")? {
+            Some(payload) => payload.to_owned(),
+            None => {
+                let whole = tx.query_one(Statement("outbox.payload"), &[row.uuid("id")?.into()])?;
+                let whole = whole.as_ref().map(|whole| whole.text("payload")).transpose()?;
+                whole.map(without_attachment).unwrap_or_default()
+            }
+        };
+        messages.push(message(row, payload)?);
+    }
+    Ok(messages)
+}
+
+/// A payload without the attachment of a mail. What is no JSON cannot be delivered as it is; nothing of it is shown.
+fn without_attachment(payload: &str) -> String {
+    let Ok(Value::Object(mut fields)) = serde_json::from_str(payload) else { return String::new() };
+    fields.remove("attachment");
+    Value::Object(fields).to_string()
+}
+
 fn message_row(row: &Row) -> Result<Message, RegistryError> {
+    message(row, row.text("payload")?.to_owned())
+}
+
+fn message(row: &Row, payload: String) -> Result<Message, RegistryError> {
     Ok(Message {
         id: row.uuid("id")?,
         number: row.count("number")?,
@@ -381,7 +415,7 @@ fn message_row(row: &Row) -> Result<Message, RegistryError> {
         batch: row.optional_uuid("batch_id")?.map(BatchId),
         key: row.text("key")?.to_owned(),
         kind: row.text("kind")?.to_owned(),
-        payload: row.text("payload")?.to_owned(),
+        payload,
         created_at: row.time("created_at")?,
         delivered_at: row.optional_time("delivered_at")?,
         undeliverable_at: row.optional_time("undeliverable_at")?,

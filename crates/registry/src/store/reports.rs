@@ -417,6 +417,19 @@ pub(crate) fn finish_unfilled(tx: &mut dyn Transaction, batch: BatchId) -> Resul
     Ok(())
 }
 
+/// Locks a batch of which items that had ended have changed, and looks again for reports that are not whole: another transaction may have
+/// inserted one since [`finish_unfilled`]. Its rows would say what is true only now.
+///
+/// # Errors
+/// There is one: [`RegistryError::ReportUnwritten`].
+pub(crate) fn refuse_unfilled(tx: &mut dyn Transaction, batch: BatchId) -> Result<(), RegistryError> {
+    tx.execute(Statement("batches.lock"), &[batch.into()])?;
+    match unfilled(tx, batch)?.into_iter().next() {
+        Some(report) => Err(RegistryError::ReportUnwritten { report }),
+        None => Ok(()),
+    }
+}
+
 /// The reports of a batch that are not whole, but for provisional ones.
 pub fn unfilled(tx: &mut dyn Transaction, batch: BatchId) -> Result<Vec<ReportId>, RegistryError> {
     let rows = tx.query(Statement("reports.unfilled"), &[batch.into()])?;

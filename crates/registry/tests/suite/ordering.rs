@@ -12,7 +12,7 @@ use strongroom_registry::items::{self, Item, ItemFilter, NewItem, Request};
 use strongroom_registry::journal::{self, Actor, LineFilter};
 use strongroom_registry::work::StageEnd;
 use strongroom_registry::{
-    ActorKind, ItemId, JournalOutcome, Registry, RegistryError, Scope, Stage, WaitReason, outbox, schema,
+    ActorKind, BatchId, ItemId, JournalOutcome, Registry, RegistryError, Scope, Stage, WaitReason, outbox, schema,
 };
 use uuid::Uuid;
 
@@ -311,4 +311,80 @@ fn what_is_written_at_the_same_time_becomes_visible_in_the_order_of_its_numbers(
     });
     let item = registry.read(|tx| items::find(tx, Scope::System, second_id)).expect("is there");
     assert_eq!(registry.read(|tx| items::older_open(tx, &item)).expect("reads"), Some(first_id));
+}
+
+/// A person deletes an item that has ended while the last item of its batch ends in another transaction, which inserts the report.
+#[test]
+fn an_item_that_changes_while_its_batch_ends_waits_for_the_report_that_says_how_it_ended() {
+    const ROWS: usize = 150;
+    let Some(scratch) = Scratch::new() else { return };
+    let open = || {
+        let schema = schema("postgres");
+        let settings = PostgresSettings::default();
+        let database = Postgres::open(&scratch.url(), settings, schema.statements, &schema.migrations).expect("opens");
+        Registry::within(Arc::new(database)).with_workflows(Arc::new(Table))
+    };
+    let (registry, other) = (open(), open());
+    let institution = strongroom_registry::InstitutionId::new();
+    let batch = BatchId::new();
+    let ids: Vec<ItemId> = (0..ROWS).map(|_| ItemId::new()).collect();
+    let (first, last) = (ids[0], ids[ROWS - 1]);
+    let made = ids.clone();
+    registry
+        .write(move |tx| {
+            strongroom_registry::tenants::add_institution(tx, institution, "example.edu", "Ours")?;
+            strongroom_registry::batches::create(tx, &new_batch(batch, institution, Some(ROWS as u64)))?;
+            let new = |id: &ItemId| {
+                let action = strongroom_registry::Action::named("ingest");
+                NewItem {
+                    id: *id,
+                    batch: Some(batch),
+                    ..NewItem::new(action, institution, format!("example.edu/{id}"))
+                }
+            };
+            items::create_all(tx, &Table, &mut made.iter().map(new))
+        })
+        .expect("a batch");
+    let ask = |id, request: Request| {
+        move |tx: &mut dyn strongroom_registry::Transaction| {
+            items::request(tx, &Table, Scope::System, id, request, "a person")
+        }
+    };
+    for id in ids.iter().filter(|id| **id != last) {
+        registry.write_as(Request::Cancel.isolation(), ask(*id, Request::Cancel)).expect("is cancelled");
+    }
+    let mut client = scratch.client();
+    let deleted = std::thread::scope(|scope| {
+        let (ended, has_ended) = std::sync::mpsc::channel();
+        let (go_on, may_go_on) = std::sync::mpsc::channel::<()>();
+        let may_go_on = std::sync::Mutex::new(may_go_on);
+        let registry = registry.clone();
+        scope.spawn(move || {
+            registry
+                .write_as(Request::Cancel.isolation(), move |tx| {
+                    ask(last, Request::Cancel)(tx)?;
+                    ended.send(()).expect("is awaited");
+                    may_go_on.lock().expect("one waits").recv().expect("goes on");
+                    Ok::<_, RegistryError>(())
+                })
+                .expect("the last ends");
+        });
+        has_ended.recv().expect("ends");
+        let late = scope.spawn(|| other.write_as(Request::Delete.isolation(), ask(first, Request::Delete)));
+        // Of those that wait, the one that has tables of this schema locked.
+        let waits = "SELECT 1 FROM pg_locks l JOIN pg_locks t ON t.pid = l.pid JOIN pg_class c ON c.oid = t.relation
+            WHERE NOT l.granted AND c.relnamespace = current_schema()::regnamespace";
+        while !late.is_finished() && client.query(waits, &[]).expect("looks").is_empty() {
+            std::thread::yield_now();
+        }
+        assert!(!late.is_finished(), "the deletion waits for the batch");
+        go_on.send(()).expect("is awaited");
+        late.join().expect("ends")
+    });
+    let refused = deleted.expect_err("the report is not written");
+    assert!(matches!(refused, RegistryError::ReportUnwritten { .. }), "{refused}");
+    assert_eq!(
+        registry.read(|tx| items::find(tx, Scope::System, first)).expect("reads").status,
+        strongroom_registry::ItemStatus::Cancelled
+    );
 }

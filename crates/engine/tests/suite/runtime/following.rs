@@ -33,11 +33,26 @@ fn noting(begun: &Arc<Mutex<Vec<InstitutionId>>>, let_go: &Arc<AtomicBool>) -> V
 }
 
 fn another_institution(house: &House) -> InstitutionId {
+    institution(house, "example.org")
+}
+
+fn institution(house: &House, domain: &'static str) -> InstitutionId {
     let id = InstitutionId::new();
     let add = move |tx: &mut dyn strongroom_registry::Transaction| {
-        tenants::add_institution(tx, id, "example.org", "Another University")
+        tenants::add_institution(tx, id, domain, "Another University")
     };
     house.registry.write(add).expect("adds an institution");
+    id
+}
+
+/// A new item of an institution.
+fn item_of(house: &House, institution: InstitutionId) -> ItemId {
+    let id = ItemId::new();
+    let make = move |tx: &mut dyn strongroom_registry::Transaction| {
+        let topic = items::create(tx, &Workflows::standard(), &new_item(id, institution))?;
+        Ok::<_, RegistryError>(vec![topic])
+    };
+    house.registry.write_and_wake(make).expect("makes an item");
     id
 }
 
@@ -64,6 +79,8 @@ fn as_many_items_as_a_stage_has_threads_wait_for_one_under_the_lease_they_have()
     std::thread::scope(|scope| {
         let run = scope.spawn(|| runtime.run_until(&shutdown, &all_done));
         until(|| are_at_estimate(ItemStatus::Started) == 2 && are_at_estimate(ItemStatus::Pending) == 1);
+        // An item counts as started before its thread has begun.
+        until(|| running.load(Ordering::SeqCst) > 0);
         assert_eq!(running.load(Ordering::SeqCst), 1, "one of them waits for the thread, the third in the queue");
         let_go.store(true, Ordering::SeqCst);
         assert_eq!(run.join().expect("ends").given_back, 0);
@@ -182,6 +199,68 @@ fn an_item_of_another_institution_does_not_wait_behind_a_long_batch_in_the_queue
     });
     assert_eq!(begun.lock().expect("a lock")[..2], [ours, theirs]);
     assert_eq!(house.find(other).fence, 1, "it was claimed once");
+}
+
+/// Two institutions send items all the time; whichever has less in the process passes what waits in the queue of the stage. An item of a third
+/// one waits there.
+#[test]
+fn an_item_in_the_queue_of_a_stage_is_begun_however_many_of_others_pass_it() {
+    const ROUNDS: usize = 8;
+    let house = House::new();
+    let (ours, theirs, third) = (house.institution, another_institution(&house), institution(&house, "example.net"));
+    let (begun, may_end) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicUsize::new(0)));
+    let estimate = {
+        let (begun, may_end) = (begun.clone(), may_end.clone());
+        stage(ESTIMATE, move |assignment, _| {
+            let (_, item) = assignment.claimed.as_ref().expect("a stage of an item");
+            let place = {
+                let mut begun = begun.lock().expect("a lock");
+                begun.push(item.institution);
+                begun.len()
+            };
+            until(|| may_end.load(Ordering::SeqCst) >= place);
+            succeeded()
+        })
+    };
+    let runtime = house
+        .runtime(vec![leads(Stage::named("receive"), ESTIMATE), estimate])
+        .pools(one_thread())
+        .leave_to_others_after(Duration::from_hours(1))
+        .build();
+    let shutdown = Shutdown::new();
+    let _watchdog = watch(&shutdown);
+    let batch = house.items(5);
+    let is_over = AtomicBool::new(false);
+    let has = |id: &ItemId, status: ItemStatus| {
+        let item = house.find(*id);
+        item.stage == ESTIMATE && item.status == status
+    };
+    std::thread::scope(|scope| {
+        let run = scope.spawn(|| runtime.run_until(&shutdown, &|| is_over.load(Ordering::SeqCst)));
+        until(|| {
+            let are = |status| batch.iter().filter(|id| has(id, status)).count();
+            are(ItemStatus::Started) == 2 && are(ItemStatus::Pending) == 3
+        });
+        let passing = item_of(&house, theirs);
+        until(|| has(&passing, ItemStatus::Started));
+        let waiting = item_of(&house, third);
+        until(|| has(&waiting, ItemStatus::Pending));
+        for round in 1..=ROUNDS {
+            // That of the institution which runs nothing, so that it is held back nowhere.
+            let runs = *begun.lock().expect("a lock").last().expect("one runs");
+            let next = item_of(&house, if runs == ours { theirs } else { ours });
+            until(|| house.find(next).stage == ESTIMATE);
+            may_end.store(round, Ordering::SeqCst);
+            until(|| begun.lock().expect("a lock").len() == round + 1);
+        }
+        may_end.store(usize::MAX, Ordering::SeqCst);
+        until(|| house.has_ended(waiting));
+        is_over.store(true, Ordering::SeqCst);
+        run.join().expect("ends");
+    });
+    let begun = begun.lock().expect("a lock");
+    let before = begun.iter().skip(1).take_while(|of| **of != third).count();
+    assert!(before <= 3, "as many as there are institutions at most: {begun:?}");
 }
 
 #[test]
