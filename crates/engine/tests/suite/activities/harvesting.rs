@@ -235,7 +235,8 @@ fn files_that_people_add_to_the_object_of_a_record_stay(engine: Engine) {
             .expect("the files")
     };
     assert_eq!(harvested(), (1, vec!["deposit/record.xml".to_owned()]));
-    let folder = home.path().join("scan");
+    let apart = tempfile::tempdir().expect("a folder");
+    let folder = apart.path().join("scan");
     std::fs::create_dir_all(&folder).expect("a folder");
     std::fs::write(folder.join("scan.txt"), "an image").expect("writes");
     let request = DepositRequest {

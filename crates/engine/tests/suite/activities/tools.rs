@@ -563,7 +563,8 @@ fn work_items_that_are_open_are_waited_for_however_long_that_takes(engine: Engin
 
 /// Deposits a folder of exactly these files as one object; the work item of it.
 fn deposit_folder(home: &TestHome, name: &str, files: &[(&str, &str)]) -> ItemId {
-    let folder = home.path().join(name);
+    let apart = tempfile::tempdir().expect("a folder");
+    let folder = apart.path().join(name);
     std::fs::create_dir_all(&folder).expect("a folder");
     for (name, text) in files {
         std::fs::write(folder.join(name), text).expect("a file");
