@@ -3,7 +3,7 @@
 
 use std::io::{self, BufRead, Read as _, Write};
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use strongroom_registry::events::EventRow;
 use strongroom_registry::objects::Digests;
 use strongroom_registry::{
@@ -55,9 +55,8 @@ pub(crate) struct VersionLine {
     pub(crate) created_at: i64,
     pub(crate) message: String,
     pub(crate) user: String,
-    /// What it was harvested from; null where it was not harvested. Records that were written before this was a field do not have it.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
-    pub(crate) harvested_from: Option<Option<Origin>>,
+    #[serde(default, skip_serializing_if = "HarvestedFrom::is_absent")]
+    pub(crate) harvested_from: HarvestedFrom,
     pub(crate) item: ItemId,
     pub(crate) description: Description,
     /// The record's own file and content: it cannot hold its own digests.
@@ -68,17 +67,29 @@ pub(crate) struct VersionLine {
 impl VersionLine {
     /// What the version was harvested from; none where it was not harvested. What is not a field is read of the message.
     pub(crate) fn origin(&self) -> Option<Origin> {
-        self.harvested_from.clone().unwrap_or_else(|| Origin::of_message(&self.message))
+        match &self.harvested_from {
+            HarvestedFrom::Stated(origin) => origin.clone(),
+            HarvestedFrom::Absent => Origin::of_message(&self.message),
+        }
     }
 }
 
-/// Reads a field that is there, whether or not it is null.
-fn present<'de, D, T>(from: D) -> Result<Option<Option<T>>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de>,
-{
-    Option::deserialize(from).map(Some)
+/// What a version was harvested from.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum HarvestedFrom {
+    /// The field; null where the version was not harvested.
+    Stated(Option<Origin>),
+    /// Records that were written before this was a field do not have it.
+    #[default]
+    #[serde(skip)]
+    Absent,
+}
+
+impl HarvestedFrom {
+    fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent)
+    }
 }
 
 /// A path that the object does not have any more.

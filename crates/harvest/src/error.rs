@@ -127,9 +127,9 @@ pub enum HarvestError {
         /// The source.
         place: Place,
         /// What is looked for.
-        sought: String,
+        sought: Box<str>,
         /// What is there instead, at most [`MOST_NAMED`] and one more where there is more.
-        instead: Vec<String>,
+        instead: Box<[String]>,
     },
     /// The cursor does not belong to this source.
     #[error("the cursor cannot be used for this source: {reason}")]

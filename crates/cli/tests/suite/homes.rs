@@ -335,12 +335,12 @@ fn config_check_says_which_tools_cannot_be_run() {
     }
     for version in [version, ""] {
         set(&format!("{says}.not"), version);
-        refuses(&["the tool words cannot be started", "says.not", "next: ", "tools.words.program"]);
+        refuses(&["the tool words cannot be started", "says.not", "\"next\":\"install it", "tools.words.program"]);
     }
     set(&program("mere", "words", 0o644), "");
     refuses(&["the tool words cannot be started", "mere", "ermission denied"]);
     set(&program("fails", "#!/bin/sh\nexit 3\n", 0o755), version);
-    refuses(&["the tool words does not say its version", "fails", "next: run it", "fails --version"]);
+    refuses(&["the tool words does not say its version", "fails", "\"next\":\"run it", "fails --version"]);
     // A known one that deposits need, and that nobody has installed.
     fs::write(&settings, before.replace("[ingest]\n", "") + "\n[ingest]\ntools = [\"jhove\"]\n").unwrap();
     refuses(&["the tool jhove cannot be started: jhove", "install it"]);

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use strongroom_queue::{TaskState, tasks};
+use strongroom_queue::tasks;
 use strongroom_records::lists;
 use strongroom_registry::activities::{self, Activity, ActivityFilter};
 use strongroom_registry::{ActivityId, ActivityState, Order, RegistryError, Scope, counted};
@@ -77,23 +77,24 @@ fn give_tasks(home: &Home, stop: &Shutdown) -> Result<Given, EngineError> {
                 (activity.id, activity.institution)
             };
             let done = home.registry.write(move |tx| {
-                let mut of_activity = tasks::of_key(tx, &id.to_string())?;
-                of_activity.retain(|task| task.topic == TOPIC);
-                if of_activity.iter().any(|task| task.state != TaskState::Dead) {
+                let key = id.to_string();
+                if tasks::of_key(tx, &key)?.iter().any(|task| task.topic == TOPIC) {
                     return Ok(None);
                 }
+                let mut dead = tasks::dead_of_key(tx, &key)?;
+                dead.retain(|task| task.topic == TOPIC);
                 let activity = activities::lock(tx, Scope::System, id)?;
                 if !activity.state.is_at_work() {
                     return Ok(None);
                 }
-                let Some(last) = of_activity.last() else {
+                let Some(last) = dead.last() else {
                     activities::enqueue(tx, id, institution)?;
                     return Ok(Some(None));
                 };
                 let why = why_failed(id, last.reason.as_deref());
                 activities::fail(tx, id, &why)?;
                 // The activity says it now.
-                for task in &of_activity {
+                for task in &dead {
                     tasks::delete(tx, task.task)?;
                 }
                 Ok::<_, RegistryError>(Some(Some((activity.agent, why))))

@@ -233,7 +233,11 @@ impl RecordsOfFiles<'_> {
             return Ok(());
         }
         let source = self.source.options.path.display().to_string();
-        Err(HarvestError::Nothing { place: Place { source, ..Place::default() }, sought, instead: instead.to_vec() })
+        Err(HarvestError::Nothing {
+            place: Place { source, ..Place::default() },
+            sought: sought.into(),
+            instead: instead.into(),
+        })
     }
 
     /// A file that fails does not end the reading of a folder.

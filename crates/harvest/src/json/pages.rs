@@ -229,7 +229,7 @@ impl<'s> JsonRecords<'s> {
             && let Some(total) = stated_total(bytes, records)
         {
             let sought = format!("record in the array at {:?}", shown(records));
-            return Err(HarvestError::Nothing { place: page.place, sought, instead: vec![total] });
+            return Err(HarvestError::Nothing { place: page.place, sought: sought.into(), instead: [total].into() });
         }
         Ok(Event::Page(Cursor::Json(self.cursor.clone())))
     }

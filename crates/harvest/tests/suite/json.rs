@@ -302,7 +302,7 @@ fn an_answer_without_records_that_says_that_there_are_some_is_an_error() {
             let error = given.error.map(|error| text(&error));
             match told {
                 Some(told) => {
-                    assert!(error.is_some_and(|error| error.contains(&format!("which has {told:?}"))), "{body}")
+                    assert!(error.is_some_and(|error| error.contains(&format!("which has {told:?}"))), "{body}");
                 }
                 None => assert_eq!(error, None, "{body}"),
             }

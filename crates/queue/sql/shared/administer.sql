@@ -32,3 +32,8 @@ FROM task WHERE id = ?1
 SELECT id, topic, key, item_id, state, priority, fair_key, rank, ready_at, attempt, spent, max_attempts, holder,
     lease_until, cancel_requested, enqueued_at, reason, again_at, payload
 FROM task WHERE key = ?1 AND state < 3 ORDER BY id LIMIT ?2
+
+-- name: queue_dead_of_key
+SELECT id, topic, key, item_id, state, priority, fair_key, rank, ready_at, attempt, spent, max_attempts, holder,
+    lease_until, cancel_requested, enqueued_at, reason, again_at, payload
+FROM task WHERE key = ?1 AND state = 3 ORDER BY id LIMIT ?2

@@ -30,6 +30,7 @@ const RETRY: Statement = Statement("queue_retry");
 const SET_PRIORITY: Statement = Statement("queue_set_priority");
 const SHOW: Statement = Statement("queue_show");
 const OF_KEY: Statement = Statement("queue_of_key");
+const DEAD_OF_KEY: Statement = Statement("queue_dead_of_key");
 const LIST_READY: Statement = Statement("queue_list_ready");
 const LIST_DELAYED: Statement = Statement("queue_list_delayed");
 const LIST_LEASED: Statement = Statement("queue_list_leased");
@@ -219,6 +220,12 @@ pub fn show(transaction: &mut dyn Transaction, task: TaskId) -> Result<Option<Ta
 pub fn of_key(transaction: &mut dyn Transaction, key: &str) -> Result<Vec<TaskRecord>, QueueError> {
     let now = transaction.now()?;
     transaction.query(OF_KEY, &[key.into(), TASKS_OF_KEY.into()])?.iter().map(|row| record(row, now)).collect()
+}
+
+/// The dead tasks of a key, in every topic.
+pub fn dead_of_key(transaction: &mut dyn Transaction, key: &str) -> Result<Vec<TaskRecord>, QueueError> {
+    let now = transaction.now()?;
+    transaction.query(DEAD_OF_KEY, &[key.into(), TASKS_OF_KEY.into()])?.iter().map(|row| record(row, now)).collect()
 }
 
 /// A page of the tasks of a topic in one state: ready ones in the order of the line, delayed ones by their time, leased ones

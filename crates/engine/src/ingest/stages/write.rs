@@ -35,7 +35,7 @@ use crate::interruptible::Interruptible;
 use crate::layout::version_number;
 use crate::paging::pages;
 use crate::profiles;
-use crate::record::{self, FileLine, Line, RemovalLine, VersionLine};
+use crate::record::{self, FileLine, HarvestedFrom, Line, RemovalLine, VersionLine};
 use crate::settings::StoreSettings;
 use crate::workflow::{Outcome, StageContext, StageError, staging_prefix};
 use crate::{AGENT, crash_point};
@@ -421,7 +421,7 @@ fn first_line(
         created_at: version.created_at.0,
         message: version.message.clone(),
         user: version.user.clone(),
-        harvested_from: Some(DepositOptions::of(context.item)?.harvested_from),
+        harvested_from: HarvestedFrom::Stated(DepositOptions::of(context.item)?.harvested_from),
         item: context.item.id,
         description: version.description.clone(),
         own_file,
