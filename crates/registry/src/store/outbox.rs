@@ -381,13 +381,12 @@ pub fn waiting(tx: &mut dyn Transaction, kind: &str) -> Result<Waiting, Registry
 fn listed(tx: &mut dyn Transaction, rows: &[Row]) -> Result<Vec<Message>, RegistryError> {
     let mut messages = Vec::with_capacity(rows.len());
     for row in rows {
-        let payload = match row.optional_text("payload")? {
-            Some(payload) => payload.to_owned(),
-            None => {
-                let whole = tx.query_one(Statement("outbox.payload"), &[row.uuid("id")?.into()])?;
-                let whole = whole.as_ref().map(|whole| whole.text("payload")).transpose()?;
-                whole.map(without_attachment).unwrap_or_default()
-            }
+        let payload = if let Some(payload) = row.optional_text("payload")? {
+            payload.to_owned()
+        } else {
+            let whole = tx.query_one(Statement("outbox.payload"), &[row.uuid("id")?.into()])?;
+            let whole = whole.as_ref().map(|whole| whole.text("payload")).transpose()?;
+            whole.map(without_attachment).unwrap_or_default()
         };
         messages.push(message(row, payload)?);
     }
