@@ -419,7 +419,7 @@ fn without_findings(call: &OpContext, filter: &FindingFilter) -> Result<String, 
         return Ok("this activity has found nothing".to_owned());
     }
     let failed = counted(failed, "file or document", "files or documents");
-    let command = records_that_failed(call, id)?;
+    let command = records_that_failed(call, id);
     Ok(format!(
         "this activity has no findings, which virus checks make; its tool has failed {failed}: \"strongroom {command}\" shows which"
     ))

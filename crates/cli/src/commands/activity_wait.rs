@@ -115,7 +115,7 @@ fn tell_found(call: &OpContext, view: &ActivityView, context: &Context) -> Resul
     }
     let filter = FindingFilter { activity: Some(view.activity), ..FindingFilter::default() };
     let command = if activities::findings(call, &filter, None)?.items.is_empty() {
-        records_that_failed(call, view.activity)?
+        records_that_failed(call, view.activity)
     } else {
         format!("activity findings --activity {}", view.activity)
     };
@@ -127,14 +127,11 @@ fn tell_found(call: &OpContext, view: &ActivityView, context: &Context) -> Resul
 }
 
 /// The command that lists what the tool of an activity has failed. Records that are work items have no outcome of their own.
-pub(super) fn records_that_failed(call: &OpContext, id: ActivityId) -> Result<String, Failure> {
+pub(super) fn records_that_failed(call: &OpContext, id: ActivityId) -> String {
     let failed = RecordFilter { state: None, outcome: Some("fail") };
-    let has_some = match activities::records(call, id, failed, None) {
-        Ok(page) => !page.items.is_empty(),
-        // Its records were removed after their time; the command says so.
-        Err(_) => false,
-    };
-    Ok(format!("activity records {id}{}", if has_some { " --outcome fail" } else { "" }))
+    // Where its records were removed after their time, the command says so.
+    let has_some = activities::records(call, id, failed, None).is_ok_and(|page| !page.items.is_empty());
+    format!("activity records {id}{}", if has_some { " --outcome fail" } else { "" })
 }
 
 /// Says on standard error, of activities that have failed, ended with records that failed, are paused, or wait for such a one, what has them go

@@ -331,6 +331,7 @@ macro_rules! conformance_suite {
                 an_item_that_gave_its_space_back_begins_with_what_it_needs_at_least
                 of_what_an_item_needs_whose_bytes_others_state_it_reserves_what_had_come
                 an_item_needs_no_more_than_can_become_free_but_for_what_there_was_no_room_for
+                an_item_needs_no_more_of_a_quota_than_can_become_free
                 an_item_that_is_stopped_while_it_is_refused_its_first_bytes_waits_anew
                 those_behind_an_item_that_is_requeued_are_woken
                 an_empty_place_passes_none_that_is_first

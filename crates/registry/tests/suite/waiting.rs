@@ -431,31 +431,36 @@ pub(crate) fn of_what_an_item_needs_whose_bytes_others_state_it_reserves_what_ha
 }
 
 pub(crate) fn an_item_needs_no_more_than_can_become_free_but_for_what_there_was_no_room_for(subject: &dyn Subject) {
-    for of_quota in [false, true] {
-        let world = World::new(subject);
-        let kept = new(&world, "kept");
-        assert_eq!(ask(&world, kept, known(10)), RESERVED);
-        let has = new(&world, "has");
-        assert_eq!(ask(&world, has, known(30)), RESERVED);
-        let quota = if of_quota { 80 } else { 100 };
-        set_quota(&world, world.ours, quota);
-        let grows = new(&world, "grows");
-        assert_eq!(ask(&world, grows, known(5)), RESERVED);
-        found_no_room(&world, grows, Needed { free: quota, refused: 60 });
-        assert_eq!(ask(&world, grows, known(5)), NO_ROOM);
-        // A person may never release it.
-        world.ask(kept, Request::Hold).expect("is held");
-        give_back(&world, has);
-        assert!(matches!(ask(&world, grows, known(5)), Provision::Reserved { .. }));
-        assert_eq!(world.read(|tx| interim::reserved(tx, grows)), quota - 10);
-        // There was no room for nearly all: it cannot do with less.
-        found_no_room(&world, grows, Needed { free: quota, refused: quota - 5 });
-        assert_eq!(ask(&world, grows, known(5)), NO_ROOM);
-        // Requeued, it is read again with what it asks for.
-        world.ask(grows, Request::Requeue(None)).expect("is requeued");
-        assert!(matches!(ask(&world, grows, known(5)), Provision::Reserved { .. }));
-        assert_eq!(world.read(|tx| interim::reserved(tx, grows)), 5);
-    }
+    needs_no_more_than_can_become_free(subject, 100);
+}
+
+pub(crate) fn an_item_needs_no_more_of_a_quota_than_can_become_free(subject: &dyn Subject) {
+    needs_no_more_than_can_become_free(subject, 80);
+}
+
+fn needs_no_more_than_can_become_free(subject: &dyn Subject, quota: u64) {
+    let world = World::new(subject);
+    let kept = new(&world, "kept");
+    assert_eq!(ask(&world, kept, known(10)), RESERVED);
+    let has = new(&world, "has");
+    assert_eq!(ask(&world, has, known(30)), RESERVED);
+    set_quota(&world, world.ours, quota);
+    let grows = new(&world, "grows");
+    assert_eq!(ask(&world, grows, known(5)), RESERVED);
+    found_no_room(&world, grows, Needed { free: quota, refused: 60 });
+    assert_eq!(ask(&world, grows, known(5)), NO_ROOM);
+    // A person may never release it.
+    world.ask(kept, Request::Hold).expect("is held");
+    give_back(&world, has);
+    assert!(matches!(ask(&world, grows, known(5)), Provision::Reserved { .. }));
+    assert_eq!(world.read(|tx| interim::reserved(tx, grows)), quota - 10);
+    // There was no room for nearly all: it cannot do with less.
+    found_no_room(&world, grows, Needed { free: quota, refused: quota - 5 });
+    assert_eq!(ask(&world, grows, known(5)), NO_ROOM);
+    // Requeued, it is read again with what it asks for.
+    world.ask(grows, Request::Requeue(None)).expect("is requeued");
+    assert!(matches!(ask(&world, grows, known(5)), Provision::Reserved { .. }));
+    assert_eq!(world.read(|tx| interim::reserved(tx, grows)), 5);
 }
 
 pub(crate) fn an_item_that_is_stopped_while_it_is_refused_its_first_bytes_waits_anew(subject: &dyn Subject) {
