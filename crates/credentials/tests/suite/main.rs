@@ -1,0 +1,4 @@
+//! What the crate promises, in one test binary.
+
+mod passwords;
+mod work;
