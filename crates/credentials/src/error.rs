@@ -3,6 +3,7 @@
 //! No text here contains a secret, nor a part of one: errors are logged and shown.
 
 use crate::password::Password;
+use crate::token::TokenKind;
 
 /// What is wrong with a credential, or what its making met with.
 #[derive(Debug, thiserror::Error)]
@@ -64,5 +65,43 @@ pub enum CredentialError {
     Common {
         /// By what it is guessed.
         reason: &'static str,
+    },
+    /// The text is not a token of the kind, or a part of it is missing.
+    #[error("the text is not {kind}: it has to begin with \"{}\" and have {} characters", kind.prefix(), kind.length())]
+    NotAToken {
+        /// What was expected.
+        kind: TokenKind,
+    },
+    /// The text is a token of another kind.
+    #[error("the text is {found}, and {expected} is needed here")]
+    OtherKind {
+        /// What was expected.
+        expected: TokenKind,
+        /// What it is.
+        found: TokenKind,
+    },
+    /// The check characters of a token do not fit.
+    #[error("{kind} has a wrong or missing character; next: copy it again as a whole")]
+    Checksum {
+        /// What the token is.
+        kind: TokenKind,
+    },
+    /// What is stored as a digest or an identifier is none.
+    #[error("the stored {what} cannot be read: it has {given} bytes, and {expected} are expected")]
+    Stored {
+        /// What should be there.
+        what: &'static str,
+        /// How many bytes there are.
+        given: usize,
+        /// How many there should be.
+        expected: usize,
+    },
+    /// The text is not the identifier of a token.
+    #[error(
+        "the text is not the identifier of a key or token: it has to be {characters} lower-case letters and digits"
+    )]
+    TokenId {
+        /// How many characters an identifier has.
+        characters: usize,
     },
 }

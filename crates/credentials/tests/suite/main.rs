@@ -1,4 +1,6 @@
 //! What the crate promises, in one test binary.
 
 mod passwords;
+mod sessions;
+mod tokens;
 mod work;
