@@ -104,4 +104,22 @@ pub enum CredentialError {
         /// How many characters an identifier has.
         characters: usize,
     },
+    /// The text is not the secret of a second factor.
+    #[error("the text is not the secret of a second factor: it has to be {characters} characters of base32")]
+    TotpSecret {
+        /// How many characters a secret has.
+        characters: usize,
+    },
+    /// The text is not a code of a second factor.
+    #[error("the text is not a code of a second factor: a code is {digits} digits")]
+    TotpCode {
+        /// How many digits a code has.
+        digits: usize,
+    },
+    /// The text is not a backup code.
+    #[error("the text is not a backup code: a backup code is {characters} letters and digits")]
+    BackupCode {
+        /// How many characters a code has, without what separates its groups.
+        characters: usize,
+    },
 }

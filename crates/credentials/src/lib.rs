@@ -2,6 +2,7 @@
 //!
 //! - [`Password`] is a password as it is compared; [`Password::accept`] says whether it may be chosen. [`PasswordHasher`] makes
 //!   and verifies hashes (argon2id), with the same work for accounts that do not exist.
+//! - [`TotpSecret`] is a second factor by time (RFC 6238), each step usable once; [`BackupCode`] replaces it when it is lost.
 //! - [`Token`] is what proves who asks without a password: API keys, sessions, and links that are used once. [`Validity`] and
 //!   [`SessionTimes`] say until when.
 //!
@@ -35,6 +36,7 @@
 
 #![forbid(unsafe_code)]
 
+mod backup_codes;
 mod error;
 mod hashing;
 mod password;
@@ -42,12 +44,15 @@ mod random;
 mod rules;
 mod session;
 mod token;
+mod totp;
 mod validity;
 
+pub use backup_codes::{BackupCode, BackupCodeDigest, BackupCodeRefusal, StoredBackupCode};
 pub use error::CredentialError;
 pub use hashing::{HashParameters, PasswordHasher, StoredPassword, Verification};
 pub use password::Password;
 pub use rules::{AcceptedPassword, PasswordContext, PasswordUse};
 pub use session::{SessionEnd, SessionLimits, SessionNext, SessionTimes};
 pub use token::{Token, TokenDigest, TokenId, TokenKind};
+pub use totp::{TotpCode, TotpRefusal, TotpSecret, TotpStep};
 pub use validity::{CLOCK_TOLERANCE, Refusal, Validity};

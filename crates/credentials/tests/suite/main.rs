@@ -1,6 +1,9 @@
 //! What the crate promises, in one test binary.
 
+mod backup_codes;
 mod passwords;
+mod secrecy;
 mod sessions;
 mod tokens;
+mod totp;
 mod work;
