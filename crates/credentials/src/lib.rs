@@ -5,6 +5,7 @@
 //! - [`TotpSecret`] is a second factor by time (RFC 6238), each step usable once; [`BackupCode`] replaces it when it is lost.
 //! - [`Token`] is what proves who asks without a password: API keys, sessions, and links that are used once. [`Validity`] and
 //!   [`SessionTimes`] say until when.
+//! - [`Throttle`] limits how often any of these is tried.
 //!
 //! The crate keeps nothing, and reads no clock: the caller gives the time, and stores what the crate returns. Of the
 //! operating system it asks for random bytes only. Values that are secret are hidden in `Debug`, and are overwritten in memory
@@ -43,6 +44,8 @@ mod password;
 mod random;
 mod rules;
 mod session;
+mod throttle;
+mod throttle_key;
 mod token;
 mod totp;
 mod validity;
@@ -53,6 +56,8 @@ pub use hashing::{HashParameters, PasswordHasher, StoredPassword, Verification};
 pub use password::Password;
 pub use rules::{AcceptedPassword, PasswordContext, PasswordUse};
 pub use session::{SessionEnd, SessionLimits, SessionNext, SessionTimes};
+pub use throttle::{Attempt, Throttle, ThrottlePolicy};
+pub use throttle_key::ThrottleKey;
 pub use token::{Token, TokenDigest, TokenId, TokenKind};
 pub use totp::{TotpCode, TotpRefusal, TotpSecret, TotpStep};
 pub use validity::{CLOCK_TOLERANCE, Refusal, Validity};

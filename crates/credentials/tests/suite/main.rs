@@ -4,6 +4,7 @@ mod backup_codes;
 mod passwords;
 mod secrecy;
 mod sessions;
+mod throttling;
 mod tokens;
 mod totp;
 mod work;
