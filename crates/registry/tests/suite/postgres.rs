@@ -197,8 +197,8 @@ fn a_mark_that_is_set_while_another_transaction_removes_it_stays() {
     let (other, attempts) = (Mutex::new(other), Arc::new(AtomicU32::new(0)));
     let counted = attempts.clone();
     let removed = world.write(move |tx| {
-        // It has begun, and sees the object as it is now.
-        tx.now()?;
+        // It sees the object as it is when it asks for the first time.
+        placements::list(tx)?;
         if counted.fetch_add(1, Ordering::SeqCst) == 0 {
             let mut other = other.lock().unwrap_or_else(PoisonError::into_inner);
             other.batch_execute("DELETE FROM object_copies").expect("takes something away");
