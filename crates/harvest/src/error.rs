@@ -128,7 +128,7 @@ pub enum HarvestError {
         place: Place,
         /// What is looked for.
         sought: Box<str>,
-        /// What is there instead, at most [`MOST_NAMED`] and one more where there is more.
+        /// What is there instead, at most five and one more where there is more.
         instead: Box<[String]>,
     },
     /// The cursor does not belong to this source.
