@@ -1,4 +1,4 @@
-//! A session with the server for threads that wait: `tokio-postgres` driven by whoever calls. Requests of one call go out together, in
+//! A session with the server for threads that wait: `tokio-postgres` driven by the calling thread. Requests of one call go out together, in
 //! the order in which they are asked, so that several cost one exchange (PostgreSQL documentation, section 55.2.4, "Pipelining").
 
 use std::future::{Future, poll_fn};

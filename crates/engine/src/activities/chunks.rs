@@ -225,7 +225,7 @@ fn commit_together(run: &Run<'_>, lease: ChunkLease, ended: &[Ended<'_>]) -> Res
         Ok::<_, RegistryError>((topics, is_at_work))
     })?;
     run.home.registry.wakeups().notify(topics.iter().map(String::as_str));
-    if ended.iter().any(|one| matches!(one.outcome, Outcome::Processed { .. } | Outcome::Failed { .. })) {
+    if has_come_further(ended) {
         run.note_progress();
         run.note_success()?;
     }

@@ -1,7 +1,7 @@
 //! deposit: makes an ingest of each harvested document. The document is the one file of the object, and describes it where it is Dublin
 //! Core; the identifier of the record in its source is the local identifier of the object, so that a later state of the record is a
 //! version of the same object. A record of another source is refused where it would be such a version: two catalogues may call different records
-//! alike. Files that people have added to the object stay: a record that has not changed makes no version.
+//! alike. Files that people have added to the object stay.
 //!
 //! A record is processed when its work item is made, in one transaction: none is made twice. How the work item ends, it says itself;
 //! its identifier is the result.
