@@ -288,7 +288,10 @@ fn carry_on(run: &Run<'_>, agent: &dyn OpenAgent, number: usize) -> Result<TaskE
         return help_ends(run);
     }
     let (id, list) = (run.activity.id, run.activity.list);
-    if progress == Progress::Complete && run.home.registry.read(|tx| is_finished(tx, list))? {
+    // Other workers end the last records at any moment. So the end is written only where the agent was asked to finish what has ended by then.
+    let seen = run.home.registry.read(|tx| Ok::<_, RegistryError>(lists::status(tx, list)?))?;
+    let finished = (progress == Progress::Complete && seen.is_finished()).then_some(seen.counts);
+    if finished.is_some() {
         let check = || run.check();
         agent.finish(&run.work(&check))?;
         crash_point("activity.finished");
@@ -296,8 +299,10 @@ fn carry_on(run: &Run<'_>, agent: &dyn OpenAgent, number: usize) -> Result<TaskE
     let (ended, status) = run.home.registry.write(move |tx| {
         // Another run that has begun since is ended by its own task.
         let is_ours = activities::lock(tx, Scope::System, id)?.list == list;
-        let ended = if is_ours { activities::finish_if_done(tx, id)? } else { None };
-        Ok::<_, RegistryError>((ended, lists::status(tx, list)?))
+        let status = lists::status(tx, list)?;
+        let is_finished = is_ours && finished == Some(status.counts);
+        let ended = if is_finished { activities::finish_if_done(tx, id)? } else { None };
+        Ok::<_, RegistryError>((ended, status))
     })?;
     if let Some(state) = ended {
         run.home.registry.wakeups().notify([TOPIC]);
@@ -315,7 +320,8 @@ fn carry_on(run: &Run<'_>, agent: &dyn OpenAgent, number: usize) -> Result<TaskE
     if is_followed_up && matches!(run.activity.input, Input::Follow(..)) {
         return Ok(Outcome::Done.into());
     }
-    Ok(Outcome::Defer(run.context.time_after(LOOK_AGAIN.min(run.keeper.lease() / 2))).into())
+    let wait = if status.is_finished() { Duration::ZERO } else { LOOK_AGAIN.min(run.keeper.lease() / 2) };
+    Ok(Outcome::Defer(run.context.time_after(wait)).into())
 }
 
 fn is_finished(tx: &mut dyn Transaction, list: ListId) -> Result<bool, RegistryError> {

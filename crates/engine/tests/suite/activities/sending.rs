@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::Value;
 use strongroom_engine::activities::{
@@ -11,10 +12,10 @@ use strongroom_engine::activities::{
 use strongroom_engine::app::activities::{self, ActivityState};
 use strongroom_engine::app::views::ActivityId;
 use strongroom_engine::{EngineError, Home};
-use strongroom_records::{RecordState, Takes};
+use strongroom_records::{ClaimRequest, Ending, Outcome, RecordState, Takes, lists};
 use strongroom_registry::activities::Activity;
 use strongroom_registry::documents::Document;
-use strongroom_registry::{ProvenanceKind, Scope, activities as rows, provenance};
+use strongroom_registry::{ProvenanceKind, RegistryError, Scope, activities as rows, provenance};
 
 use super::{begin_behind, call, check_counts, records, show, work, world_of};
 use crate::fixture::{Engine, TestHome, on_both_databases};
@@ -24,6 +25,7 @@ on_both_databases! {
     case_10_what_is_not_taken_fails_and_the_run_continues
     case_10_a_batch_that_is_refused_as_a_whole_loses_only_what_is_wrong
     case_10_several_workers_commit_once
+    case_10_what_ends_beside_a_commit_is_committed_as_well
     case_10_what_was_sent_has_its_provenance
     a_sink_that_is_away_costs_no_record_and_no_attempt
     a_commit_that_a_worker_does_not_survive_is_done_by_another
@@ -205,6 +207,41 @@ fn case_10_several_workers_commit_once(engine: Engine) {
     assert_eq!((view.state, view.processed), (ActivityState::Finished, Some(90)));
     let sent = index.sent();
     assert_eq!((sent.len(), sent.into_iter().collect::<BTreeSet<_>>().len(), index.commits()), (90, 90, 1));
+}
+
+fn case_10_what_ends_beside_a_commit_is_committed_as_well(engine: Engine) {
+    let index = Index::new(2, |documents| {
+        let sent =
+            |document: &Document| if document.record == "01.xml" { Err("no title".to_owned()) } else { Ok(None) };
+        Ok(documents.iter().map(sent).collect())
+    });
+    let Some((home, harvest)) = world(engine, &index, 3) else { return };
+    let id = begin_behind(&home, "index", harvest, false);
+    let list = home.registry.read(|tx| rows::find(tx, Scope::System, id)).expect("the activity").list;
+    let of_commit = home.home.clone();
+    index.on_commit(move |before| {
+        if before == 0 {
+            // A person retries what failed, and another worker sends it, before this one says that the activity has ended.
+            let ended = of_commit.registry.write(move |tx| {
+                let now = tx.now()?;
+                assert_eq!(rows::retry_failed(tx, Scope::System, id, now)?, 1);
+                let request =
+                    ClaimRequest { list, worker: "other".to_owned(), limit: 3, lease: Duration::from_mins(1) };
+                let chunk = lists::claim(tx, &request)?.expect("a chunk");
+                assert_eq!(chunk.records.len(), 1);
+                let outcome = Outcome::Processed { result: None };
+                let endings = [Ending { number: chunk.records[0].number, outcome }];
+                Ok::<_, RegistryError>(lists::finish(tx, chunk.lease, &endings)?)
+            });
+            ended.expect("the other worker ends it");
+        }
+        Ok(())
+    });
+    work(&home);
+    let view = show(&home, id);
+    check_counts(&view);
+    assert_eq!((view.state, view.processed, view.failed), (ActivityState::Finished, Some(3), Some(0)), "{view:?}");
+    assert_eq!(index.commits(), 2);
 }
 
 fn case_10_what_was_sent_has_its_provenance(engine: Engine) {
