@@ -241,7 +241,7 @@ UPDATE work_items SET options = ?3 WHERE id = ?1 AND fence = ?2
 UPDATE work_items SET object_identifier = ?3, wait_key = ?4 WHERE id = ?1 AND fence = ?2
 -- What the newest deposit of an object says that a harvest has made, and that has not failed.
 -- name: items.harvested
-SELECT w.options FROM work_items w
+SELECT w.options, w.source FROM work_items w
 WHERE w.institution_id = ?1 AND w.object_identifier = ?2 AND w.action = 'ingest' AND w.source LIKE 'document:%'
     AND w.status IN ('pending', 'started', 'held', 'succeeded')
 ORDER BY w.number DESC LIMIT 1

@@ -15,6 +15,11 @@ WHERE activity_id = ?1 AND run = ?2 AND used_id = ?3 AND invalidates = ?4 AND en
 SELECT activity_id, run, invalidates, is_first, record, at FROM provenance
 WHERE entity_id = ?1 AND (at, activity_id) > (?2, ?3) ORDER BY at, activity_id LIMIT ?4
 
+-- When an entity was last made of a record that is not itself.
+-- name: provenance.last_made
+SELECT at FROM provenance WHERE entity_id = ?1 AND NOT invalidates AND record IS NOT NULL
+ORDER BY at DESC, activity_id DESC LIMIT 1
+
 -- name: provenance.taken
 SELECT theirs.used_id, theirs.record, made.entity, made.invalidated_at,
     result.entity AS our_entity

@@ -254,13 +254,13 @@ pub fn get(tx: &mut dyn Transaction, scope: Scope, id: ItemId) -> Result<Option<
     tx.query_one(Statement("items.get"), &[id.into(), scope.value()])?.as_ref().map(item_row).transpose()
 }
 
-/// What the newest deposit of an object that a harvest has made, and that has not failed, says of its source; none where no harvest has
-/// made any.
+/// What the newest deposit of an object that a harvest has made, and that has not failed, says of its source, and what it was made of;
+/// none where no harvest has made any. What it was made of is not known where the item is gone, as after a rebuild.
 pub fn harvested_from(
     tx: &mut dyn Transaction,
     institution: InstitutionId,
     object: &str,
-) -> Result<Option<Origin>, RegistryError> {
+) -> Result<Option<(Origin, Option<String>)>, RegistryError> {
     let values = [institution.into(), object.into()];
     if let Some(row) = tx.query_one(Statement("items.harvested"), &values)? {
         let options: serde_json::Value = serde_json::from_str(row.text("options")?).unwrap_or_default();
@@ -269,13 +269,14 @@ pub fn harvested_from(
         // Work items of an older program say it in their notes.
         let note = || options.get("note").and_then(serde_json::Value::as_str).and_then(Origin::of_message);
         if let Some(origin) = noted.or_else(note) {
-            return Ok(Some(origin));
+            return Ok(Some((origin, Some(row.text("source")?.to_owned()))));
         }
     }
     let row = tx.query_one(Statement("items.harvested_version"), &values)?;
     let Some(row) = row else { return Ok(None) };
     let part = row.optional_text("harvested_part")?.map(str::to_owned);
-    Ok(row.optional_text("harvested_from")?.map(|location| Origin { location: location.to_owned(), part }))
+    let location = row.optional_text("harvested_from")?;
+    Ok(location.map(|location| (Origin { location: location.to_owned(), part }, None)))
 }
 
 /// Keeps everybody else from changing an item until the transaction ends, for those that are kept apart by rows.

@@ -282,6 +282,16 @@ pub fn history(
     tx.query(Statement("provenance.of_entity"), &values)?.iter().map(act).collect()
 }
 
+/// When an entity was last made of a record that is not itself, such as a document of a record of a source; none where it never was.
+pub fn last_made(
+    tx: &mut dyn Transaction,
+    institution: Option<InstitutionId>,
+    entity: &str,
+) -> Result<Option<Time>, RegistryError> {
+    let row = tx.query_one(Statement("provenance.last_made"), &[entity_id(institution, entity).into()])?;
+    row.map(|row| Ok(row.time("at")?)).transpose()
+}
+
 /// What runs of activities made of a record, with the run of each. Activities and the record belong to the same institution.
 pub fn of_record(tx: &mut dyn Transaction, runs: &[By], record: &str) -> Result<Vec<(By, Produced)>, RegistryError> {
     let used = |by: &By| vec![by.activity.into(), by.run.into(), entity_id(by.institution, record).into()];

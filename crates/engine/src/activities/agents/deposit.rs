@@ -1,7 +1,7 @@
 //! deposit: makes an ingest of each harvested document. The document is the one file of the object, and describes it where it is Dublin
 //! Core; the identifier of the record in its source is the local identifier of the object, so that a later state of the record is a
 //! version of the same object. A record of another source is refused where it would be such a version: two catalogues may call different records
-//! alike. Files that people have added to the object stay.
+//! alike. So is a state of a record where the object has one that was harvested later. Files that people have added to the object stay.
 //!
 //! A record is processed when its work item is made, in one transaction: none is made twice. How the work item ends, it says itself;
 //! its identifier is the result.
@@ -12,12 +12,12 @@ use serde::Deserialize;
 use strongroom_metadata::Limits;
 use strongroom_records::Takes;
 use strongroom_registry::activities::{self, Activity};
-use strongroom_registry::documents::Document;
+use strongroom_registry::documents::{self, Document};
 use strongroom_registry::items::{self, NewItem};
 use strongroom_registry::object_ids::IdKind;
 use strongroom_registry::tenants::{self, Collection, Institution};
 use strongroom_registry::{
-    HARVESTED_FROM, InstitutionId, ItemId, Origin, RegistryError, Scope, Transaction, Workflows,
+    DocumentId, HARVESTED_FROM, InstitutionId, ItemId, Origin, RegistryError, Scope, Transaction, Workflows, provenance,
 };
 
 use crate::activities::agent::{Agent, AgentInput, AgentOption, Asked, Makes, OpenAgent, Planned, RecordOutcome, Work};
@@ -241,7 +241,7 @@ impl OpenAgent for Depositing {
         }
         let name = format!("{}/{}", self.institution.identifier, naming::name_of_id(&local_id));
         let (ids, workflows) = (vec![(IdKind::Local, local_id)], self.workflows.clone());
-        let (origin, earlier) = (document.origin.clone(), self.options.earlier_source.clone());
+        let earlier = self.options.earlier_source.clone();
         RecordOutcome::Processed {
             result: Some(id.to_string()),
             writes: Some(Arc::new(move |tx, actor| {
@@ -258,7 +258,7 @@ impl OpenAgent for Depositing {
                     act: "deposit it".to_owned(),
                 })?;
                 // No other deposit becomes one of this object before this transaction ends.
-                check_source(tx, new.institution, &object_identifier, (&origin, &earlier))?;
+                check_source(tx, new.institution, &object_identifier, (document.id, &document.origin, &earlier))?;
                 let new = NewItem { object_identifier, actor: Some(actor.id), ..new.clone() };
                 Ok(vec![items::create(tx, workflows.as_ref(), &new)?])
             })),
@@ -266,25 +266,38 @@ impl OpenAgent for Depositing {
     }
 }
 
-/// Refuses a record where its object was made from another source, which is none of the earlier ones. What people have deposited besides
-/// does not count.
+/// Refuses a record where its object was made from another source, which is none of the earlier ones, or from a state of it that was harvested
+/// later. What people have deposited besides does not count.
 fn check_source(
     tx: &mut dyn Transaction,
     institution: InstitutionId,
     object: &str,
-    (origin, earlier): (&Origin, &[String]),
+    (document, origin, earlier): (DocumentId, &Origin, &[String]),
 ) -> Result<(), RegistryError> {
-    let Some(from) = items::harvested_from(tx, institution, object)? else { return Ok(()) };
+    let Some((from, source)) = items::harvested_from(tx, institution, object)? else { return Ok(()) };
+    let refused = |state: String, act: &str| {
+        Err(RegistryError::State { what: "object", id: object.to_owned(), state, act: act.to_owned() })
+    };
     let is_earlier = |source: &String| *source == from.location || *source == from.to_string();
-    if from.may_be(origin) || earlier.iter().any(is_earlier) {
-        return Ok(());
+    if !from.may_be(origin) && !earlier.iter().any(is_earlier) {
+        return refused(
+            format!("made from another source, {from}"),
+            "deposit a record of the same identifier from here; next: run the deposit with --option prefix=TEXT, which makes other objects, or, where the \
+             source has moved, with --option earlier_source= and that source",
+        );
     }
-    Err(RegistryError::State {
-        what: "object",
-        id: object.to_owned(),
-        state: format!("made from another source, {from}"),
-        act: "deposit a record of the same identifier from here; next: run the deposit with --option prefix=TEXT, which makes other objects, or, where the \
-              source has moved, with --option earlier_source= and that source"
-            .to_owned(),
-    })
+    let Some(Ok(PackageSource::Document(theirs))) = source.map(|source| PackageSource::kept(&source)) else { return Ok(()) };
+    let mut last_made = |id| provenance::last_made(tx, Some(institution), &documents::entity(id));
+    if theirs != document
+        && let (Some(ours_at), Some(theirs_at)) = (last_made(document)?, last_made(theirs)?)
+        && ours_at < theirs_at
+    {
+        return refused(
+            format!(
+                "made from a state of the record that was harvested later, at {theirs_at}; this one was harvested at {ours_at}"
+            ),
+            "deposit the earlier one; next: nothing, unless the source has gone back to it: then harvest it again, and run \"activity retry-failed\"",
+        );
+    }
+    Ok(())
 }

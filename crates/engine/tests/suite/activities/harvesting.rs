@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use strongroom_engine::app;
 use strongroom_engine::app::activities::{self, ActivityState, Request};
-use strongroom_engine::app::views::RecordView;
+use strongroom_engine::app::views::{ActivityId, RecordView};
 use strongroom_engine::ingest::{DepositKind, DepositMode, DepositRequest, PackageSource, deposit};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::work_on;
@@ -26,6 +26,7 @@ on_both_databases! {
     a_provider_that_refuses_fails_the_activity_which_is_restarted
     a_chain_makes_objects_with_descriptions
     a_record_of_another_source_is_no_version_of_an_object_that_was_made_from_one
+    an_earlier_state_of_a_record_is_not_deposited_behind_a_later_one
     identifiers_of_any_characters_are_those_of_their_objects
     files_that_people_add_to_the_object_of_a_record_stay
     an_unknown_option_or_host_is_an_error_before_anything_is_made
@@ -275,16 +276,31 @@ fn an_unknown_option_or_host_is_an_error_before_anything_is_made(engine: Engine)
 }
 
 /// Harvests a folder that has one record, and deposits it; what came of the deposit of it.
-pub(super) fn deposit_of(home: &TestHome, (folder, text): (&str, &str), more: &[(&str, &str)]) -> RecordView {
+pub(super) fn deposit_of(home: &TestHome, record: (&str, &str), more: &[(&str, &str)]) -> RecordView {
+    let harvest = harvest_of(home, record);
+    deposit_behind(home, harvest, more).1
+}
+
+/// Harvests a folder that has one record.
+fn harvest_of(home: &TestHome, (folder, text): (&str, &str)) -> ActivityId {
     let path = home.path().join(folder);
     std::fs::create_dir_all(&path).expect("a folder");
     std::fs::write(path.join("m1.xml"), text).expect("a file");
     let harvest = begin(home, "harvest", &[("kind", "folder"), ("path", path.to_str().expect("UTF-8"))]);
     work(home);
+    harvest
+}
+
+/// Deposits the one record of a harvest: the activity, and what came of the record.
+fn deposit_behind(home: &TestHome, harvest: ActivityId, more: &[(&str, &str)]) -> (ActivityId, RecordView) {
     let request =
         Request { agent: "deposit".to_owned(), options: options(more), input: Some(harvest), ..Request::default() };
     let deposit = activities::run(&call(home), &request).expect("an activity").activity;
     work(home);
+    (deposit, the_record(home, deposit))
+}
+
+fn the_record(home: &TestHome, deposit: ActivityId) -> RecordView {
     let page = activities::records(&call(home), deposit, None, None).expect("the records");
     page.items.into_iter().next().expect("a record")
 }
@@ -335,6 +351,32 @@ fn a_record_of_another_source_is_no_version_of_an_object_that_was_made_from_one(
         let request = Request { agent: "deposit".to_owned(), options, input: Some(input), ..Request::default() };
         assert!(activities::run(&call(&home), &request).is_err(), "{prefix:?}");
     }
+}
+
+fn an_earlier_state_of_a_record_is_not_deposited_behind_a_later_one(engine: Engine) {
+    let Some(home) = home_for(engine, "example.edu") else { return };
+    let (earlier, later) = (harvest_of(&home, ("cat1", "<r>one</r>")), harvest_of(&home, ("cat1", "<r>two</r>")));
+    assert_eq!(deposit_behind(&home, later, &[]).1.state, RecordState::Processed);
+    for is_published in [false, true] {
+        if is_published {
+            work_on_all(&home);
+        }
+        let record = deposit_behind(&home, earlier, &[]).1;
+        let error = record.error.clone().unwrap_or_default();
+        assert_eq!(record.state, RecordState::Failed, "{record:?}");
+        assert!(error.contains("harvested later") && error.contains("next: "), "{error}");
+    }
+    // The source goes back to what it was.
+    let (deposit, _) = deposit_behind(&home, earlier, &[]);
+    harvest_of(&home, ("cat1", "<r>one</r>"));
+    activities::retry_failed(&call(&home), deposit).expect("retries");
+    work(&home);
+    let record = the_record(&home, deposit);
+    assert_eq!(record.state, RecordState::Processed, "{record:?}");
+    work_on_all(&home);
+    let object = home.object("m1.xml").identifier;
+    let found = home.registry.read(|tx| objects::by_identifier(tx, Scope::System, &object)).expect("reads");
+    assert_eq!(found.map(|object| object.head), Some(2));
 }
 
 fn identifiers_of_any_characters_are_those_of_their_objects(engine: Engine) {

@@ -176,5 +176,5 @@ fn deposits_of_harvests_say_their_origin_in_a_field(engine: Engine) {
     let institution = item.institution;
     let object = home.object("m1.xml").identifier;
     let origin = home.registry.read(|tx| items::harvested_from(tx, institution, &object)).expect("reads");
-    assert_eq!(origin.map(|origin| origin.to_string()), Some(location));
+    assert_eq!(origin.map(|(origin, source)| (origin.to_string(), source)), Some((location, item.source)));
 }
