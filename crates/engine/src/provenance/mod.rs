@@ -4,7 +4,8 @@
 //!
 //! An activity with several runs is one node. Its results in a run are entities that it generated. Where an entity was there already, it
 //! is not generated a second time, which PROV does not allow: the activity has influenced it. Nor is an entity invalidated twice: where it
-//! is valid again, what it was until then is an entity of its own, which specializes it and is invalid. What is not an absolute IRI, such as the
+//! is valid again, what it was until then is an entity of its own, which specializes it and is invalid. A version of an object is derived from the work item that
+//! has published it. What is not an absolute IRI, such as the
 //! name of a file, is named by the identifier of the entity, and has its name as the label.
 
 mod of_record;
@@ -16,7 +17,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use strongroom_registry::activities::{self, Activity};
 use strongroom_registry::provenance::{self, By, EndOfValidity, Entity, Produced};
-use strongroom_registry::{ActivityId, InstitutionId, ProvenanceKind, RegistryError, Scope, Time};
+use strongroom_registry::{ActivityId, InstitutionId, ItemId, ProvenanceKind, RegistryError, Scope, Time, versions};
 
 use crate::{EngineError, Home};
 
@@ -49,7 +50,7 @@ const OF_TIMES: [&str; 4] = ["startedAtTime", "endedAtTime", "generatedAtTime", 
 /// # Errors
 /// The registry cannot be read, or `out` refuses bytes.
 pub(crate) fn write_activity(home: &Home, activity: &Activity, out: &mut dyn Write) -> Result<(), EngineError> {
-    let mut document = Document::begin(out)?;
+    let mut document = Document::new(out);
     document.activity(home, activity)?;
     for run in 1..=activity.run {
         let by = By { run, ..By::from(activity) };
@@ -63,6 +64,7 @@ pub(crate) fn write_activity(home: &Home, activity: &Activity, out: &mut dyn Wri
             for result in &page {
                 document.result(by, result)?;
             }
+            document.versions(home, by.institution, page.iter().map(|result| result.entity.as_str()))?;
             for end in ends.iter().filter(|end| !end.is_present) {
                 document.end_of_validity(end)?;
             }
@@ -76,12 +78,12 @@ pub(crate) fn write_activity(home: &Home, activity: &Activity, out: &mut dyn Wri
     document.end()
 }
 
-/// Writes what was done to an entity, by whichever activities, with these.
+/// Writes what was done to an entity, by whichever activities, with these, and what was made of it.
 ///
 /// # Errors
 /// The registry cannot be read, or `out` refuses bytes.
 pub(crate) fn write_entity(home: &Home, entity: &Entity, out: &mut dyn Write) -> Result<(), EngineError> {
-    let mut document = Document::begin(out)?;
+    let mut document = Document::new(out);
     let mut after = None;
     let mut last_activity = None;
     loop {
@@ -125,25 +127,34 @@ pub(crate) fn write_entity(home: &Home, entity: &Entity, out: &mut dyn Write) ->
     let mut node = node_of(entity.institution, &entity.entity);
     invalidate(&mut node, entity.invalidated);
     document.node(&node)?;
+    document.versions(home, entity.institution, std::iter::once(entity.entity.as_str()))?;
+    if let Some(institution) = entity.institution {
+        of_record::write_made_of(home, institution, &entity.entity, &mut document)?;
+    }
     document.end()
 }
 
-/// A document that is being written.
+/// A document that is being written. It begins with its first node.
 struct Document<'o> {
     out: &'o mut dyn Write,
     has_nodes: bool,
 }
 
 impl<'o> Document<'o> {
-    fn begin(out: &'o mut dyn Write) -> Result<Self, EngineError> {
-        let mut document = Self { out, has_nodes: false };
-        document.text("{\"@context\": ")?;
-        document.json(&context())?;
-        document.text(",\n\"@graph\": [")?;
-        Ok(document)
+    fn new(out: &'o mut dyn Write) -> Self {
+        Self { out, has_nodes: false }
+    }
+
+    fn begin(&mut self) -> Result<(), EngineError> {
+        self.text("{\"@context\": ")?;
+        self.json(&context())?;
+        self.text(",\n\"@graph\": [")
     }
 
     fn end(mut self) -> Result<(), EngineError> {
+        if !self.has_nodes {
+            self.begin()?;
+        }
         self.text("\n]}\n")
     }
 
@@ -156,6 +167,9 @@ impl<'o> Document<'o> {
     }
 
     fn node(&mut self, node: &Map<String, Value>) -> Result<(), EngineError> {
+        if !self.has_nodes {
+            self.begin()?;
+        }
         self.text(if self.has_nodes { ",\n" } else { "\n" })?;
         self.has_nodes = true;
         self.json(node)
@@ -197,6 +211,33 @@ impl<'o> Document<'o> {
             self.node(&record)?;
         }
         self.node(&node)
+    }
+
+    /// The versions of objects that readers see of what these entities have made, as far as they are work items.
+    fn versions<'e>(
+        &mut self,
+        home: &Home,
+        institution: Option<InstitutionId>,
+        entities: impl Iterator<Item = &'e str>,
+    ) -> Result<(), EngineError> {
+        let Some(institution) = institution else { return Ok(()) };
+        let items: Vec<ItemId> = entities.filter_map(work_item).collect();
+        if items.is_empty() {
+            return Ok(());
+        }
+        let found = home.registry.read(|tx| {
+            let of = |item: &ItemId| versions::published_of_item(tx, institution, *item);
+            items.iter().map(of).collect::<Result<Vec<_>, RegistryError>>()
+        })?;
+        for (item, version) in items.iter().zip(found) {
+            let Some(version) = version else { continue };
+            let label = format!("{} version {}", version.object, version.number);
+            let mut node = labelled(format!("urn:uuid:{}", version.id), "Entity", label);
+            put(&mut node, "generatedAtTime", Some(version.published_at.to_string()));
+            put(&mut node, "wasDerivedFrom", Some(format!("urn:uuid:{item}")));
+            self.node(&node)?;
+        }
+        Ok(())
     }
 
     /// What a run has ended the validity of.
@@ -262,6 +303,11 @@ fn labelled(iri: String, class: &str, label: String) -> Map<String, Value> {
     node.insert("@type".to_owned(), class.into());
     node.insert(LABEL.to_owned(), label.into());
     node
+}
+
+/// The work item that an entity of this name is.
+fn work_item(entity: &str) -> Option<ItemId> {
+    if entity.starts_with("urn:") { None } else { entity.parse().ok() }
 }
 
 /// The node of an entity or record.

@@ -12,11 +12,13 @@ use crate::{EngineError, Home};
 
 /// Activities that are read at once, and runs that are looked up at once.
 const PAGE: usize = 100;
+/// Records and entities of which it is written what was made of them.
+const FOLLOWED: usize = 100;
 /// Ends of the validity of one entity that are written.
 const ENDS: usize = 1_000;
 
-/// Writes what activities of an institution have made of a record, with these; whether there is anything. Records of several sources may
-/// have the same id: the activities say which source each is of.
+/// Writes what activities of an institution have made of a record, and of that, with these; whether there is anything. Records of several
+/// sources may have the same id: the activities say which source each is of.
 ///
 /// # Errors
 /// The registry cannot be read, or `out` refuses bytes.
@@ -26,10 +28,44 @@ pub(crate) fn write_record(
     record: &str,
     out: &mut dyn Write,
 ) -> Result<bool, EngineError> {
-    let mut out = Some(out);
-    let mut document: Option<Document<'_>> = None;
+    let mut document = Document::new(out);
+    write_made_of(home, institution, record, &mut document)?;
+    if !document.has_nodes {
+        return Ok(false);
+    }
+    document.end().map(|()| true)
+}
+
+/// Writes what was made of a record or an entity, of what was made of it, and so on.
+pub(super) fn write_made_of(
+    home: &Home,
+    institution: InstitutionId,
+    record: &str,
+    document: &mut Document<'_>,
+) -> Result<(), EngineError> {
+    let mut names = vec![record.to_owned()];
+    let mut written = 0;
+    while written < names.len().min(FOLLOWED) {
+        let name = names.get(written).cloned().unwrap_or_default();
+        for entity in write_step(home, institution, &name, document)? {
+            if !names.contains(&entity) {
+                names.push(entity);
+            }
+        }
+        written += 1;
+    }
+    Ok(())
+}
+
+/// Writes what activities have made of a record; what that is.
+fn write_step(
+    home: &Home,
+    institution: InstitutionId,
+    record: &str,
+    document: &mut Document<'_>,
+) -> Result<Vec<String>, EngineError> {
     let filter = ActivityFilter { order: Order::OldestFirst, ..ActivityFilter::default() };
-    let mut after = None;
+    let (mut made, mut after) = (Vec::new(), None);
     loop {
         let scope = Scope::Institution(institution);
         let page = home.registry.read(|tx| activities::list(tx, scope, &filter, after, PAGE))?;
@@ -41,25 +77,22 @@ pub(crate) fn write_record(
                 let found = made_of(home, activity, (first, last), record)?;
                 first = last + 1;
                 for (by, result) in found {
-                    if document.is_none() {
-                        document = out.take().map(Document::begin).transpose()?;
-                    }
-                    let Some(document) = document.as_mut() else { continue };
                     if !is_written {
                         document.activity(home, activity)?;
                         is_written = true;
                     }
                     document.result(by, &result)?;
+                    document.versions(home, by.institution, std::iter::once(result.entity.as_str()))?;
                     ends_of(home, document, (institution, &result))?;
+                    made.push(result.entity);
                 }
             }
         }
         match page.last() {
             Some(last) if page.len() == PAGE => after = Some(last.id),
-            _ => break,
+            _ => return Ok(made),
         }
     }
-    document.map_or(Ok(false), |document| document.end().map(|()| true))
 }
 
 /// What some runs of an activity have made of a record.

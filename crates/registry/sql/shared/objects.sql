@@ -86,6 +86,12 @@ RETURNING id, object_id, generation, number, state, item_id, message, user_name,
 SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
     bytes, created_at, published_at, owns_contents, record_head, swept_at
 FROM versions WHERE item_id = ?1 AND state NOT IN ('dropping', 'dropped') ORDER BY id DESC LIMIT 1
+-- The version that readers see of what an item has made, with the identifier of its object.
+-- name: versions.published_of_item
+SELECT v.id, v.number, v.published_at, o.identifier
+FROM versions v JOIN objects o ON o.id = v.object_id
+WHERE v.item_id = ?1 AND o.institution_id = ?2 AND v.state = 'published' AND v.published_at IS NOT NULL
+ORDER BY v.id DESC LIMIT 1
 -- name: versions.open_of_object
 SELECT id, object_id, generation, number, state, item_id, message, user_name, inventory_sha512, description, files,
     bytes, created_at, published_at, owns_contents, record_head, swept_at

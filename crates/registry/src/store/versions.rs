@@ -10,7 +10,10 @@ use crate::events::{self, EventRow};
 use crate::interim::{self, digest};
 pub use crate::model::version::{ContentPlace, NewContent, NewEntry, NewVersion, Version};
 use crate::work::{self, Claim};
-use crate::{ContentId, FileId, GenerationId, ItemId, ObjectId, RegistryError, VersionId, VersionState, discarding};
+use crate::{
+    ContentId, FileId, GenerationId, InstitutionId, ItemId, ObjectId, RegistryError, VersionId, VersionState,
+    discarding,
+};
 
 /// At most this many rows change in one transaction, so that no other writer waits long.
 pub const ROWS_AT_ONCE: usize = 1_000;
@@ -52,6 +55,37 @@ pub fn prepare(tx: &mut dyn Transaction, claim: &Claim, new: &NewVersion<'_>) ->
 /// The version that an item makes or made, unless it was discarded.
 pub fn of_item(tx: &mut dyn Transaction, item: ItemId) -> Result<Option<Version>, RegistryError> {
     tx.query_one(Statement("versions.of_item"), &[item.into()])?.as_ref().map(version_row).transpose()
+}
+
+/// A version that readers see, by what it is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedVersion {
+    /// Its identifier.
+    pub id: VersionId,
+    /// The identifier of its object.
+    pub object: String,
+    /// From 1, within the generation of the object.
+    pub number: u64,
+    /// When readers first saw it.
+    pub published_at: Time,
+}
+
+/// The version that an item of an institution has published.
+pub fn published_of_item(
+    tx: &mut dyn Transaction,
+    institution: InstitutionId,
+    item: ItemId,
+) -> Result<Option<NamedVersion>, RegistryError> {
+    let row = tx.query_one(Statement("versions.published_of_item"), &[item.into(), institution.into()])?;
+    let version = |row: &Row| {
+        Ok(NamedVersion {
+            id: VersionId(row.uuid("id")?),
+            object: row.text("identifier")?.to_owned(),
+            number: row.count("number")?,
+            published_at: row.time("published_at")?,
+        })
+    };
+    row.as_ref().map(version).transpose()
 }
 
 /// The version of an object that is being prepared or committed.

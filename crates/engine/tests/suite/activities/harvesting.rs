@@ -305,7 +305,7 @@ fn the_record(home: &TestHome, deposit: ActivityId) -> RecordView {
     page.items.into_iter().next().expect("a record")
 }
 
-fn work_on_all(home: &TestHome) {
+pub(super) fn work_on_all(home: &TestHome) {
     let all = home.registry.read(|tx| items::list(tx, Scope::System, &ItemFilter::default(), None, 100));
     let ids: Vec<_> = all.expect("lists").into_iter().map(|item| item.id).collect();
     work_on(&home.home, &ids, &Shutdown::new()).expect("works");

@@ -13,7 +13,7 @@ use strongroom_registry::provenance::{self, By, Made};
 use strongroom_registry::{ItemStatus, Scope, activities as rows, versions};
 use strongroom_web_double::WebDouble;
 
-use super::harvesting::deposit_of;
+use super::harvesting::{deposit_of, work_on_all};
 use super::{begin, call, home_for, records, show, work};
 use crate::fixture::{Engine, INSTITUTION, TestHome, on_both_databases};
 
@@ -102,12 +102,6 @@ fn deposited(home: &TestHome, harvest: ActivityId) -> Vec<RecordView> {
     let deposit = activities::run(&call(home), &request).expect("an activity").activity;
     work(home);
     activities::records(&call(home), deposit, None, None).expect("the records").items
-}
-
-fn work_on_all(home: &TestHome) {
-    let all = home.registry.read(|tx| items::list(tx, Scope::System, &ItemFilter::default(), None, 100));
-    let ids: Vec<_> = all.expect("lists").into_iter().map(|item| item.id).collect();
-    work_on(&home.home, &ids, &Shutdown::new()).expect("works");
 }
 
 fn a_record_of_another_part_is_no_version_of_an_object(engine: Engine) {

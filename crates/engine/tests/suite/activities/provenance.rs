@@ -15,6 +15,7 @@ use strongroom_records::RecordState;
 use strongroom_registry::provenance::{self as rows, By, Made, Missing};
 use strongroom_registry::{RegistryError, Scope};
 
+use super::harvesting::work_on_all;
 use super::{begin, begin_behind, call, home_for, records, show, work};
 use crate::fixture::{Engine, INSTITUTION, on_both_databases};
 
@@ -68,6 +69,13 @@ impl Triples {
     }
 
     /// Whether every property and class is one of the W3C, and every time one.
+    /// What was derived from an entity.
+    fn derived_from(&self, entity: &str) -> Vec<&str> {
+        let derives = format!("{PROV}wasDerivedFrom");
+        let of_entity = self.0.iter().filter(|(_, property, value, _)| *property == derives && value == entity);
+        of_entity.map(|(subject, ..)| subject.as_str()).collect()
+    }
+
     fn check(&self) {
         for (subject, property, value, datatype) in &self.0 {
             assert!(property.starts_with(PROV) || property == TYPE || property == LABEL, "{property}");
@@ -145,6 +153,21 @@ fn what_an_activity_made_is_read_by_another_program(engine: Engine) {
         let item = format!("urn:uuid:{}", record.result.expect("a work item"));
         assert_eq!(behind.prov(&item, "wasDerivedFrom"), [record.record.as_str()]);
         assert_eq!(behind.prov(&item, "wasGeneratedBy"), [iri(deposit)]);
+        assert!(behind.derived_from(&item).is_empty(), "nothing is published");
+    }
+    // When they are published, the versions of the objects follow.
+    work_on_all(&home);
+    let behind = Triples::of(&python, &of_activity(&home, deposit));
+    behind.check();
+    for record in records(&home, deposit, RecordState::Processed) {
+        let of_document = Triples::of(&python, &of_entity(&home, &record.record));
+        let item = format!("urn:uuid:{}", record.result.expect("a work item"));
+        for document in [&behind, &of_document] {
+            let [version] = document.derived_from(&item)[..] else { panic!("one version") };
+            let [label] = document.values(version, LABEL)[..] else { panic!("one name") };
+            assert!(label.starts_with(&format!("{INSTITUTION}/")) && label.ends_with(" version 1"), "{label}");
+            assert_eq!(document.prov(version, "generatedAtTime").len(), 1);
+        }
     }
 }
 
