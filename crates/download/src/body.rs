@@ -121,6 +121,7 @@ impl<'a> Body<'a> {
                 Ok(0) if self.entity.size.is_some_and(|size| self.position < size) => {
                     self.interrupted(io::ErrorKind::UnexpectedEof.into())?;
                 }
+                Ok(0) if self.entity.is_open_ended => self.ask_where_it_ends()?,
                 Ok(0) if self.repeated > 0 => return Err(self.changed("it is shorter than before".into())),
                 Ok(0) => self.finish()?,
                 Ok(count) => {
@@ -134,6 +135,25 @@ impl<'a> Body<'a> {
             }
         }
         Ok(0)
+    }
+
+    /// The end of the connection is the only sign of the end of the file (RFC 9112 section 6.3): one that was cut looks the same. So the server is
+    /// asked for the size where none is expected. The file of one that does not say has ended here.
+    fn ask_where_it_ends(&mut self) -> Result<(), DownloadError> {
+        self.source = None;
+        self.entity.is_open_ended = false;
+        if self.stated_size().is_none() {
+            self.entity.size = match self.request.client.probe(&self.request.url, &self.request.supervision) {
+                Ok(probe) => probe.size.filter(|size| *size > 0),
+                Err(error) if error.is_transient() => return Err(error),
+                Err(_) => None,
+            };
+        }
+        match self.stated_size() {
+            Some(size) if self.position < size => self.interrupted(io::ErrorKind::UnexpectedEof.into()),
+            _ if self.repeated > 0 => Err(self.changed("it is shorter than before".into())),
+            _ => self.finish(),
+        }
     }
 
     fn changed(&self, detail: String) -> DownloadError {

@@ -17,6 +17,8 @@ pub(crate) struct Entity {
     pub(crate) last_modified: Option<String>,
     /// What a range can be asked for with.
     pub(crate) validator: Option<Validator>,
+    /// Whether only the end of the connection says where it ends (RFC 9112 section 6.3).
+    pub(crate) is_open_ended: bool,
 }
 
 /// What says that the bytes are still the same (RFC 9110 section 8.8.1): a strong entity tag, or a date of the last
@@ -83,7 +85,7 @@ impl Entity {
     pub(crate) fn whole(headers: &HeaderMap) -> Self {
         let is_chunked = headers.contains_key("transfer-encoding");
         let length = header(headers, "content-length").and_then(number).filter(|_| !is_chunked);
-        Self::described(headers, length)
+        Self { is_open_ended: !is_chunked && length.is_none(), ..Self::described(headers, length) }
     }
 
     /// What a response with a part of the file says of it.
@@ -95,7 +97,8 @@ impl Entity {
         let etag = header(headers, "etag");
         let last_modified = header(headers, "last-modified");
         let validator = Validator::of(etag, last_modified, header(headers, "date"));
-        Self { size, etag: etag.map(str::to_owned), last_modified: last_modified.map(str::to_owned), validator }
+        let (etag, last_modified) = (etag.map(str::to_owned), last_modified.map(str::to_owned));
+        Self { size, etag, last_modified, validator, is_open_ended: false }
     }
 
     /// Whether the bytes may be those that a validator was of. An answer to a request with `If-Range` need not have the validator.

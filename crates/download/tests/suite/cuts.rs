@@ -14,6 +14,7 @@ fn framing() -> impl Strategy<Value = Vec<Behaviour>> {
     prop_oneof![
         Just(vec![]),
         Just(vec![Behaviour::NoLength]),
+        Just(vec![Behaviour::UntilClose]),
         Just(vec![Behaviour::NoETag]),
         Just(vec![Behaviour::WeakETag]),
         Just(vec![Behaviour::NoRanges]),

@@ -5,7 +5,7 @@ use std::io::Read;
 use strongroom_digest::{Algorithm, MultiHasher};
 use strongroom_download::{Client, DownloadError, Expected, Policy, Supervision};
 use strongroom_web_double::Behaviour::{
-    self, ChangedBetweenRanges, CutAfter, Cuts, Endless, FailTimes, IgnoresIfRange, NoETag, NoLength, NoRanges,
+    self, ChangedBetweenRanges, CutAfter, Cuts, Endless, FailTimes, IgnoresIfRange, NoETag, NoHead, NoLength, NoRanges,
     NoValidator, NotFound, RetryAfter, ShortRanges, Status, Unanswered, UntilClose, WeakETag, WrongLength, WrongStart,
 };
 use strongroom_web_double::{Certificate, WebDouble};
@@ -65,6 +65,8 @@ fn each_fault_of_a_server_is_survived_or_named() {
         (&[NoLength], "read 100000"),
         (&[NoLength, cut(2)], "read 100000"),
         (&[UntilClose], "read 100000"),
+        (&[UntilClose, cut(2)], "read 100000"),
+        (&[UntilClose, NoValidator, cut(1)], "broken at 30000, transient"),
         (&[Endless], "more than 100000"),
     ];
     for (behaviours, expected) in cases {
@@ -80,6 +82,15 @@ fn a_file_of_unknown_size_is_read_to_the_end_that_the_server_marks() {
         (&[NoLength], "read 100000"),
         (&[NoLength, cut(2)], "read 100000"),
         (&[NoLength, NoValidator, cut(1)], "broken at 30000, transient"),
+        (&[UntilClose], "read 100000"),
+        // It looks whole, and the server says that it is not.
+        (&[UntilClose, cut(2)], "read 100000"),
+        (&[UntilClose, cut(1), NoHead], "read 100000"),
+        (&[UntilClose, cut(1), NoRanges], "read 100000"),
+        (&[UntilClose, cut(99), NoRanges], "broken at 30000, transient"),
+        (&[UntilClose, NoValidator, cut(1)], "broken at 30000, transient"),
+        // Nobody says how large it is.
+        (&[UntilClose, NoHead, NoRanges], "read 100000"),
         (&[WrongLength(100_001)], "changed, transient"),
         (&[WrongLength(100_001), NoRanges], "broken at 100000, transient"),
         (&[cut(1)], "read 100000"),
