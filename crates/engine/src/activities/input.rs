@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use strongroom_registry::documents::{self, Document};
-use strongroom_registry::{RegistryError, provenance};
+use strongroom_registry::provenance::{self, Entity};
+use strongroom_registry::{ActivityId, InstitutionId, RegistryError, Time, Transaction};
 
 use super::agent::{RecordOutcome, Work};
 use crate::chain;
@@ -27,11 +28,8 @@ pub fn document_of(record: &str, work: &Work<'_>) -> Result<Document, RecordOutc
         Ok::<_, RegistryError>((document, provenance::get(tx, institution, record)?))
     });
     match found {
-        Ok((_, Some(entity))) if entity.invalidated.is_some() => {
-            let (at, by) = entity.invalidated.unzip();
-            let by = by.map(|by| format!(" by the activity {by}")).unwrap_or_default();
-            let at = at.map(|at| at.to_string()).unwrap_or_default();
-            failed(format!("the document was invalidated{by} at {at}; next: take what has replaced it"))
+        Ok((_, Some(Entity { invalidated: Some(invalidated), .. }))) => {
+            failed(format!("the document was {}", end_of_validity(invalidated)))
         }
         Ok((Some(document), _)) => Ok(document),
         Ok((None, _)) => {
@@ -40,4 +38,27 @@ pub fn document_of(record: &str, work: &Work<'_>) -> Result<Document, RecordOutc
         Err(error) if error.is_transient() => Err(RecordOutcome::Later { after: AGAIN_AFTER, error: chain(&error) }),
         Err(error) => failed(chain(&error)),
     }
+}
+
+/// Refuses a document that has become invalid since it was read, and keeps it as it is until the transaction ends.
+///
+/// # Errors
+/// [`RegistryError::State`].
+pub(super) fn check_valid(
+    tx: &mut dyn Transaction,
+    institution: Option<InstitutionId>,
+    document: &str,
+) -> Result<(), RegistryError> {
+    let entity = provenance::lock(tx, institution, document)?;
+    let Some(invalidated) = entity.and_then(|entity| entity.invalidated) else { return Ok(()) };
+    Err(RegistryError::State {
+        what: "document",
+        id: document.to_owned(),
+        state: end_of_validity(invalidated),
+        act: "go on with it".to_owned(),
+    })
+}
+
+fn end_of_validity((at, by): (Time, ActivityId)) -> String {
+    format!("invalidated by the activity {by} at {at}; next: take what has replaced it")
 }

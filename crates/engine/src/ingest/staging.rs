@@ -81,6 +81,8 @@ pub(crate) struct Begun {
     reserved: u64,
     /// Bytes of downloads that were kept for it when an earlier attempt ended.
     pub(crate) kept: u64,
+    /// Whether an attempt that was killed may have staged what no row has.
+    pub(crate) has_unrecorded: bool,
 }
 
 impl Begun {
@@ -93,6 +95,7 @@ impl Begun {
                 place: interim::staging_place(tx, item)?,
                 reserved: interim::reserved(tx, item)?,
                 kept: interim::kept(tx, item)?,
+                has_unrecorded: interim::has_unrecorded(tx, item)?,
             })
         })?;
         Ok(begun)
@@ -143,15 +146,25 @@ impl Begun {
 
 impl Begun {
     /// Removes what an attempt has staged that ended without a word, as by a kill: no row has it, so that what is returned of the space, or
-    /// kept of it by an item that fails, would not count it. It is staged again.
-    pub(crate) fn remove_unrecorded(&self, context: &StageContext<'_>) -> Result<(), StageError> {
+    /// kept of it by an item that fails, would not count it. It is staged again. That this attempt may leave such bytes is noted where they may be many: of a
+    /// deposit of one pack at most nothing is noted, which costs a transaction.
+    pub(crate) fn remove_unrecorded(&mut self, context: &StageContext<'_>) -> Result<(), StageError> {
         // A first attempt finds nothing, and asks the store for nothing.
         let may_have_some =
             context.claim.spent > 1 || self.totals.files > 0 || self.reserved > 0 && is_stated(context)?;
-        let Some(prefix) = staging_prefix(context.item.id, self.place).filter(|_| may_have_some && !self.is_fetched)
-        else {
-            return Ok(());
-        };
+        let prefix = staging_prefix(context.item.id, self.place).filter(|_| may_have_some && !self.is_fetched);
+        if let Some(prefix) = prefix {
+            self.remove_under(context, &prefix)?;
+        }
+        let is_large = context.item.size.is_none_or(|size| size == 0 || size > PACK as u64);
+        if is_large && !self.has_unrecorded {
+            context.write(|tx, claim| interim::set_unrecorded(tx, claim, true))?;
+            self.has_unrecorded = true;
+        }
+        Ok(())
+    }
+
+    fn remove_under(&self, context: &StageContext<'_>, prefix: &str) -> Result<(), StageError> {
         let staging = context.staging();
         let mut keys = BTreeSet::new();
         for entry in staging.list(&Key::new(prefix)?)? {

@@ -124,6 +124,10 @@ impl OaiClient {
         let mut found = None;
         while let Some(item) = page.next()? {
             match item {
+                Item::Record(record) if record.id != id => {
+                    let reason = format!("it has the record {:?} in the place of {id:?}", record.id);
+                    return Err(HarvestError::Malformed { place: page.place().clone(), reason, is_cut: false });
+                }
                 Item::Record(record) => found = Some(record),
                 Item::Unreadable { byte, reason, .. } => {
                     return Err(HarvestError::Malformed { place: page.place().at(byte), reason, is_cut: false });

@@ -30,7 +30,7 @@ pub const LONGEST_ID: usize = 2_048;
 /// The most bytes of a worker's name.
 const LONGEST_WORKER: usize = 512;
 /// The most bytes of the cursor of a population: resumption tokens can be long.
-const LONGEST_CURSOR: usize = 16_384;
+const LONGEST_CURSOR: usize = 1 << 20;
 /// Longer errors are cut, in characters.
 const LONGEST_ERROR: usize = 2_000;
 

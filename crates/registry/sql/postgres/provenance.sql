@@ -13,6 +13,10 @@ WITH new AS (
 )
 SELECT first.place, made.id FROM made JOIN first ON first.id = made.id
 
+-- Keeps the validity of an entity as it is until the transaction ends.
+-- name: entities.lock
+SELECT id, institution_id, entity, invalidated_at, invalidated_by FROM entities WHERE id = $1 FOR SHARE
+
 -- name: entities.revalidate
 UPDATE entities SET invalidated_at = NULL, invalidated_by = NULL
 FROM unnest($1::uuid[]) AS again (id) WHERE entities.id = again.id AND invalidated_at IS NOT NULL

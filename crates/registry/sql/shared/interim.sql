@@ -128,6 +128,7 @@ WHERE waits.since <= ?2 AND waits.item_id <> ?1 AND w.status IN ('pending', 'sta
     AND (i.staging_quota IS NULL OR waits.bytes <= i.staging_quota - coalesce(had.kept, 0))
     AND CASE
         WHEN i.staging_quota IS NOT NULL AND waits.bytes > i.staging_quota - coalesce(had.bytes, 0)
+            OR waits.needed > ?4 - coalesce(had.bytes, 0)
         THEN w.institution_id = own.institution_id
         ELSE waits.needed > ?3 OR (w.institution_id = own.institution_id AND i.staging_quota IS NOT NULL
             AND waits.bytes > i.staging_quota - coalesce(had.bytes, 0) - ?5)

@@ -3,6 +3,10 @@
 -- name: entities.insert
 INSERT INTO entities (id, institution_id, entity) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO NOTHING RETURNING id
 
+-- Keeps the validity of an entity as it is until the transaction ends.
+-- name: entities.lock
+SELECT id, institution_id, entity, invalidated_at, invalidated_by FROM entities WHERE id = ?1
+
 -- name: entities.revalidate
 UPDATE entities SET invalidated_at = NULL, invalidated_by = NULL WHERE id = ?1 AND invalidated_at IS NOT NULL
 

@@ -9,9 +9,9 @@ use strongroom_digest::Digest;
 use uuid::Uuid;
 
 pub use super::space::{
-    Demand, Needed, Provision, SpaceHolder, SpaceOfStatus, by_status, failed_before, give_back, has_returned, kept,
-    needed_at_least, provision, reclaim_failed, reserve, reserved, return_unused, set_kept, shrink, waited_since,
-    waiting_for,
+    Demand, Needed, Provision, SpaceHolder, SpaceOfStatus, by_status, failed_before, give_back, has_returned,
+    has_unrecorded, kept, needed_at_least, provision, reclaim_failed, reserve, reserved, return_unused, set_kept,
+    set_unrecorded, shrink, waited_since, waiting_for,
 };
 use crate::objects::Object;
 use crate::versions::ROWS_AT_ONCE;

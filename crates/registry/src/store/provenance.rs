@@ -124,7 +124,7 @@ pub fn entity_id(institution: Option<InstitutionId>, entity: &str) -> EntityId {
 }
 
 /// Records what an activity made, in the transaction that ends the records: the first result of an entity generates it, later ones
-/// revise it, and one that had become invalid is valid again. For each, in order, which it was. Where the run has made another entity of the same
+/// revise it, and one that had become invalid is valid again, unless it is the record itself. For each, in order, which it was. Where the run has made another entity of the same
 /// record before, as of a record that its source repeats in a later state, this one takes its place; the same one stays as it was.
 pub fn record(tx: &mut dyn Transaction, by: By, made: &[Made<'_>]) -> Result<Vec<ProvenanceKind>, RegistryError> {
     let now = tx.now()?;
@@ -134,7 +134,10 @@ pub fn record(tx: &mut dyn Transaction, by: By, made: &[Made<'_>]) -> Result<Vec
     let new: Vec<bool> =
         tx.query_many(Statement("entities.insert"), &mut entities)?.iter().map(Option::is_some).collect();
     drop(entities);
-    let mut again = ids.iter().zip(&new).filter(|(_, new)| !**new).map(|(id, _)| vec![(*id).into()]);
+    // What is only passed on was not found again.
+    let is_found = |(is_new, made): &(&bool, &Made<'_>)| !**is_new && made.record != made.entity;
+    let again = ids.iter().zip(new.iter().zip(made)).filter(|(_, one)| is_found(one));
+    let mut again = again.map(|(id, _)| vec![(*id).into()]);
     tx.execute_each(Statement("entities.revalidate"), &mut again)?;
     drop(again);
     let mut rows = ids.iter().zip(made).zip(&new).map(|((id, made), is_new)| row(by, made, *id, (false, *is_new), now));
@@ -216,8 +219,20 @@ pub fn get(
     institution: Option<InstitutionId>,
     entity: &str,
 ) -> Result<Option<Entity>, RegistryError> {
-    let id = entity_id(institution, entity);
-    let Some(row) = tx.query_one(Statement("entities.get"), &[id.into()])? else { return Ok(None) };
+    find(tx, Statement("entities.get"), entity_id(institution, entity))
+}
+
+/// The same, whose validity stays as it is until the transaction ends.
+pub fn lock(
+    tx: &mut dyn Transaction,
+    institution: Option<InstitutionId>,
+    entity: &str,
+) -> Result<Option<Entity>, RegistryError> {
+    find(tx, Statement("entities.lock"), entity_id(institution, entity))
+}
+
+fn find(tx: &mut dyn Transaction, statement: Statement, id: EntityId) -> Result<Option<Entity>, RegistryError> {
+    let Some(row) = tx.query_one(statement, &[id.into()])? else { return Ok(None) };
     Ok(Some(Entity {
         id: EntityId(row.uuid("id")?),
         institution: row.optional_uuid("institution_id")?.map(InstitutionId),

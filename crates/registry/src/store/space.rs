@@ -22,6 +22,8 @@ const REFUSED: &str = "refused_space";
 const WAITED_SINCE: &str = "waited_for_space_since";
 /// The fact that an item failed and returned what it did not use of its space.
 const RETURNED: &str = "returned_space";
+/// The fact that bytes of an item may lie in staging that no row has.
+const UNRECORDED: &str = "unrecorded_bytes";
 /// The fact that has how many bytes of downloads are kept on their way for an item.
 const KEPT: &str = "kept_bytes";
 
@@ -261,8 +263,8 @@ fn before(now: Time, wait: Duration) -> Time {
 
 /// An item that has waited for so long that it is first, and that could not begin if this one did. `left` is what would be free then, and
 /// `of_quota` what this one needs of the quota of its institution.
-/// One that cannot begin because of the quota of its institution keeps no other institution waiting, and one that can never begin
-/// keeps nothing waiting.
+/// One that cannot begin because of the quota of its institution, or beside what that has itself, keeps no other institution waiting, and one that
+/// can never begin keeps nothing waiting.
 fn first_before(
     tx: &mut dyn Transaction,
     item: ItemId,
@@ -290,9 +292,12 @@ pub(crate) fn end_wait(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, R
     Ok(tx.query_one(Statement("space.waits_before"), &[since.into()])?.is_none())
 }
 
-/// An item that failed keeps space for what it has in staging and of downloads, and no more, since it may never be requeued. Whether some
-/// was freed.
+/// An item that failed keeps space for what it has in staging and of downloads, and no more, since it may never be requeued. Where it is not
+/// known what it has there, it keeps all. Whether some was freed.
 pub(crate) fn keep_staged(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, RegistryError> {
+    if has_unrecorded(tx, item)? {
+        return Ok(false);
+    }
     let (had, keeps) = (reserved(tx, item)?, staged_and_kept(tx, item)?);
     if tx.execute(Statement("space.keep_staged"), &[item.into(), keeps.into()])? == 0 || keeps > had {
         return Ok(false);
@@ -304,6 +309,22 @@ pub(crate) fn keep_staged(tx: &mut dyn Transaction, item: ItemId) -> Result<bool
 /// Whether an item has returned space when it failed: it has to ask for it again before it goes on.
 pub fn has_returned(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, RegistryError> {
     Ok(interim::fact(tx, item, RETURNED)?.is_some())
+}
+
+/// Notes whether bytes of an item may lie in staging that no row has. A worker that is killed leaves them there: until they are recorded or removed,
+/// nothing of what covers them is returned.
+pub fn set_unrecorded(tx: &mut dyn Transaction, claim: &Claim, may_lie_there: bool) -> Result<(), RegistryError> {
+    if may_lie_there {
+        return interim::set_fact(tx, claim, UNRECORDED, "true");
+    }
+    work::check_fence(tx, claim)?;
+    tx.execute(Statement("interim.drop_fact"), &[claim.item.into(), UNRECORDED.into()])?;
+    Ok(())
+}
+
+/// Whether bytes of an item may lie in staging that no row has.
+pub fn has_unrecorded(tx: &mut dyn Transaction, item: ItemId) -> Result<bool, RegistryError> {
+    Ok(interim::fact(tx, item, UNRECORDED)?.is_some())
 }
 
 /// Bytes of downloads that are kept on their way for an item, as far as that was noted.

@@ -21,7 +21,7 @@ use strongroom_registry::{
 };
 
 use crate::activities::agent::{Agent, AgentInput, AgentOption, Asked, Makes, OpenAgent, Planned, RecordOutcome, Work};
-use crate::activities::input::document_of;
+use crate::activities::input::{check_valid, document_of};
 use crate::activities::options::{many, parsed};
 use crate::ingest::{
     DepositKind, DepositMode, DepositOptions, GivenDescription, INGEST, PackageSource, as_json, naming, rules,
@@ -248,6 +248,8 @@ impl OpenAgent for Depositing {
                 if items::get(tx, Scope::System, id)?.is_some() {
                     return Ok(Vec::new());
                 }
+                // A harvest may have replaced it since it was read.
+                check_valid(tx, Some(new.institution), &documents::entity(document.id))?;
                 let of = (new.institution, id);
                 let identifier = naming::free_identifier(tx, of, &ids, &name)?;
                 let object = naming::object_of(tx, of, &ids, (&identifier, false))?;

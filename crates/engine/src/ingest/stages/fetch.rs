@@ -33,8 +33,9 @@ use crate::runtime::Interrupted;
 use crate::workflow::{Outcome, StageContext, StageError};
 
 pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
-    let is_recorded = Cell::new(true);
-    let outcome = fetch(context, &is_recorded);
+    let begun = Begun::read(context)?;
+    let is_recorded = Cell::new(!begun.has_unrecorded);
+    let outcome = fetch(context, begun, &is_recorded);
     if let Err(error) = &outcome
         && may_write(error)
     {
@@ -54,12 +55,19 @@ fn may_write(error: &StageError) -> bool {
 /// stops does not know when another one does. Where bytes lie in staging that could not be recorded, it stays: it covers them.
 fn keep_for_another_attempt(context: &StageContext<'_>, is_recorded: bool) -> Result<(), StageError> {
     let bytes = kept_downloads::bytes(context.home, context.item.id);
-    let known = context.registry().read(|tx| interim::kept(tx, context.item.id))?;
+    let item = context.item.id;
+    let (known, has_unrecorded) = context
+        .registry()
+        .read(|tx| Ok::<_, RegistryError>((interim::kept(tx, item)?, interim::has_unrecorded(tx, item)?)))?;
     let is_stated = is_recorded && (is_stated(context)? || fetch_list::has_begun(context)?);
-    if bytes == known && !is_stated {
+    let has_been_recorded = is_recorded && has_unrecorded;
+    if bytes == known && !is_stated && !has_been_recorded {
         return Ok(());
     }
     let topics = context.write(move |tx, claim| {
+        if has_been_recorded {
+            interim::set_unrecorded(tx, claim, false)?;
+        }
         if bytes != known {
             interim::set_kept(tx, claim, bytes)?;
         }
@@ -70,7 +78,7 @@ fn keep_for_another_attempt(context: &StageContext<'_>, is_recorded: bool) -> Re
 }
 
 /// `is_recorded` says whether everything is recorded that lies in staging when it ends early.
-fn fetch(context: &StageContext<'_>, is_recorded: &Cell<bool>) -> Result<Outcome, StageError> {
+fn fetch(context: &StageContext<'_>, mut begun: Begun, is_recorded: &Cell<bool>) -> Result<Outcome, StageError> {
     let mut options = DepositOptions::of(context.item)?;
     if options.kind() == DepositKind::Metadata {
         let text = serde_json::to_string(&Scan::of_loose_files(0, 0))?;
@@ -90,20 +98,21 @@ fn fetch(context: &StageContext<'_>, is_recorded: &Cell<bool>) -> Result<Outcome
         // A server that states one size and sends another has not sent all of it, or more.
         options.size = located.size.filter(|size| *size > 0);
     }
-    let mut begun = Begun::read(context)?;
     let mut totals = begun.totals;
     if !begun.is_fetched || fetch_list::is_left(context)? {
         if let Some(bytes) = begun.reserve_ahead(context)? {
-            return grow(context, bytes);
+            // Nothing of it has come, and how much it needs others say: it keeps nothing for that.
+            return grow(context, bytes, false);
         }
         begun.remove_unrecorded(context)?;
+        is_recorded.set(true);
         check_declared_digest(context, &payload, &options)?;
         let (scan, rows, reserved) = match take(context, &payload, &options, (begun, is_recorded)) {
             Ok(Taken::Whole(scan, staged)) => {
                 totals = staged.totals;
                 (scan, staged.rows, staged.reserved)
             }
-            Ok(Taken::NoRoom(bytes)) => return grow(context, bytes),
+            Ok(Taken::NoRoom(bytes)) => return grow(context, bytes, true),
             Ok(Taken::Changed) => return start_over(context, &payload),
             Err(StageError::Interrupted(reason)) => return Err(reason.into()),
             Err(failure) => {
@@ -132,6 +141,9 @@ fn fetch(context: &StageContext<'_>, is_recorded: &Cell<bool>) -> Result<Outcome
             }
             if begun.kept > 0 {
                 interim::set_kept(tx, claim, 0)?;
+            }
+            if begun.has_unrecorded {
+                interim::set_unrecorded(tx, claim, false)?;
             }
             interim::set_fact(tx, claim, "fetched", &text)?;
             // What was reserved ahead of bytes, and for downloads on their way, is free to others that wait.
@@ -326,8 +338,8 @@ fn start_over(context: &StageContext<'_>, payload: &PackageSource) -> Result<Out
 }
 
 /// The deposit is larger than what was reserved, and there is no room for more right now: it gives back what it has, and waits for twice as
-/// much, or for what is said of its size where that is less.
-fn grow(context: &StageContext<'_>, at_least: u64) -> Result<Outcome, StageError> {
+/// much, or for what is said of its size where that is less. `has_come` says whether so many bytes came, or are only stated.
+fn grow(context: &StageContext<'_>, at_least: u64, has_come: bool) -> Result<Outcome, StageError> {
     let item = context.item.id;
     let (needed_before, waited_since) = context
         .registry()
@@ -341,7 +353,7 @@ fn grow(context: &StageContext<'_>, at_least: u64) -> Result<Outcome, StageError
     let stated = context.item.size.filter(|size| *size > at_least).unwrap_or(u64::MAX);
     let most = quota(context)?.unwrap_or(u64::MAX).min(context.home.staging_capacity());
     let free = at_least.saturating_mul(2).max(needed_before.free).min(stated).min(most);
-    let needed = Needed { free, refused: at_least };
+    let needed = Needed { free, refused: if has_come { at_least } else { needed_before.refused } };
     let topics = context.write(move |tx, claim| {
         interim::give_back(tx, claim, needed, waited_since)?;
         // What it had is free to others that wait.
