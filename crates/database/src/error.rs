@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+/// What is said of a transaction that was undone each time because others changed the same rows.
+pub(crate) const CONFLICT: &str = "others changed the same rows; try again";
+
 /// Why a statement or transaction failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -134,5 +137,10 @@ impl DatabaseError {
     /// Whether trying again later may succeed.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unavailable { .. } | Self::InDoubt { .. })
+    }
+
+    /// Whether others changed the same rows again and again: what is written by fewer rows at once comes about sooner.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Self::Unavailable { detail, .. } if detail.ends_with(CONFLICT))
     }
 }

@@ -33,6 +33,8 @@ pub enum OaiFault {
     TokensInCircle(usize),
     /// The last page has a token, which leads to a page without records.
     EmptyLastPage,
+    /// `GetRecord` is answered with the first record, whichever is asked for.
+    AnotherRecord,
     /// Errors have the status 422 of HTTP.
     ErrorStatus,
     /// Answers are HTML.

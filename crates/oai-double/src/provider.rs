@@ -181,7 +181,10 @@ impl State {
 
     fn get(&self, xml: &mut Xml, arguments: &Arguments) -> Result<(), Refusal> {
         check_prefix(arguments)?;
-        let record = self.found(arguments.get("identifier").unwrap_or_default())?;
+        let mut record = self.found(arguments.get("identifier").unwrap_or_default())?;
+        if self.faults.contains(&OaiFault::AnotherRecord) {
+            record = self.records.first().unwrap_or(record);
+        }
         xml.push("<GetRecord>\n");
         xml.record(record, self.has_seconds);
         xml.push("</GetRecord>\n");

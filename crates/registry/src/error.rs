@@ -164,4 +164,9 @@ impl RegistryError {
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Database(error) if error.is_transient())
     }
+
+    /// Whether others changed the same rows again and again: what is written by fewer rows at once comes about sooner.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Self::Database(error) if error.is_conflict())
+    }
 }

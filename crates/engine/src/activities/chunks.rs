@@ -182,10 +182,15 @@ fn ended<'c>(record: &'c Claimed, outcome: RecordOutcome, most: u32, work: &Work
 }
 
 /// Ends records in one transaction; whether the activity is still at work. Where what is written with one of them is refused, each is
-/// ended by itself, and that one has failed.
+/// ended by itself, and that one has failed. Where others change the same rows all the time, the halves are ended one after the other.
 fn commit(run: &Run<'_>, lease: ChunkLease, ended: &[Ended<'_>]) -> Result<bool, AgentError> {
     match commit_together(run, lease, ended) {
         Ok(is_at_work) => Ok(is_at_work),
+        Err(error) if ended.len() > 1 && error.is_conflict() => {
+            let (first, second) = ended.split_at(ended.len() / 2);
+            commit(run, lease, first)?;
+            commit(run, lease, second)
+        }
         Err(error) => match AgentError::from(error) {
             AgentError::Fatal(reason) => {
                 if let [one] = ended {

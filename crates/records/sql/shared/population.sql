@@ -21,6 +21,10 @@ UPDATE record_lists
 SET is_complete = TRUE, population_fence = population_fence + 1, populated_by = NULL, populated_until = NULL
 WHERE id = ?1
 
+-- name: records_end_population
+UPDATE record_lists SET population_fence = population_fence + 1, populated_by = NULL, populated_until = NULL
+WHERE id = ?1
+
 -- name: records_reopen
 UPDATE record_lists SET is_complete = FALSE WHERE id = ?1 AND is_complete AND NOT is_removed
 

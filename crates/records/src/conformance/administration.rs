@@ -51,7 +51,8 @@ pub fn cancelling_ends_what_has_not_begun(subject: &dyn Subject) {
     assert_eq!(claim_by(&*lists, list, "worker", 5), None);
     assert_eq!(numbers(&*lists, list), [0, 3, 0, 0, 7]);
     end(&*lists, &chunk, &processed());
-    assert!(lists.status(list).expect("reads").is_finished());
+    let status = lists.status(list).expect("reads");
+    assert_eq!((status.counts.open(), status.is_complete), (0, false), "it does not have all of its records");
 }
 
 /// Whatever the size of the page.

@@ -2,7 +2,7 @@
 
 use strongroom_database::{Row, Statement, Time, Transaction, Value};
 
-use super::population::{complete, locked};
+use super::population::locked;
 use super::{Delta, MOST_RECORDS, NEVER_CLAIMED, any_slot, count, fresh, state, whole};
 use crate::{Counts, Cursor, ListId, ListStatus, Page, Record, RecordState, RecordsError};
 
@@ -147,12 +147,12 @@ pub fn retry_failed(tx: &mut dyn Transaction, list: ListId, until: Time, limit: 
     Ok(changed)
 }
 
-/// Cancels up to `limit` records that are to be processed, and completes the list, so that no more are added; how many. What is being
+/// Cancels up to `limit` records that are to be processed; how many. Who populates the list adds no more to it: it stays incomplete where it was. What is being
 /// processed ends as its worker says. To be repeated until nothing is to be processed: records that others are claiming at
 /// the same time, and those that come back, are passed by.
 pub fn cancel_rest(tx: &mut dyn Transaction, list: ListId, limit: usize) -> Result<u64, RecordsError> {
     if !locked(tx, list)?.bool("is_complete")? {
-        complete(tx, list)?;
+        tx.execute(Statement("records_end_population"), &[list.into()])?;
     }
     let limit = limit.clamp(1, MOST_RECORDS);
     let values = [list.into(), limit.into(), tx.now()?.into()];

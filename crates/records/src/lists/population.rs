@@ -174,7 +174,7 @@ pub fn supersede(
     Ok(true)
 }
 
-/// Marks a list as complete, whoever has its population: where it is cancelled, or all was taken of what it follows.
+/// Marks a list as complete, whoever has its population: where all was taken of what it follows.
 pub fn complete(tx: &mut dyn Transaction, list: ListId) -> Result<(), RecordsError> {
     tx.execute(Statement("records_complete"), &[list.into()])?;
     Ok(())

@@ -17,8 +17,8 @@ const LONGEST_ERROR: usize = 2_000;
 /// The state of an activity, in words, whose records were removed after their time.
 pub const RECORDS_REMOVED: &str = "without its records, which were removed after their time";
 
-/// The state of an activity, in words, that has failed before all of its records were in its list.
-pub const LIST_UNFINISHED: &str = "without the rest of its records, which it had not found when it failed";
+/// The state of an activity, in words, that has ended before all of its records were in its list.
+pub const LIST_UNFINISHED: &str = "without the rest of its records, which it had not found when it ended";
 
 /// What another run of an activity takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -635,6 +635,14 @@ pub(crate) fn records_that_were_not_all_found_are_not_run_again(subject: &dyn Su
     assert_eq!(state(&world, id), ActivityState::Failed);
     world.write(move |tx| activities::rerun(tx, Scope::System, id, Rerun::Anew));
     assert_eq!(counts(&world, id).populated(), 0);
+    // Nor what it had not found when a person cancelled it.
+    find(&world, id, 0..4, false);
+    world.write(move |tx| activities::cancel(tx, Scope::System, id));
+    let refused = world.refused(move |tx| activities::rerun(tx, Scope::System, id, Rerun::SameRecords));
+    assert!(
+        matches!(&refused, RegistryError::State { state, .. } if state == activities::LIST_UNFINISHED),
+        "{refused}"
+    );
 }
 
 /// What another activity still takes is not removed behind its back.

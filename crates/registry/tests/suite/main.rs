@@ -307,6 +307,7 @@ macro_rules! conformance_suite {
             }
             space {
                 the_ledger_never_exceeds_the_capacity
+                an_item_that_failed_keeps_the_space_of_what_was_not_recorded
                 space_comes_back_and_those_who_wait_are_woken
                 i08_one_owner_holds_an_object
                 a_lease_that_ran_out_is_taken_over_with_a_higher_fence

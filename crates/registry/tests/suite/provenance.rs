@@ -107,6 +107,9 @@ pub(crate) fn invalidation_is_soft_and_is_refused_where_there_is_nothing_to_inva
     let names = |with| results(&world, harvest, with).into_iter().map(|(entity, _)| entity).collect::<Vec<_>>();
     assert_eq!(names(false), [ALL[0], ALL[2]]);
     assert_eq!(names(true), ALL);
+    // What only passes it on does not make it valid again.
+    world.write(move |tx| provenance::record(tx, later, &[Made { record: ALL[1], entity: ALL[1] }]));
+    assert_eq!(names(false), [ALL[0], ALL[2]]);
     // A record that comes back is valid again, and what was done stays known.
     subject.advance(LEASE);
     assert_eq!(record(&world, By { run: 2, ..harvest }, &ALL), [ProvenanceKind::Revised; 3]);
@@ -114,7 +117,7 @@ pub(crate) fn invalidation_is_soft_and_is_refused_where_there_is_nothing_to_inva
     let history = world.read(move |tx| provenance::history(tx, &entity, None, 10));
     assert_eq!(
         history.iter().map(|act| act.kind).collect::<Vec<_>>(),
-        [ProvenanceKind::Generated, ProvenanceKind::Invalidated, ProvenanceKind::Revised]
+        [ProvenanceKind::Generated, ProvenanceKind::Invalidated, ProvenanceKind::Revised, ProvenanceKind::Revised]
     );
     assert_eq!(history[0].record, "oai:1");
 }

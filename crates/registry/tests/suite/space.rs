@@ -71,6 +71,23 @@ pub(crate) fn space_comes_back_and_those_who_wait_are_woken(subject: &dyn Subjec
     world.write(move |tx| interim::give_back(tx, &claim, Needed { free: 100, refused: 100 }, None));
 }
 
+/// A worker that is killed leaves what nobody has recorded.
+pub(crate) fn an_item_that_failed_keeps_the_space_of_what_was_not_recorded(subject: &dyn Subject) {
+    let world = World::new(subject);
+    for may_lie_there in [false, true] {
+        let (claim, item) = world.claimed_at(Stage::named("fetch"));
+        let held = claim.clone();
+        world.write(move |tx| {
+            assert!(interim::reserve(tx, &held, 100, 100)?);
+            interim::set_unrecorded(tx, &held, true)?;
+            interim::set_unrecorded(tx, &held, may_lie_there)
+        });
+        world.finish(&claim, &StageEnd::Fatal { note: "it ends".into(), problems: Vec::new() });
+        let id = item.id;
+        assert_eq!(world.read(move |tx| interim::reserved(tx, id)), if may_lie_there { 100 } else { 0 });
+    }
+}
+
 fn hold(world: &World<'_>, object: strongroom_registry::ObjectId, owner: Uuid, until: Time) -> Hold {
     world.write(move |tx| leases::hold(tx, object, owner, until))
 }

@@ -224,6 +224,11 @@ impl Depositing {
 }
 
 impl OpenAgent for Depositing {
+    /// Work items of several workers are made one transaction after the other: few at once keep none of them waiting for long.
+    fn chunk(&self) -> usize {
+        20
+    }
+
     fn process(&self, record: &str, work: &Work<'_>) -> RecordOutcome {
         let failed = |error: String| RecordOutcome::Failed { error };
         let document = match document_of(record, work) {
@@ -288,7 +293,9 @@ fn check_source(
              source has moved, with --option earlier_source= and that source",
         );
     }
-    let Some(Ok(PackageSource::Document(theirs))) = source.map(|source| PackageSource::kept(&source)) else { return Ok(()) };
+    let Some(Ok(PackageSource::Document(theirs))) = source.map(|source| PackageSource::kept(&source)) else {
+        return Ok(());
+    };
     let mut last_made = |id| provenance::last_made(tx, Some(institution), &documents::entity(id));
     if theirs != document
         && let (Some(ours_at), Some(theirs_at)) = (last_made(document)?, last_made(theirs)?)

@@ -126,6 +126,13 @@ fn a_record_that_cannot_be_read_fails_and_is_asked_for_again(engine: Engine) {
     assert_eq!(failed[0].record, "oai:x:05");
     assert!(failed[0].error.as_deref().is_some_and(|error| error.contains("oai:x:05")), "{failed:?}");
     provider.change(|records| records[5] = records[5].clone().titled(b"Mended"));
+    // Another one is not taken for it.
+    provider.on(OaiFault::AnotherRecord);
+    activities::retry_failed(&call(&home), id).expect("retries");
+    work(&home);
+    let failed = records(&home, id, RecordState::Failed);
+    assert!(failed[0].error.as_deref().is_some_and(|error| error.contains("in the place of")), "{failed:?}");
+    provider.mend();
     let retried = activities::retry_failed(&call(&home), id).expect("retries");
     assert_eq!(retried.records, 1);
     work(&home);

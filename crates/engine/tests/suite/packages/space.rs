@@ -12,7 +12,9 @@ use strongroom_engine::status;
 use strongroom_engine::survey::Survey;
 use strongroom_queue::tasks;
 use strongroom_registry::items::{Item, Request};
-use strongroom_registry::{ItemId, ItemStatus, RegistryError, Scope, Stage, WaitReason, interim, tenants};
+use strongroom_registry::{
+    InstitutionId, ItemId, ItemStatus, RegistryError, Scope, Stage, WaitReason, interim, tenants,
+};
 use strongroom_storage::Key;
 use strongroom_web_double::Behaviour;
 
@@ -21,6 +23,7 @@ use crate::fixture::{self, Engine, INSTITUTION, on_both_databases};
 
 on_both_databases! {
     a_large_deposit_is_passed_by_small_ones_until_it_has_waited_for_long
+    a_deposit_that_waits_for_its_own_institution_keeps_no_other_waiting
     a_deposit_that_is_stopped_keeps_none_waiting
     a_deposit_that_is_larger_than_staging_or_the_quota_is_refused_and_keeps_none_waiting
     a_deposit_that_failed_has_no_more_of_staging_than_it_uses
@@ -133,6 +136,27 @@ fn a_large_deposit_is_passed_by_small_ones_until_it_has_waited_for_long(engine: 
         fetched.expect("it was fetched").time
     };
     assert!(begun(large) <= begun(late.id));
+}
+
+fn a_deposit_that_waits_for_its_own_institution_keeps_no_other_waiting(engine: Engine) {
+    let Some(world) = World::in_database(engine, CAPACITY) else { return };
+    let (has, large) = one_has_and_one_waits(&world);
+    let other = InstitutionId::new();
+    let add = move |tx: &mut dyn strongroom_registry::Transaction| {
+        tenants::add_institution(tx, other, "other.example.edu", "Another one")
+    };
+    world.home.registry.write(add).expect("adds an institution");
+    world.home.clock.advance(Duration::from_hours(1));
+    let path = world.write("other.bin", vec![7; 300 * KB]);
+    let request = world.request(path);
+    let request = DepositRequest { kind: DepositKind::File, institution: "other.example.edu".to_owned(), ..request };
+    let passes = world.submit(&request).expect("is submitted").items[0];
+    settle(&world, &[passes]);
+    assert!(has_begun(&world.item(passes)), "{:?}", world.item(passes).note);
+    let late = comes_to(&world, "late.bin", 50 * KB);
+    assert!(waits(&late), "{late:?}");
+    pause(&world, "ingest.fetch", false);
+    succeeds(&world, &[has, passes, large, late.id]);
 }
 
 fn a_deposit_that_is_stopped_keeps_none_waiting(engine: Engine) {
