@@ -12,6 +12,9 @@ use crate::chain;
 /// When a record is tried again whose document could not be read now.
 const AGAIN_AFTER: Duration = Duration::from_secs(10);
 
+/// What is advised where a document is no longer valid.
+const INSTEAD: &str = "take what has replaced it";
+
 /// The document that a record names.
 ///
 /// # Errors
@@ -29,7 +32,7 @@ pub fn document_of(record: &str, work: &Work<'_>) -> Result<Document, RecordOutc
     });
     match found {
         Ok((_, Some(Entity { invalidated: Some(invalidated), .. }))) => {
-            failed(format!("the document was {}", end_of_validity(invalidated)))
+            failed(format!("the document was {}; next: {INSTEAD}", end_of_validity(invalidated)))
         }
         Ok((Some(document), _)) => Ok(document),
         Ok((None, _)) => {
@@ -55,10 +58,10 @@ pub(super) fn check_valid(
         what: "document",
         id: document.to_owned(),
         state: end_of_validity(invalidated),
-        act: "go on with it".to_owned(),
+        act: format!("go on with it; next: {INSTEAD}"),
     })
 }
 
 fn end_of_validity((at, by): (Time, ActivityId)) -> String {
-    format!("invalidated by the activity {by} at {at}; next: take what has replaced it")
+    format!("invalidated by the activity {by} at {at}")
 }

@@ -150,11 +150,13 @@ impl Begun {
     /// deposit of one pack at most nothing is noted, which costs a transaction.
     pub(crate) fn remove_unrecorded(&mut self, context: &StageContext<'_>) -> Result<(), StageError> {
         // A first attempt finds nothing, and asks the store for nothing.
-        let may_have_some =
-            context.claim.spent > 1 || self.totals.files > 0 || self.reserved > 0 && is_stated(context)?;
+        let may_have_some = self.has_unrecorded
+            || context.claim.spent > 1
+            || self.totals.files > 0
+            || self.reserved > 0 && is_stated(context)?;
         let prefix = staging_prefix(context.item.id, self.place).filter(|_| may_have_some && !self.is_fetched);
         if let Some(prefix) = prefix {
-            self.remove_under(context, &prefix)?;
+            remove_under(context, &prefix)?;
         }
         let is_large = context.item.size.is_none_or(|size| size == 0 || size > PACK as u64);
         if is_large && !self.has_unrecorded {
@@ -163,29 +165,30 @@ impl Begun {
         }
         Ok(())
     }
+}
 
-    fn remove_under(&self, context: &StageContext<'_>, prefix: &str) -> Result<(), StageError> {
-        let staging = context.staging();
-        let mut keys = BTreeSet::new();
-        for entry in staging.list(&Key::new(prefix)?)? {
-            context.task.check()?;
-            keys.insert(entry?.key.to_string());
-        }
-        let mut after = String::new();
-        while !keys.is_empty() {
-            let page = context.registry().read(|tx| interim::files_after(tx, context.item.id, &after, ROWS_AT_ONCE))?;
-            let Some(last) = page.last() else { break };
-            after.clone_from(&last.path);
-            for file in &page {
-                keys.remove(&file.staging_key);
-            }
-        }
-        for key in keys {
-            context.task.check()?;
-            staging.delete(&Key::new(key)?)?;
-        }
-        Ok(())
+/// Removes what lies under a place in staging and is in no row of the deposit.
+fn remove_under(context: &StageContext<'_>, prefix: &str) -> Result<(), StageError> {
+    let staging = context.staging();
+    let mut keys = BTreeSet::new();
+    for entry in staging.list(&Key::new(prefix)?)? {
+        context.task.check()?;
+        keys.insert(entry?.key.to_string());
     }
+    let mut after = String::new();
+    while !keys.is_empty() {
+        let page = context.registry().read(|tx| interim::files_after(tx, context.item.id, &after, ROWS_AT_ONCE))?;
+        let Some(last) = page.last() else { break };
+        after.clone_from(&last.path);
+        for file in &page {
+            keys.remove(&file.staging_key);
+        }
+    }
+    for key in keys {
+        context.task.check()?;
+        staging.delete(&Key::new(key)?)?;
+    }
+    Ok(())
 }
 
 /// Takes the files of a scan into staging and records them in batches.
