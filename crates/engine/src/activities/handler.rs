@@ -16,7 +16,7 @@ use super::agent::{OpenAgent, Work};
 use super::error::{AgentError, Stop};
 use super::keeper::Keeper;
 use super::populating::{self, Progress};
-use super::{TOPIC, cancel_rest, chunks, of_key, return_expired};
+use super::{TOPIC, cancel_rest, chunks, enqueue_helpers, of_key, return_expired};
 use crate::event::Event;
 use crate::runtime::{Handler, TaskContext, TaskEnd, retry_delay};
 use crate::{EngineError, Home, crash_point};
@@ -69,6 +69,18 @@ impl Run<'_> {
     pub(super) fn check(&self) -> Result<(), Stop> {
         self.context.check()?;
         self.keeper.check()
+    }
+
+    /// Has others help where a complete list has more records than one chunk, as when a person has it go on.
+    fn ask_for_help(&self, chunk: usize) -> Result<(), RegistryError> {
+        let (list, workers) = (self.activity.list, self.workers);
+        let todo = self.home.registry.read(|tx| Ok::<_, RegistryError>(lists::status(tx, list)?.counts.todo))?;
+        if todo > chunk as u64 {
+            let activity = self.activity.clone();
+            self.home.registry.write(move |tx| enqueue_helpers(tx, &activity, workers))?;
+            self.home.registry.wakeups().notify([TOPIC]);
+        }
+        Ok(())
     }
 
     /// The tasks of activities that this process works on at once.
@@ -274,6 +286,9 @@ impl ActivityHandler {
 fn carry_on(run: &Run<'_>, agent: &dyn OpenAgent, number: usize) -> Result<TaskEnd, AgentError> {
     let progress = loop {
         let progress = populating::populate(run, agent)?;
+        if number == 1 && progress == Progress::Complete {
+            run.ask_for_help(agent.chunk())?;
+        }
         let ended = chunks::process(run, agent, progress == Progress::Complete)?;
         if ended > 0 && progress != Progress::Complete {
             continue;

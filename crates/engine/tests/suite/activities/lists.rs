@@ -26,6 +26,7 @@ on_both_databases! {
     case_12_only_failed_records_are_retried
     a_record_that_ends_its_worker_each_time_fails_and_no_other
     a_pause_takes_effect_between_records_and_a_resume_goes_on
+    several_tasks_work_on_an_activity_that_is_resumed
     a_cancelled_activity_processes_nothing_more
     what_a_dead_worker_had_of_a_cancelled_activity_is_cancelled
     what_follows_a_cancelled_activity_of_a_dead_worker_ends_without_the_background_task
@@ -198,6 +199,36 @@ fn a_pause_takes_effect_between_records_and_a_resume_goes_on(engine: Engine) {
     work(&home);
     assert_eq!(show(&home, id).state, ActivityState::Finished);
     assert_eq!(script.take_seen().len(), RECORDS);
+}
+
+fn several_tasks_work_on_an_activity_that_is_resumed(engine: Engine) {
+    let script = Script::new(2, true, |_, _| done());
+    let Some((home, harvest)) = world(engine, &script) else { return };
+    let id = begin_behind(&home, "scripted", harvest, false);
+    pause_at(&home, &script, id, 1);
+    work(&home);
+    assert_eq!(show(&home, id).state, ActivityState::Paused);
+    // The first record waits for another one to be processed beside it.
+    let at_work = Arc::new((Mutex::new(0), Condvar::new()));
+    let seen = at_work.clone();
+    script.change(move |_, _| {
+        let (count, changed) = &*seen;
+        let mut now = count.lock().expect("no poison");
+        *now += 1;
+        changed.notify_all();
+        drop(changed.wait_timeout_while(now, Duration::from_secs(30), |count| *count < 2).expect("no poison"));
+        done()
+    });
+    activities::resume(&call(&home), id).expect("resumes");
+    std::thread::scope(|scope| {
+        scope.spawn(|| work(&home));
+        let (count, changed) = &*at_work;
+        let count = count.lock().expect("no poison");
+        let (count, waited) =
+            changed.wait_timeout_while(count, Duration::from_secs(20), |count| *count < 2).expect("no poison");
+        assert!(!waited.timed_out(), "{count} at once");
+    });
+    assert_eq!(show(&home, id).state, ActivityState::Finished);
 }
 
 fn a_cancelled_activity_processes_nothing_more(engine: Engine) {
