@@ -8,8 +8,8 @@
 //! - After a time without an attempt, the waits begin anew.
 //! - After 100 failures in a row an authenticator is disabled until it is replaced (the same section). This count forgets nothing with
 //!   time, so a clock that is turned opens nothing: between two successes there are never more than 100 guesses.
-//! - Where the clock is before the last attempt, it was turned back. The last attempt is moved to now: whoever has to wait, waits for
-//!   the whole wait from here, and never longer.
+//! - Where the clock is before the last attempt, it was turned back. The last attempt is moved to now: a wait begins
+//!   again at this time, and is never longer than the whole of it.
 //!
 //! States are stored after each attempt, whatever its answer, in one transaction with their reading.
 

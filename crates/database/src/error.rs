@@ -2,9 +2,6 @@
 
 use std::borrow::Cow;
 
-/// What is said of a transaction that was undone each time because others changed the same rows.
-pub(crate) const CONFLICT: &str = "others changed the same rows; try again";
-
 /// Why a statement or transaction failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -23,6 +20,14 @@ pub enum DatabaseError {
         /// What was tried.
         act: String,
         /// Why.
+        detail: String,
+    },
+    /// Others changed the same rows each time that the transaction was run; nothing of it was kept.
+    #[error("{}", unavailable(.act, .detail))]
+    Conflict {
+        /// What was tried.
+        act: String,
+        /// In which database, and what to do.
         detail: String,
     },
     /// The connection ended while a transaction was being kept, and it cannot be determined whether it was.
@@ -136,11 +141,11 @@ fn unavailable(act: &str, detail: &str) -> String {
 impl DatabaseError {
     /// Whether trying again later may succeed.
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Unavailable { .. } | Self::InDoubt { .. })
+        matches!(self, Self::Unavailable { .. } | Self::Conflict { .. } | Self::InDoubt { .. })
     }
 
     /// Whether others changed the same rows again and again: what is written by fewer rows at once comes about sooner.
     pub fn is_conflict(&self) -> bool {
-        matches!(self, Self::Unavailable { detail, .. } if detail.ends_with(CONFLICT))
+        matches!(self, Self::Conflict { .. })
     }
 }

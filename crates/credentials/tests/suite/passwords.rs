@@ -79,7 +79,7 @@ fn words_of_the_address_the_institution_and_the_program_are_as_good_as_known() {
     }
     // Words of the context are no fault where there is enough beside them.
     assert!(accept("lovelace trades teapots").is_ok());
-    // The same word is a good part of a password of somebody else.
+    // The same word is accepted in the password of another person.
     let other = PasswordContext::new(["bob@archive.example.org"]);
     let refused = |context| {
         Password::new("quetzalcoatlus99").and_then(|password| password.accept(PasswordUse::Alone, &context)).is_err()

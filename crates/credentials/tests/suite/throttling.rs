@@ -67,7 +67,7 @@ fn a_success_disregards_what_was_before_it() {
 fn a_success_gives_an_address_no_more_than_its_own_attempt() {
     let mut throttle = Throttle::default();
     let mut failures = 0;
-    // Every second attempt is a success of somebody who has an account.
+    // Every second attempt succeeds: it is of a person who has an account.
     loop {
         if throttle.attempt(&ADDRESS, start()) != Attempt::Admitted {
             break;

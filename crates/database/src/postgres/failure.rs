@@ -2,7 +2,6 @@
 //! run again. The five characters are SQLSTATE codes (PostgreSQL documentation, appendix A).
 
 use crate::DatabaseError;
-use crate::error::CONFLICT;
 
 use super::values::Unfit;
 
@@ -71,7 +70,10 @@ pub(super) fn explain(shown: &str, act: Act, error: &tokio_postgres::Error) -> D
             path: shown.to_owned(),
             reason: format!("{detail}; create it first, and give this user the right to make tables in it"),
         },
-        "40001" | "40P01" | "55P03" => unavailable(shown, described, CONFLICT),
+        "40001" | "40P01" | "55P03" => DatabaseError::Conflict {
+            act: described,
+            detail: format!("{shown}: others changed the same rows; try again"),
+        },
         "53100" => unavailable(shown, described, "the server's disk is full; free space and try again"),
         "XX001" | "XX002" => DatabaseError::Corrupt { path: shown.to_owned(), detail, is_file: false },
         _ => match code.get(..2).unwrap_or_default() {

@@ -89,7 +89,7 @@ fn a_file_of_unknown_size_is_read_to_the_end_that_the_server_marks() {
         (&[UntilClose, cut(1), NoRanges], "read 100000"),
         (&[UntilClose, cut(99), NoRanges], "broken at 30000, transient"),
         (&[UntilClose, NoValidator, cut(1)], "broken at 30000, transient"),
-        // Nobody says how large it is.
+        // Neither HEAD nor a range states a size.
         (&[UntilClose, NoHead, NoRanges], "read 100000"),
         (&[WrongLength(100_001)], "changed, transient"),
         (&[WrongLength(100_001), NoRanges], "broken at 100000, transient"),

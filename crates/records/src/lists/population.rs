@@ -174,7 +174,7 @@ pub fn supersede(
     Ok(true)
 }
 
-/// Marks a list as complete, whoever has its population: where all was taken of what it follows.
+/// Marks a list as complete, whichever worker holds its population: all records of its input are in it.
 pub fn complete(tx: &mut dyn Transaction, list: ListId) -> Result<(), RecordsError> {
     tx.execute(Statement("records_complete"), &[list.into()])?;
     Ok(())

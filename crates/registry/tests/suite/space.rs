@@ -71,7 +71,7 @@ pub(crate) fn space_comes_back_and_those_who_wait_are_woken(subject: &dyn Subjec
     world.write(move |tx| interim::give_back(tx, &claim, Needed { free: 100, refused: 100 }, None));
 }
 
-/// A worker that is killed leaves what nobody has recorded.
+/// A worker that is killed may leave files in staging that have no row.
 pub(crate) fn an_item_that_failed_keeps_the_space_of_what_was_not_recorded(subject: &dyn Subject) {
     let world = World::new(subject);
     for may_lie_there in [false, true] {
