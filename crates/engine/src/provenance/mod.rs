@@ -88,7 +88,7 @@ pub(crate) fn write_entity(home: &Home, entity: &Entity, out: &mut dyn Write) ->
     let mut last_activity = None;
     loop {
         let page = home.registry.read(|tx| {
-            let acts = provenance::history(tx, entity, after, PAGE)?;
+            let acts = provenance::history(tx, entity, after.as_ref(), PAGE)?;
             let mut acts_of = Vec::with_capacity(acts.len());
             for act in acts {
                 acts_of.push((activities::get(tx, Scope::System, act.activity)?, act));
@@ -119,9 +119,10 @@ pub(crate) fn write_entity(home: &Home, entity: &Entity, out: &mut dyn Write) ->
                 document.result(by, &result)?;
             }
         }
-        match page.last() {
-            Some((_, last)) if page.len() == PAGE => after = Some((last.at, last.activity)),
-            _ => break,
+        let is_full = page.len() == PAGE;
+        after = page.into_iter().next_back().map(|(_, last)| last);
+        if !is_full {
+            break;
         }
     }
     let mut node = node_of(entity.institution, &entity.entity);

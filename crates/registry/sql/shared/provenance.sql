@@ -12,8 +12,9 @@ UPDATE provenance SET entity_id = ?5, is_first = ?6, record = ?7, at = ?8
 WHERE activity_id = ?1 AND run = ?2 AND used_id = ?3 AND invalidates = ?4 AND entity_id <> ?5
 
 -- name: provenance.of_entity
-SELECT activity_id, run, invalidates, is_first, record, at FROM provenance
-WHERE entity_id = ?1 AND (at, activity_id) > (?2, ?3) ORDER BY at, activity_id LIMIT ?4
+SELECT activity_id, run, used_id, invalidates, is_first, record, at FROM provenance
+WHERE entity_id = ?1 AND (at, activity_id, run, used_id, invalidates) > (?2, ?3, ?4, ?5, ?6)
+ORDER BY at, activity_id, run, used_id, invalidates LIMIT ?7
 
 -- When an entity was last made of a record that is not itself.
 -- name: provenance.last_made

@@ -79,6 +79,8 @@ pub struct Act {
     pub record: String,
     /// When.
     pub at: Time,
+    /// What tells it from others that the same run did to the entity: the record and whether validity was ended.
+    cursor: (Uuid, bool),
 }
 
 /// A time at which the validity of an entity was ended; it may be valid again since.
@@ -275,13 +277,18 @@ fn invalidated(row: &Row) -> Result<Option<(Time, ActivityId)>, RegistryError> {
 pub fn history(
     tx: &mut dyn Transaction,
     entity: &Entity,
-    after: Option<(Time, ActivityId)>,
+    after: Option<&Act>,
     limit: usize,
 ) -> Result<Vec<Act>, RegistryError> {
-    let (time, activity) = after.unwrap_or((Time(i64::MIN), ActivityId(Uuid::nil())));
-    let values = [entity.id.into(), time.into(), activity.into(), limit.into()];
+    let last = after.map_or((Time(i64::MIN), Uuid::nil(), 0, (Uuid::nil(), false)), |act| {
+        (act.at, act.activity.0, act.run, act.cursor)
+    });
+    let (time, activity, run, (used, ended)) = last;
+    let values =
+        [entity.id.into(), time.into(), activity.into(), run.into(), used.into(), ended.into(), limit.into()];
     let act = |row: &Row| {
-        let kind = match (row.bool("invalidates")?, row.bool("is_first")?) {
+        let invalidates = row.bool("invalidates")?;
+        let kind = match (invalidates, row.bool("is_first")?) {
             (true, _) => ProvenanceKind::Invalidated,
             (false, true) => ProvenanceKind::Generated,
             (false, false) => ProvenanceKind::Revised,
@@ -292,6 +299,7 @@ pub fn history(
             kind,
             record: row.optional_text("record")?.unwrap_or(&entity.entity).to_owned(),
             at: row.time("at")?,
+            cursor: (row.uuid("used_id")?, invalidates),
         })
     };
     tx.query(Statement("provenance.of_entity"), &values)?.iter().map(act).collect()

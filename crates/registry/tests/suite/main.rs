@@ -93,6 +93,7 @@ macro_rules! conformance_suite {
                 the_first_result_of_an_entity_generates_it_and_later_ones_revise_it
                 recording_again_changes_nothing
                 invalidation_is_soft_and_is_refused_where_there_is_nothing_to_invalidate
+                what_was_done_to_an_entity_at_one_time_is_listed_once_each
                 entities_of_institutions_are_apart
                 what_runs_made_of_records_and_is_valid_is_found
             }

@@ -108,6 +108,7 @@ pub(crate) fn invalidation_is_soft_and_is_refused_where_there_is_nothing_to_inva
     assert_eq!(names(false), [ALL[0], ALL[2]]);
     assert_eq!(names(true), ALL);
     // What only passes it on does not make it valid again.
+    subject.advance(LEASE);
     world.write(move |tx| provenance::record(tx, later, &[Made { record: ALL[1], entity: ALL[1] }]));
     assert_eq!(names(false), [ALL[0], ALL[2]]);
     // A record that comes back is valid again, and what was done stays known.
@@ -120,6 +121,25 @@ pub(crate) fn invalidation_is_soft_and_is_refused_where_there_is_nothing_to_inva
         [ProvenanceKind::Generated, ProvenanceKind::Invalidated, ProvenanceKind::Revised, ProvenanceKind::Revised]
     );
     assert_eq!(history[0].record, "oai:1");
+}
+
+/// A run that has it from two records, and ends the validity of what it made of them, in one transaction.
+pub(crate) fn what_was_done_to_an_entity_at_one_time_is_listed_once_each(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let by = activity(&world, world.ours);
+    world.write(move |tx| {
+        provenance::record(tx, by, &["oai:1", "oai:2", "oai:3"].map(|record| Made { record, entity: "urn:a" }))?;
+        provenance::invalidate(tx, by, Made { record: "oai:1", entity: "urn:a" }, Missing::Refuse)
+    });
+    let entity = world.read(move |tx| provenance::get(tx, by.institution, "urn:a")).expect("there");
+    let all = world.read(|tx| provenance::history(tx, &entity, None, 10));
+    assert_eq!(all.len(), 4);
+    let (mut one_by_one, mut after) = (Vec::new(), None);
+    while let Some(act) = world.read(|tx| provenance::history(tx, &entity, after.as_ref(), 1)).pop() {
+        after = Some(act.clone());
+        one_by_one.push(act);
+    }
+    assert_eq!(one_by_one, all);
 }
 
 /// For those that a source has deleted.
