@@ -2,13 +2,20 @@
 
 use crate::{DatabaseError, Row, Statement, Time, Value};
 
-/// A statement with its values.
+/// A statement with its value lists.
 #[derive(Debug, Clone)]
 pub struct Asked {
     /// The statement.
     pub statement: Statement,
-    /// Its values.
-    pub values: Vec<Value>,
+    /// Its value lists, which do not depend on each other.
+    pub lists: Vec<Vec<Value>>,
+}
+
+impl Asked {
+    /// A statement with one value list.
+    pub fn once(statement: Statement, values: Vec<Value>) -> Self {
+        Self { statement, lists: vec![values] }
+    }
 }
 
 /// One open transaction. Every change made through it is kept together or not at all.
@@ -58,9 +65,10 @@ pub trait Transaction {
     }
 
     /// Runs statements one behind the other whose values do not depend on each other's answers (an engine may send them
-    /// together); of each the last row it gave, or none. Where one fails, those behind it change nothing.
-    fn query_together(&mut self, asked: &[Asked]) -> Result<Vec<Option<Row>>, DatabaseError> {
-        asked.iter().map(|one| Ok(self.query(one.statement, &one.values)?.pop())).collect()
+    /// together); of each, as [`Self::query_many`], the last row that each of its value lists gave, or none. Where one fails, those
+    /// behind it change nothing.
+    fn query_together(&mut self, asked: &[Asked]) -> Result<Vec<Vec<Option<Row>>>, DatabaseError> {
+        asked.iter().map(|one| self.query_many(one.statement, &mut one.lists.iter().cloned())).collect()
     }
 
     /// The time of this transaction where it is known without asking the server; the statement goes by the server's own otherwise.

@@ -11,17 +11,24 @@ use strongroom_database::{Location, PostgresSettings};
 use strongroom_queue::{LeaseRequest, WorkerId};
 use strongroom_registry::batches::NewBatch;
 use strongroom_registry::items::{self, NewItem};
-use strongroom_registry::work::{self, Assignment, Next, Room, StageEnd};
+use strongroom_registry::work::{self, Assignment, BareEnd, Ended, Next, Room, StageEnd};
 use strongroom_registry::{
-    Action, BatchId, InstitutionId, Position, Registry, RegistryError, Stage, Subject, Transaction, Workflows, batches,
-    tenants,
+    Action, BatchId, InstitutionId, Position, Registry, RegistryError, Stage, Subject, Together, Transaction,
+    Workflows, batches, tenants,
 };
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 const WORKERS: u32 = 8;
-const STAGES: [&str; 10] = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+/// As many as a deposit has.
+const STAGES: [&str; 15] = [
+    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
+    "fourteen", "fifteen",
+];
 const LEASE: Duration = Duration::from_mins(10);
+
+/// The ends of stages that workers write together.
+type Ends = Together<BareEnd, Ended>;
 
 /// Stages that do nothing and follow each other at once.
 struct Stages;
@@ -64,9 +71,9 @@ fn main() -> Result<(), Failure> {
     registry.write(move |tx| tenants::add_institution(tx, institution, "example.edu", "An institution"))?;
     let bare = bare(&registry)?;
     make(&registry, institution, count)?;
-    let (ended, began) = (AtomicU64::new(0), Instant::now());
+    let (ends, ended, began) = (Ends::default(), AtomicU64::new(0), Instant::now());
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(|| work_off(&registry, &ended))).collect();
+        let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(|| work_off(&registry, &ends, &ended))).collect();
         workers.into_iter().try_for_each(|worker| worker.join().map_err(|_| "a worker panicked")?)
     })?;
     let (ended, seconds) = (ended.into_inner(), began.elapsed().as_secs_f64());
@@ -128,48 +135,75 @@ fn make(registry: &Registry, institution: InstitutionId, count: u64) -> Result<(
 }
 
 /// Takes items from their first stage to their last until none is left.
-fn work_off(registry: &Registry, ended: &AtomicU64) -> Result<(), Failure> {
+fn work_off(registry: &Registry, ends: &Ends, ended: &AtomicU64) -> Result<(), Failure> {
     let holder = WorkerId::this_process();
     loop {
-        let request = LeaseRequest {
-            topics: vec!["measured.one".into()],
-            keys: None,
-            limit: 1,
-            holder: holder.clone(),
-            duration: LEASE,
-        };
+        let request = first_stage(&holder, 1);
         let leased = registry.write_by_rows(move |tx| work::lease(tx, &Stages, &request, &|_| 3))?;
-        let Some(mut assignment) = leased.assignments.into_iter().next() else { return Ok(()) };
-        for next in 1..=STAGES.len() {
-            let next = STAGES.get(next).copied().map(Stage::named);
-            let Some(following) = end(registry, &assignment, &holder, next)? else { break };
-            assignment = following;
+        let mut held = leased.assignments.into_iter().next();
+        if held.is_none() {
+            return Ok(());
         }
-        ended.fetch_add(STAGES.len() as u64, Ordering::Relaxed);
+        let mut following = (1..=STAGES.len()).cycle();
+        while let (Some(assignment), Some(next)) = (held, following.next()) {
+            let next = STAGES.get(next).copied().map(Stage::named);
+            held = end(registry, ends, &assignment, (&holder, next))?;
+            ended.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 
-/// Ends a stage; what the worker has then.
+/// For so many items.
+fn first_stage(holder: &WorkerId, limit: usize) -> LeaseRequest {
+    LeaseRequest { topics: vec!["measured.one".into()], keys: None, limit, holder: holder.clone(), duration: LEASE }
+}
+
+/// Ends a stage as workers do, with those of others where they end at the same time; what the worker has then: the item at its next stage, or
+/// another one.
 fn end(
     registry: &Registry,
+    ends: &Ends,
     assignment: &Assignment,
-    holder: &WorkerId,
-    next: Option<Stage>,
+    (holder, next): (&WorkerId, Option<Stage>),
 ) -> Result<Option<Assignment>, Failure> {
     let claim = assignment.claimed.as_ref().ok_or("no item was claimed")?.0.clone();
-    let (holder, note) = (holder.to_string(), "nothing was done".to_owned());
+    let note = "nothing was done".to_owned();
     let end = match next {
         Some(next) => StageEnd::Next { next, note },
         None => StageEnd::Succeeded { note },
     };
     let room =
         next.map(|next| Room { topic: format!("measured.{next}"), max_total: None, duration: LEASE, passes: false });
-    let ended = registry.write_by_rows(move |tx| {
-        let next = Next { writes: None, room: room.as_ref(), known_schema: None };
-        work::end_stage(tx, &Stages, (&claim, &holder), &end, next)
-    })?;
+    let bare = BareEnd { claim, end, room, known_schema: None };
+    let together = |group: Vec<BareEnd>| {
+        let (holder, count) = (holder.clone(), group.len());
+        registry.write_by_rows(move |tx| write(tx, &holder, &group)).unwrap_or_else(|_| vec![None; count])
+    };
+    let ended = match ends.ask(bare.clone(), together) {
+        Some(ended) => ended,
+        None => {
+            let holder = holder.to_string();
+            registry.write_by_rows(move |tx| {
+                let next = Next { writes: None, room: bare.room.as_ref(), known_schema: None };
+                work::end_stage(tx, &Stages, (&bare.claim, &holder), &bare.end, next)
+            })?
+        }
+    };
     match (next, ended.goes_on) {
         (Some(_), None) => Err("the item went by the queue".into()),
         (_, following) => Ok(following),
     }
+}
+
+/// Writes the ends of a group, and leases an item for each worker whose own has ended.
+fn write(tx: &mut dyn Transaction, holder: &WorkerId, group: &[BareEnd]) -> Result<Vec<Option<Ended>>, RegistryError> {
+    let mut ended = work::end_stages(tx, &Stages, &holder.to_string(), group)?;
+    let free: Vec<_> = ended.iter_mut().flatten().filter(|one| one.goes_on.is_none()).collect();
+    if !free.is_empty() {
+        let leased = work::lease(tx, &Stages, &first_stage(holder, free.len()), &|_| 3)?;
+        for (one, assignment) in free.into_iter().zip(leased.assignments) {
+            one.goes_on = Some(assignment);
+        }
+    }
+    Ok(ended)
 }

@@ -12,6 +12,7 @@ mod hastened;
 mod model;
 mod registry;
 mod store;
+mod together;
 
 pub use counted::counted;
 pub use error::RegistryError;
@@ -38,3 +39,4 @@ pub use store::{
     watermarks, work,
 };
 pub use strongroom_database::{Time, Transaction};
+pub use together::Together;

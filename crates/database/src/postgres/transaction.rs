@@ -218,6 +218,59 @@ fn with_columns<T>(columns: &[Vec<Value>], run: impl FnOnce(&[&(dyn ToSql + Sync
     run(&parameters)
 }
 
+/// What one request of several that go together carries.
+struct Request<'a> {
+    /// Which of the statements it is of, and the first of its value lists.
+    place: usize,
+    first: usize,
+    prepared: Prepared,
+    parameters: Vec<Box<dyn ToSql + Sync + 'a>>,
+}
+
+/// The parameters for these value lists: all of them where the statement is grouped, else the only one.
+fn parameters<'a>(
+    statement: Statement,
+    prepared: &Prepared,
+    lists: &'a [Vec<Value>],
+) -> Result<Vec<Box<dyn ToSql + Sync + 'a>>, DatabaseError> {
+    let width = prepared.statement.params().len();
+    if let Some(other) = lists.iter().find(|list| list.len() != width) {
+        return Err(DatabaseError::Statement {
+            statement: statement.0,
+            detail: format!("it takes {width} values and was given {}", other.len()),
+        });
+    }
+    let column = |place: usize| lists.iter().filter_map(move |list| list.get(place)).map(Bound);
+    Ok((0..width)
+        .map(|place| -> Box<dyn ToSql + Sync + 'a> {
+            match column(place).next() {
+                Some(value) if !prepared.is_grouped => Box::new(value),
+                _ => Box::new(column(place).collect::<Vec<_>>()),
+            }
+        })
+        .collect())
+}
+
+/// Which value list of its request a row is the answer to, from 0.
+fn place_of(row: &Row) -> Result<usize, DatabaseError> {
+    let place = row.count(PLACE)?;
+    let from_zero = place.checked_sub(1).and_then(|place| usize::try_from(place).ok());
+    from_zero.ok_or_else(|| no_place(place as usize))
+}
+
+fn set_answer(answers: &mut [Option<Row>], place: usize, row: Row) -> Result<(), DatabaseError> {
+    *answers.get_mut(place).ok_or_else(|| no_place(place + 1))? = Some(row);
+    Ok(())
+}
+
+fn no_place(place: usize) -> DatabaseError {
+    DatabaseError::Column {
+        column: PLACE.into(),
+        wanted: "the place of a value list, from 1",
+        found: place.to_string(),
+    }
+}
+
 fn with_values<T>(values: &[Value], run: impl FnOnce(&[&(dyn ToSql + Sync)]) -> T) -> T {
     let bound: Vec<Bound<'_>> = values.iter().map(Bound).collect();
     let parameters: Vec<&(dyn ToSql + Sync)> = bound.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
@@ -280,15 +333,8 @@ impl Transaction for PostgresTransaction<'_> {
             if count > 0 {
                 with_columns(&columns, |parameters| {
                     self.stream(statement, &prepared, parameters, &mut |row| {
-                        let place = row.count(PLACE)?.checked_sub(1).map(|place| first + place as usize);
-                        let answer = place.and_then(|place| answers.get_mut(place));
-                        let answer = answer.ok_or_else(|| DatabaseError::Column {
-                            column: PLACE.into(),
-                            wanted: "the place of a value list, from 1",
-                            found: format!("{place:?}"),
-                        })?;
-                        *answer = Some(row);
-                        Ok(())
+                        let place = place_of(&row)?;
+                        set_answer(&mut answers, first + place, row)
                     })
                 })?;
             }
@@ -308,27 +354,50 @@ impl Transaction for PostgresTransaction<'_> {
         with_values(values, |parameters| self.stream(statement, &prepared, parameters, take))
     }
 
-    fn query_together(&mut self, asked: &[Asked]) -> Result<Vec<Option<Row>>, DatabaseError> {
-        let mut prepared = Vec::with_capacity(asked.len());
-        for one in asked {
-            prepared.push(self.prepare_one(one.statement, one.values.len())?);
+    fn query_together(&mut self, asked: &[Asked]) -> Result<Vec<Vec<Option<Row>>>, DatabaseError> {
+        let mut requests = Vec::with_capacity(asked.len());
+        for (place, one) in asked.iter().enumerate() {
+            let prepared = self.prepare(one.statement, None)?;
+            let size = if prepared.is_grouped { GROUP } else { 1 };
+            for (number, lists) in one.lists.chunks(size).enumerate() {
+                let parameters = parameters(one.statement, &prepared, lists)?;
+                requests.push(Request { place, first: number * size, prepared: prepared.clone(), parameters });
+            }
         }
-        let is_query = prepared.iter().all(|one| one.is_query);
+        let is_query = requests.iter().all(|one| one.prepared.is_query);
         let act = Act::Statement(asked.first().map_or("", |one| one.statement.0));
-        let answers = self.exchange(act, is_query, async |requests| {
-            let answers = asked.iter().zip(&prepared).map(async |(one, prepared)| {
+        let answers = self.exchange(act, is_query, async |client| {
+            let answers = requests.iter().map(async |request| {
+                let parameters = request.parameters.iter().map(|parameter| &**parameter as &(dyn ToSql + Sync));
                 let answer = async {
-                    let rows = requests.query_raw(&prepared.statement, one.values.iter().map(Bound)).await?;
-                    rows.try_fold(None, async |_, row| Ok(Some(row))).await
+                    let rows = client.query_raw(&request.prepared.statement, parameters).await?;
+                    let keep = async |mut kept: Vec<_>, row| {
+                        if !request.prepared.is_grouped {
+                            kept.clear();
+                        }
+                        kept.push(row);
+                        Ok(kept)
+                    };
+                    rows.try_fold(Vec::new(), keep).await
                 };
-                answer.await.map_err(|error| (one.statement, error))
+                answer.await.map_err(|error| (request.place, error))
             });
             Ok(try_join_all(answers).await)
         })?;
-        let answers = answers.map_err(|(statement, error)| self.failed(statement, &error))?;
+        let answers = answers.map_err(|(place, error)| {
+            self.failed(asked.get(place).map_or(Statement(""), |one| one.statement), &error)
+        })?;
         self.has_succeeded = true;
-        let answers = answers.iter().zip(&prepared);
-        answers.map(|(row, prepared)| row.as_ref().map(|row| owned(row, &prepared.columns)).transpose()).collect()
+        let mut found: Vec<Vec<Option<Row>>> = asked.iter().map(|one| vec![None; one.lists.len()]).collect();
+        for (request, rows) in requests.iter().zip(&answers) {
+            let Some(found) = found.get_mut(request.place) else { continue };
+            for row in rows {
+                let row = owned(row, &request.prepared.columns)?;
+                let place = if request.prepared.is_grouped { place_of(&row)? } else { 0 };
+                set_answer(found, request.first + place, row)?;
+            }
+        }
+        Ok(found)
     }
 
     fn known_now(&mut self) -> Result<Option<Time>, DatabaseError> {

@@ -1,6 +1,6 @@
 //! What all threads of one run share, and the two ways tasks move through it: leased into a pool, and ended.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use strongroom_queue::tasks::QueueStatus;
 use strongroom_queue::{LeaseRequest, Outcome, WorkerId, tasks};
-use strongroom_registry::work::{self, Assignment, Ended, Leasing, Room};
-use strongroom_registry::{Position, Registry, RegistryError, Transaction, Workflows, check_schema};
+use strongroom_registry::work::{self, Assignment, BareEnd, Ended, ItemOutcome, Leasing, Room};
+use strongroom_registry::{Position, Registry, RegistryError, Together, Transaction, Workflows, check_schema};
 
 use super::clock::MonotonicClock;
 use super::context::{Interrupted, TaskContext};
@@ -74,8 +74,28 @@ impl TopicLease {
     }
 }
 
+/// What the transaction that records the end of a task gave.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Written {
+    /// The topics that have new work by it.
+    topics: Vec<String>,
+    /// What the worker has from then on.
+    leased: Vec<Assignment>,
+    /// What came of items.
+    outcomes: Vec<ItemOutcome>,
+}
+
+/// The end of a stage that is written with those of others, and the slots to fill in the same transaction.
+#[derive(Debug, Clone)]
+pub(super) struct Ending {
+    end: BareEnd,
+    wanted: Vec<TopicLease>,
+}
+
 pub(super) struct Core {
     pub(super) registry: Registry,
+    /// The ends of stages that are written in one transaction.
+    pub(super) ends: Together<Ending, Written>,
     pub(super) holder: WorkerId,
     pub(super) holder_text: Arc<str>,
     /// In order of preference.
@@ -258,8 +278,11 @@ impl Core {
         let mut leasing = !wanted.is_empty();
         // What waits in the pool takes the slot that gets free: there is nothing to look for.
         let is_taken = wanted.is_empty() && ran.is_some_and(|(_, pool)| pool.has_waiting());
+        let mut is_asked = false;
         let leased = loop {
             let asked_at = self.clock.now();
+            let together = if is_asked { None } else { self.end_with_others(&end, held, &wanted) };
+            is_asked = true;
             let job = {
                 let (end, held, holder) = (end.clone(), held.clone(), self.holder_text.clone());
                 let workflows = self.registry.workflows();
@@ -272,27 +295,21 @@ impl Core {
                     if !(wanted.is_empty() || end.is_of_stage(&held)) {
                         check_schema(tx, schema)?;
                     }
-                    let following = wanted.first().filter(|one| one.follows).map(TopicLease::room);
+                    let following = following(&wanted);
                     let known_schema = Some(schema).filter(|_| !wanted.is_empty());
                     let next = (following.as_ref(), known_schema);
-                    let Ended { mut topics, left, goes_on, outcome } =
-                        end.write(tx, &held, (workflows, &holder), next)?;
-                    let rest = &wanted[usize::from(goes_on.is_some())..];
-                    let rest = if end.is_of_stage(&held) {
-                        let known: Vec<&String> = topics.iter().chain(&left).collect();
-                        Self::of_topics(rest, &known)
-                    } else {
-                        Self::with_work(tx, rest)?
-                    };
+                    let ended = end.write(tx, &held, (workflows, &holder), next)?;
+                    let rest =
+                        if end.is_of_stage(&held) { rest_of(&wanted, &ended) } else { Self::with_work(tx, &wanted)? };
                     let leasing = Self::lease_all(tx, &rest, workflows, &max_attempts)?;
-                    topics.extend(leasing.topics);
-                    let leased = goes_on.into_iter().chain(leasing.assignments).collect::<Vec<_>>();
-                    let outcomes = outcome.into_iter().chain(leasing.outcomes).collect::<Vec<_>>();
-                    Ok::<_, RegistryError>((topics, leased, outcomes))
+                    let mut written = Written::of(ended);
+                    written.extend(leasing);
+                    Ok::<_, RegistryError>(written)
                 }
             };
-            let error = match self.registry.write_by_rows(job) {
-                Ok((topics, leased, outcomes)) => {
+            let written = together.map_or_else(|| self.registry.write_by_rows(job), Ok);
+            let error = match written {
+                Ok(Written { topics, leased, outcomes }) => {
                     Tally::count(&self.tally.ended);
                     end.emit(held, elapsed);
                     for outcome in &outcomes {
@@ -351,6 +368,35 @@ impl Core {
         }
     }
 
+    /// Writes the end of a stage together with those of others that end at the same time. None where it is to be written by itself.
+    fn end_with_others(&self, end: &TaskEnd, held: &HeldTask, wanted: &[TopicLease]) -> Option<Written> {
+        if wanted.iter().any(|one| one.max_total.is_some()) {
+            return None;
+        }
+        let known_schema = Some(self.registry.known_schema()).filter(|_| !wanted.is_empty());
+        let end = end.bare(held, (following(wanted), known_schema))?;
+        self.ends.ask(Ending { end, wanted: wanted.to_vec() }, |group| self.write_ends(group))
+    }
+
+    /// Writes the ends of a group. Where the transaction does not come about, each is written by itself.
+    fn write_ends(&self, group: Vec<Ending>) -> Vec<Option<Written>> {
+        let (ends, wanted): (Vec<_>, Vec<_>) = group.into_iter().map(|one| (one.end, one.wanted)).unzip();
+        let (count, holder, workflows) = (ends.len(), self.holder_text.clone(), self.registry.workflows());
+        let max_attempts = self.max_attempts.clone();
+        let job = move |tx: &mut dyn Transaction| {
+            let ended = work::end_stages(tx, workflows.as_ref(), &holder, &ends)?;
+            let rest = |(ended, wanted): (&Option<Ended>, &Vec<TopicLease>)| {
+                ended.as_ref().map(|ended| rest_of(wanted, ended)).unwrap_or_default()
+            };
+            let mut rest: Vec<_> = ended.iter().zip(&wanted).map(rest).collect();
+            let mut written: Vec<_> = ended.into_iter().map(|ended| ended.map(Written::of)).collect();
+            let leasing = Self::lease_all(tx, &merged(&rest), workflows.as_ref(), &max_attempts)?;
+            share_out(leasing, &mut written, &mut rest);
+            Ok::<_, RegistryError>(written)
+        };
+        self.registry.write_by_rows(job).unwrap_or_else(|_| vec![None; count])
+    }
+
     /// The slots to fill when this task ends: one for the next stage, and the task's own. An item to which others give way does not wait in
     /// the next topic behind what is held back there.
     fn successors(
@@ -386,6 +432,63 @@ impl Core {
         let others = topics.iter().filter(|topic| !is_ours(topic));
         self.registry.wakeups().notify(others.map(String::as_str));
     }
+}
+
+/// The room for the stage that follows at once, where a slot is kept for it.
+fn following(wanted: &[TopicLease]) -> Option<Room> {
+    wanted.first().filter(|one| one.follows).map(TopicLease::room)
+}
+
+impl Written {
+    fn of(ended: Ended) -> Self {
+        let Ended { topics, left: _, goes_on, outcome } = ended;
+        Self { topics, leased: goes_on.into_iter().collect(), outcomes: outcome.into_iter().collect() }
+    }
+
+    fn extend(&mut self, leasing: Leasing) {
+        self.topics.extend(leasing.topics);
+        self.leased.extend(leasing.assignments);
+        self.outcomes.extend(leasing.outcomes);
+    }
+}
+
+/// The slots that several workers have to fill, those of a pool as one.
+fn merged(slots: &[Vec<TopicLease>]) -> Vec<TopicLease> {
+    let mut by_pool: BTreeMap<usize, TopicLease> = BTreeMap::new();
+    for slot in slots.iter().flatten().filter(|slot| !slot.only_follows) {
+        let limit = slot.limit;
+        by_pool.entry(slot.pool).and_modify(|one| one.limit += limit).or_insert_with(|| slot.clone());
+    }
+    by_pool.into_values().collect()
+}
+
+/// Gives each worker of a group what was leased for its slots, and the first one that has written its end what is to be told.
+fn share_out(leasing: Leasing, written: &mut [Option<Written>], slots: &mut [Vec<TopicLease>]) {
+    let Leasing { assignments, topics, outcomes } = leasing;
+    for assignment in assignments {
+        let is_for = |slot: &&mut TopicLease| {
+            slot.limit > 0 && !slot.only_follows && slot.request.topics.contains(&assignment.task.topic)
+        };
+        let place = slots.iter_mut().position(|slots| match slots.iter_mut().find(is_for) {
+            Some(slot) => {
+                slot.limit -= 1;
+                true
+            }
+            None => false,
+        });
+        if let Some(Some(written)) = place.and_then(|place| written.get_mut(place)) {
+            written.leased.push(assignment);
+        }
+    }
+    if let Some(first) = written.iter_mut().flatten().next() {
+        first.extend(Leasing { assignments: Vec::new(), topics, outcomes });
+    }
+}
+
+/// What of the wanted is left to lease behind the end of a stage: that of topics which have work by it, as far as it is known.
+fn rest_of(wanted: &[TopicLease], ended: &Ended) -> Vec<TopicLease> {
+    let known: Vec<&String> = ended.topics.iter().chain(&ended.left).collect();
+    Core::of_topics(wanted.get(usize::from(ended.goes_on.is_some())..).unwrap_or_default(), &known)
 }
 
 pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strongroom_queue::{Outcome, Settled, Settlement, tasks};
-use strongroom_registry::work::{self, Assignment, Claim, Ended, Next, Room, StageEnd};
+use strongroom_registry::work::{self, Assignment, BareEnd, Claim, Ended, Next, Room, StageEnd};
 use strongroom_registry::{Position, RegistryError, Subject, Transaction, WaitReason, Workflows};
 
 use super::held::HeldTask;
@@ -82,6 +82,15 @@ impl TaskEnd {
     /// Whether it is the end of a stage of a work item that is held.
     pub(super) fn is_of_stage(&self, held: &HeldTask) -> bool {
         matches!(self.end, End::Stage(_)) && held.claim.is_some()
+    }
+
+    /// The end of a stage that others may be written with: nothing else is written with it, and the worker may go on with the item at once, or
+    /// the item succeeds.
+    pub(super) fn bare(&self, held: &HeldTask, (room, known_schema): (Option<Room>, Option<u32>)) -> Option<BareEnd> {
+        let (End::Stage(end), Some(claim)) = (&self.end, &held.claim) else { return None };
+        let leads_on = matches!(end, StageEnd::Next { .. }) && room.is_some();
+        let is_bare = self.writes.is_empty() && (leads_on || self.is_success());
+        is_bare.then(|| BareEnd { claim: claim.clone(), end: end.clone(), room, known_schema })
     }
 
     /// Writes the end of a task that is held: what is reported of the end of a stage, and the topics that have new work

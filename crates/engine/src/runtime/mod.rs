@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use strongroom_queue::WorkerId;
 use strongroom_registry::work::Assignment;
-use strongroom_registry::{ItemId, Registry, RegistryError};
+use strongroom_registry::{ItemId, Registry, RegistryError, Together};
 
 pub(crate) use self::core::panic_message;
 pub use backoff::retry_delay;
@@ -268,6 +268,7 @@ impl Runtime {
         let topics: Vec<String> = pools.iter().map(|pool| pool.topic.clone()).collect();
         let limits = pools.iter().map(|pool| (pool.topic.clone(), pool.settings.max_attempts));
         Core {
+            ends: Together::default(),
             registry: plan.registry.clone(),
             holder: plan.holder.clone(),
             holder_text: plan.holder.to_string().into(),

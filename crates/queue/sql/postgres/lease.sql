@@ -53,19 +53,29 @@ RETURNING held.place, task.lease_until, task.cancel_requested
 -- name: queue_checkpoint
 UPDATE task SET spent = 1 WHERE id = $1 AND attempt = $2 AND state + 0 = 2
 
--- name: queue_outlook
-SELECT (SELECT clock FROM topic WHERE name = $3) AS clock,
-    EXISTS (SELECT 1 FROM topic WHERE name IN ($3, $4) AND paused) AS is_paused,
-    EXISTS (SELECT 1 FROM task AS other WHERE other.state = 0 AND other.topic = $3)
+-- What each of some leases finds. Arrays are given as subqueries where a plan for their present lengths is no better than one for any: it
+-- is made once then.
+-- list: queue_outlook.found
+SELECT held.place, (SELECT clock FROM topic WHERE name = held.next) AS clock,
+    EXISTS (SELECT 1 FROM topic WHERE name IN (held.next, held.every) AND paused) AS is_paused,
+    EXISTS (SELECT 1 FROM task AS other WHERE other.state = 0 AND other.topic = held.next)
         OR EXISTS (SELECT 1 FROM task AS other
-            WHERE other.state = 1 AND other.topic = $3 AND other.ready_at <= coalesce($5, (extract(epoch FROM statement_timestamp()) * 1000000)::bigint)) AS others_wait,
-    NOT EXISTS (SELECT 1 FROM topic WHERE name IN (task.topic, $4) AND paused)
+            WHERE other.state = 1 AND other.topic = held.next AND other.ready_at <= coalesce(held.now, (extract(epoch FROM statement_timestamp()) * 1000000)::bigint)) AS others_wait,
+    NOT EXISTS (SELECT 1 FROM topic WHERE name IN (task.topic, held.every) AND paused)
         AND (EXISTS (SELECT 1 FROM task AS other WHERE other.state = 0 AND other.topic = task.topic)
             OR EXISTS (SELECT 1 FROM task AS other
-                WHERE other.state = 1 AND other.topic = task.topic AND other.ready_at <= coalesce($5, (extract(epoch FROM statement_timestamp()) * 1000000)::bigint))) AS more_waits,
+                WHERE other.state = 1 AND other.topic = task.topic AND other.ready_at <= coalesce(held.now, (extract(epoch FROM statement_timestamp()) * 1000000)::bigint))) AS more_waits,
     task.cancel_requested OR EXISTS (SELECT 1 FROM task AS other
-        WHERE other.key = task.key AND other.topic = $3 AND other.state < 3) AS is_refused
-FROM task WHERE id = $1 AND attempt = $2 AND state + 0 = 2 FOR UPDATE
+        WHERE other.key = task.key AND other.topic = held.next AND other.state < 3) AS is_refused
+FROM unnest((SELECT $1::bigint[]), (SELECT $2::bigint[]), (SELECT $3::text[]), (SELECT $4::text[]), (SELECT $5::bigint[])) WITH ORDINALITY
+    AS held (id, attempt, next, every, now, place)
+JOIN task ON task.id = held.id AND task.attempt = held.attempt AND task.state + 0 = 2
+
+-- name: queue_outlook
+{queue_outlook.found} FOR UPDATE OF task
+
+-- name: queue_outlook_if_free
+{queue_outlook.found} FOR UPDATE OF task SKIP LOCKED
 
 -- name: queue_lock_topic
 SELECT 1 AS found FROM (SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || '.topic.' || $1, 0))) AS locked
@@ -74,10 +84,13 @@ SELECT 1 AS found FROM (SELECT pg_advisory_xact_lock(hashtextextended(current_sc
 SELECT count(*) AS tasks FROM task WHERE state = 2 AND topic = $1
 
 -- name: queue_go_on
-UPDATE task SET topic = $3, priority = $4, rank = $5, lease_until = $6, ready_at = $7, enqueued_at = $7, spent = 1,
-    reason = NULL, again_at = NULL, again_priority = NULL, again_payload = NULL
-WHERE id = $1 AND attempt = $2 AND state + 0 = 2
-RETURNING id, attempt, key, item_id, payload, priority, fair_key, rank, ready_at, spent, max_attempts, enqueued_at, reason
+UPDATE task SET topic = held.topic, priority = held.priority, rank = held.rank, lease_until = held.lease_until, ready_at = held.now,
+    enqueued_at = held.now, spent = 1, reason = NULL, again_at = NULL, again_priority = NULL, again_payload = NULL
+FROM unnest((SELECT $1::bigint[]), (SELECT $2::bigint[]), (SELECT $3::text[]), (SELECT $4::bigint[]), (SELECT $5::bigint[]),
+    (SELECT $6::bigint[]), (SELECT $7::bigint[])) WITH ORDINALITY AS held (id, attempt, topic, priority, rank, lease_until, now, place)
+WHERE task.id = held.id AND task.attempt = held.attempt AND task.state + 0 = 2
+RETURNING held.place, task.id, task.attempt, key, item_id, payload, task.priority, fair_key, task.rank, ready_at, spent, max_attempts,
+    enqueued_at, reason
 
 -- name: queue_pass_on
 UPDATE task SET topic = $3, priority = $4, rank = $5, state = 0, ready_at = $6, enqueued_at = $6, spent = 0,

@@ -6,7 +6,7 @@
 -- name: queue_finish
 DELETE FROM task USING (
     SELECT DISTINCT ON (id, attempt) id, attempt, place
-    FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS done (id, attempt, place)
+    FROM unnest((SELECT $1::bigint[]), (SELECT $2::bigint[])) WITH ORDINALITY AS done (id, attempt, place)
     ORDER BY id, attempt, place
 ) AS done
 WHERE task.id = done.id AND task.attempt = done.attempt AND task.state + 0 = 2 AND task.again_at IS NULL

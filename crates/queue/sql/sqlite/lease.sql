@@ -42,7 +42,7 @@ RETURNING lease_until, cancel_requested
 -- name: queue_checkpoint
 UPDATE task SET spent = 1 WHERE id = ?1 AND attempt = ?2 AND state = 2
 
--- name: queue_outlook
+-- list: queue_outlook.found
 SELECT (SELECT clock FROM topic WHERE name = ?3) AS clock,
     EXISTS (SELECT 1 FROM topic WHERE name IN (?3, ?4) AND paused) AS is_paused,
     EXISTS (SELECT 1 FROM task AS other INDEXED BY task_ready
@@ -57,6 +57,13 @@ SELECT (SELECT clock FROM topic WHERE name = ?3) AS clock,
     task.cancel_requested OR EXISTS (SELECT 1 FROM task AS other
         WHERE other.key = task.key AND other.topic = ?3 AND other.state < 3) AS is_refused
 FROM task WHERE id = ?1 AND attempt = ?2 AND state = 2
+
+-- name: queue_outlook
+{queue_outlook.found}
+
+-- No other transaction writes at the same time.
+-- name: queue_outlook_if_free
+{queue_outlook.found}
 
 -- name: queue_lock_topic
 SELECT 1 AS found WHERE ?1 IS NOT NULL

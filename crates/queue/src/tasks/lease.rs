@@ -1,6 +1,6 @@
 //! Giving tasks to workers and keeping them there.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 use strongroom_database::{Asked, DatabaseError, Row, Statement, Time, Transaction, Value};
@@ -22,6 +22,7 @@ const ADVANCE: Statement = Statement("queue_advance");
 const EXTEND: Statement = Statement("queue_extend");
 const CHECKPOINT: Statement = Statement("queue_checkpoint");
 const OUTLOOK: Statement = Statement("queue_outlook");
+const OUTLOOK_IF_FREE: Statement = Statement("queue_outlook_if_free");
 const PASS_ON: Statement = Statement("queue_pass_on");
 const LOOK: Statement = Statement("queue_look");
 const LOCK_TOPIC: Statement = Statement("queue_lock_topic");
@@ -94,28 +95,48 @@ pub struct Outlook {
     clock: Option<i64>,
 }
 
-/// Keeps other transactions from changing a task until the transaction ends, where this lease is its latest, and
-/// inspects the topic that is next for it; none where the lease is lost. What is asked `besides` goes with it, behind the lock, and its
-/// answers are returned.
-pub fn lock_with_outlook(
+/// How tasks that other transactions have locked are met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Locked {
+    /// They are waited for.
+    Wait,
+    /// They are passed by.
+    PassBy,
+}
+
+/// Keeps other transactions from changing tasks until the transaction ends, each where this lease is its latest, and
+/// inspects the topic that is next for it. For each in order what was found; none where the lease is lost, or the task was passed by. What
+/// is asked `besides` goes with it, behind the locks, and its answers are returned.
+pub fn lock_with_outlooks(
     transaction: &mut dyn Transaction,
-    lease: Lease,
-    next: &str,
+    held: &[(Lease, &str)],
+    locked: Locked,
     besides: Vec<Asked>,
-) -> Result<(Option<Outlook>, Vec<Option<Row>>), QueueError> {
+) -> Result<(Vec<Option<Outlook>>, Vec<Vec<Option<Row>>>), QueueError> {
     let now = transaction.known_now()?.map_or(Value::Null, Value::from);
-    let values = vec![lease.task.0.into(), lease.attempt.into(), next.into(), ALL_TOPICS.into(), now];
-    let asked: Vec<Asked> = std::iter::once(Asked { statement: OUTLOOK, values }).chain(besides).collect();
+    let values = |(lease, next): &(Lease, &str)| {
+        vec![lease.task.0.into(), lease.attempt.into(), (*next).into(), ALL_TOPICS.into(), now.clone()]
+    };
+    let statement = match locked {
+        Locked::Wait => OUTLOOK,
+        Locked::PassBy => OUTLOOK_IF_FREE,
+    };
+    let asked = Asked { statement, lists: held.iter().map(values).collect() };
+    let asked: Vec<Asked> = std::iter::once(asked).chain(besides).collect();
     let mut answers = transaction.query_together(&asked)?.into_iter();
-    let outlook = answers.next().flatten().map(|row| {
-        Ok::<_, QueueError>(Outlook {
-            others_wait: row.bool("others_wait")?,
-            more_waits: row.bool("more_waits")?,
-            is_refused: row.bool("is_paused")? || row.bool("is_refused")?,
-            clock: row.optional_integer("clock")?,
-        })
-    });
-    Ok((outlook.transpose()?, answers.collect()))
+    let outlooks = answers.next().unwrap_or_default();
+    let outlooks: Result<_, QueueError> =
+        outlooks.iter().map(|row| row.as_ref().map(outlook_row).transpose()).collect();
+    Ok((outlooks?, answers.collect()))
+}
+
+fn outlook_row(row: &Row) -> Result<Outlook, QueueError> {
+    Ok(Outlook {
+        others_wait: row.bool("others_wait")?,
+        more_waits: row.bool("more_waits")?,
+        is_refused: row.bool("is_paused")? || row.bool("is_refused")?,
+        clock: row.optional_integer("clock")?,
+    })
 }
 
 /// What a task that is held goes on as; see [`go_on`] and [`pass_on`].
@@ -135,42 +156,48 @@ pub struct GoesOn<'a> {
     pub passes: bool,
 }
 
-/// Moves a task that is held into another topic, under the same lease, as if it had been enqueued there and leased at once: its
-/// attempts count anew. No task waits there, or it passes them, so it takes the turn that is being served, and no task loses one by it.
-/// None, with nothing changed, where the outlook says otherwise: then it has to go by the line. The task is locked since the outlook.
+impl GoesOn<'_> {
+    /// Whether the outlook lets the task go on.
+    pub fn may_go_on(&self, outlook: &Outlook) -> bool {
+        !outlook.is_refused && (self.passes || !outlook.others_wait)
+    }
+}
+
+/// Moves tasks that are held into other topics, under the same leases, as if each had been enqueued there and leased at once: its
+/// attempts count anew. No task waits there, or it passes them (see [`GoesOn::may_go_on`]), so it takes the turn that is being served, and no
+/// task loses one by it. The tasks are locked since their outlooks.
 ///
-/// `with` is given until when it is leased then, and says what is written with it.
+/// `with` is given until when they are leased then, and says what is written with them.
 pub fn go_on(
     transaction: &mut dyn Transaction,
-    wanted: &GoesOn<'_>,
-    outlook: &Outlook,
-    with: impl FnOnce(Time) -> Vec<Asked>,
-) -> Result<Option<Leased>, QueueError> {
-    let GoesOn { lease, topic, priority, duration, passes, .. } = *wanted;
-    if outlook.is_refused || (outlook.others_wait && !passes) {
-        return Ok(None);
-    }
+    wanted: &[(GoesOn<'_>, Outlook)],
+    with: impl FnOnce(&[Time]) -> Vec<Asked>,
+) -> Result<Vec<Leased>, QueueError> {
     let now = transaction.now()?;
-    let lease_until = after(now, duration);
-    let values = vec![
-        lease.task.0.into(),
-        lease.attempt.into(),
-        topic.into(),
-        priority.into(),
-        rank(outlook.clock.unwrap_or_default(), priority).into(),
-        lease_until.into(),
-        now.into(),
-    ];
-    let mut asked = vec![Asked { statement: GO_ON, values }];
-    if outlook.clock.is_none() {
-        asked.push(Asked { statement: ADVANCE, values: vec![topic.into(), 0_i64.into()] });
-    }
-    asked.extend(with(lease_until));
-    let row = transaction.query_together(&asked)?.into_iter().next().flatten();
-    // What goes with it was written: all of it is undone.
-    let row =
-        row.ok_or_else(|| DatabaseError::Aborted(format!("task {} changed while it was locked", lease.task.0)))?;
-    leased_row(&row, topic, lease_until).map(Some)
+    let leased_until: Vec<Time> = wanted.iter().map(|(one, _)| after(now, one.duration)).collect();
+    let values = wanted.iter().zip(&leased_until).map(|((one, outlook), lease_until)| {
+        vec![
+            one.lease.task.0.into(),
+            one.lease.attempt.into(),
+            one.topic.into(),
+            one.priority.into(),
+            rank(outlook.clock.unwrap_or_default(), one.priority).into(),
+            (*lease_until).into(),
+            now.into(),
+        ]
+    });
+    let mut asked = vec![Asked { statement: GO_ON, lists: values.collect() }];
+    let new: BTreeSet<&str> =
+        wanted.iter().filter(|(_, outlook)| outlook.clock.is_none()).map(|(one, _)| one.topic).collect();
+    asked.extend(new.into_iter().map(|topic| Asked::once(ADVANCE, vec![topic.into(), 0_i64.into()])));
+    asked.extend(with(&leased_until));
+    let rows = transaction.query_together(&asked)?.into_iter().next().unwrap_or_default();
+    let leased = rows.iter().zip(wanted.iter().zip(leased_until)).map(|(row, ((one, _), lease_until))| {
+        // What goes with it was written: all of it is undone.
+        let changed = || DatabaseError::Aborted(format!("task {} changed while it was locked", one.lease.task.0));
+        leased_row(row.as_ref().ok_or_else(changed)?, one.topic, lease_until)
+    });
+    leased.collect()
 }
 
 /// Ends a lease by putting the task into the line of another topic, as if it had been done and another of its key and payload

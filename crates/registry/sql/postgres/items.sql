@@ -40,6 +40,16 @@ SELECT {items.columns},
 FROM {items.tables}
 WHERE w.id = $1 AND w.fence = $2 AND w.status = 'started'
 FOR NO KEY UPDATE OF w
+-- As items.claimed for several, without waiting for others.
+-- name: items.claimed_if_free
+SELECT held.place, {items.columns},
+    EXISTS (SELECT 1 FROM object_leases l WHERE l.owner = w.id AND l.lease_until > 0) AS holds_object,
+    coalesce((SELECT value FROM registry_facts WHERE name = 'stores.replacements'), '0') AS replacements,
+    (SELECT coalesce(max(version), 0) FROM schema_version) AS schema_version
+FROM {items.tables}
+JOIN unnest((SELECT $1::uuid[]), (SELECT $2::bigint[])) WITH ORDINALITY AS held (id, fence, place) ON w.id = held.id AND w.fence = held.fence
+WHERE w.status || '' = 'started'
+FOR NO KEY UPDATE OF w SKIP LOCKED
 -- name: items.to_take_up
 SELECT {items.columns},
     EXISTS (SELECT 1 FROM object_leases l WHERE l.owner = w.id AND l.lease_until > 0) AS holds_object,
@@ -68,9 +78,20 @@ UPDATE work_items SET stage = $2, status = $3, note = $4, needs_review = $5, ret
     deleted_from = CASE WHEN $3 = 'deleted' THEN status ELSE NULL END
 WHERE id = $1
 -- name: items.go_on
-UPDATE work_items SET stage = $3, topic = $4, wait_key = $5, note = $6, lease_until = $7, stage_started_at = $8,
-    updated_at = $8, needs_review = FALSE, retry_count = 0, cancel_requested = NULL, requested_by = NULL, request_reason = NULL, is_verdict = FALSE
-WHERE id = $1 AND fence = $2
+UPDATE work_items SET stage = held.stage, topic = held.topic, wait_key = held.wait_key, note = held.note, lease_until = held.lease_until,
+    stage_started_at = held.now, updated_at = held.now, needs_review = FALSE, retry_count = 0, cancel_requested = NULL,
+    requested_by = NULL, request_reason = NULL, is_verdict = FALSE
+FROM unnest((SELECT $1::uuid[]), (SELECT $2::bigint[]), (SELECT $3::text[]), (SELECT $4::text[]), (SELECT $5::text[]), (SELECT $6::text[]),
+    (SELECT $7::bigint[]), (SELECT $8::bigint[])) AS held (id, fence, stage, topic, wait_key, note, lease_until, now)
+WHERE work_items.id = held.id AND work_items.fence = held.fence
+-- name: items.history_go_on
+INSERT INTO item_history (item_id, number, time, stage, status, note, holder, fence)
+SELECT held.id, last.number + line.number, held.time, held.stage, line.status, CASE WHEN line.number = 1 THEN held.note END, held.holder,
+    held.fence
+FROM unnest((SELECT $1::uuid[]), (SELECT $2::bigint[]), (SELECT $3::text[]), (SELECT $4::text[]), (SELECT $5::text[]), (SELECT $6::bigint[]))
+    AS held (id, time, stage, note, holder, fence)
+CROSS JOIN LATERAL (SELECT coalesce(max(number), 0) AS number FROM item_history WHERE item_id = held.id) AS last
+CROSS JOIN (VALUES (1, 'pending'), (2, 'started')) AS line (number, status)
 -- name: items.set_verdict
 UPDATE work_items SET is_verdict = TRUE WHERE id = $1
 -- name: items.open_after

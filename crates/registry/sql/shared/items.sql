@@ -115,15 +115,6 @@ WHERE h.item_id = ?1 AND h.stage = ?2 AND h.note IS NOT NULL AND h.actor IS NULL
     AND h.stage <> (SELECT b.stage FROM item_history b WHERE b.item_id = h.item_id AND b.number < h.number
         ORDER BY b.number DESC LIMIT 1)
 ORDER BY h.number DESC LIMIT 1
--- name: items.history_go_on
-INSERT INTO item_history (item_id, number, time, stage, status, note, holder, fence)
-SELECT w.id, coalesce((SELECT max(number) FROM item_history WHERE item_id = ?1), 0) + 1, CAST(?2 AS BIGINT), ?3, 'pending',
-    ?4, ?5, w.fence
-FROM work_items w WHERE w.id = ?1
-UNION ALL
-SELECT w.id, coalesce((SELECT max(number) FROM item_history WHERE item_id = ?1), 0) + 2, CAST(?2 AS BIGINT), ?3, 'started',
-    NULL, ?5, w.fence
-FROM work_items w WHERE w.id = ?1
 -- name: items.problems_clear
 DELETE FROM item_problems WHERE item_id = ?1
 -- name: batches.insert

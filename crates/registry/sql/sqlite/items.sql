@@ -24,6 +24,14 @@ SELECT {items.columns},
     (SELECT coalesce(max(version), 0) FROM schema_version) AS schema_version
 FROM {items.tables}
 WHERE w.id = ?1 AND w.fence = ?2 AND w.status = 'started'
+-- As items.claimed: no other transaction writes at the same time.
+-- name: items.claimed_if_free
+SELECT {items.columns},
+    EXISTS (SELECT 1 FROM object_leases l WHERE l.owner = w.id AND l.lease_until > 0) AS holds_object,
+    coalesce((SELECT value FROM registry_facts WHERE name = 'stores.replacements'), '0') AS replacements,
+    (SELECT coalesce(max(version), 0) FROM schema_version) AS schema_version
+FROM {items.tables}
+WHERE w.id = ?1 AND w.fence = ?2 AND w.status = 'started'
 -- name: items.to_take_up
 SELECT {items.columns},
     EXISTS (SELECT 1 FROM object_leases l WHERE l.owner = w.id AND l.lease_until > 0) AS holds_object,
@@ -52,6 +60,11 @@ WHERE id = ?1
 UPDATE work_items SET stage = ?3, topic = ?4, wait_key = ?5, note = ?6, lease_until = ?7, stage_started_at = ?8,
     updated_at = ?8, needs_review = 0, retry_count = 0, cancel_requested = NULL, requested_by = NULL, request_reason = NULL, is_verdict = 0
 WHERE id = ?1 AND fence = ?2
+-- name: items.history_go_on
+INSERT INTO item_history (item_id, number, time, stage, status, note, holder, fence)
+SELECT ?1, coalesce((SELECT max(number) FROM item_history WHERE item_id = ?1), 0) + 1, ?2, ?3, 'pending', ?4, ?5, ?6
+UNION ALL
+SELECT ?1, coalesce((SELECT max(number) FROM item_history WHERE item_id = ?1), 0) + 2, ?2, ?3, 'started', NULL, ?5, ?6
 -- name: items.set_verdict
 UPDATE work_items SET is_verdict = 1 WHERE id = ?1
 -- name: items.open_after

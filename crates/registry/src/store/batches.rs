@@ -1,6 +1,6 @@
 //! Batches: one submission and the work items made from it.
 
-use strongroom_database::{Row, Statement, Time, Transaction};
+use strongroom_database::{Asked, Row, Statement, Time, Transaction};
 use strongroom_queue::tasks;
 use uuid::Uuid;
 
@@ -224,14 +224,21 @@ pub(crate) struct Settled {
 pub(crate) fn settle(tx: &mut dyn Transaction, id: BatchId) -> Result<Settled, RegistryError> {
     // Two items that come to rest together would each see the other at work; changed, not only locked, the row says
     // every kind of transaction that the other was there.
-    tx.execute(Statement("batches.lock"), &[id.into()])?;
-    let Some(batch) = get(tx, Scope::System, id)? else { return Ok(Settled::default()) };
+    let found = tx.query_together(&[
+        Asked::once(Statement("batches.lock"), vec![id.into()]),
+        Asked::once(Statement("batches.get"), vec![id.into(), Scope::System.value()]),
+        Asked::once(Statement("batches.has_items"), vec![id.into()]),
+    ])?;
+    let mut found = found.into_iter().skip(1).map(|rows| rows.into_iter().next().flatten());
+    let (Some(batch), Some(row)) = (found.next().flatten(), found.next().flatten()) else {
+        return Ok(Settled::default());
+    };
+    let batch = batch_row(&batch)?;
     if batch.state == BatchState::Deleted {
         // It has no report; the ends of its items are told like those of others.
         let has_callback = notifications::of_batch(tx, id)?.callback_url.is_some();
         return Ok(Settled { topics: Vec::new(), has_callback });
     }
-    let Some(row) = tx.query_one(Statement("batches.has_items"), &[id.into()])? else { return Ok(Settled::default()) };
     let (at_work, held) = (row.bool("has_items_at_work")?, row.bool("has_held_items")?);
     let has_failed = row.bool("has_unsuccessful_items")? || batch.row_count.is_none();
     let state = match (at_work, held, has_failed) {

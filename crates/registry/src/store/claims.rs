@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use strongroom_database::{Asked, Row, Statement, Transaction};
+use strongroom_database::{Asked, Row, Statement, Transaction, Value};
 use strongroom_queue::{Heartbeat, Lease, LeaseRequest, Leased, Outcome, Settled, Settlement, tasks};
 
 use super::endings::{
@@ -232,13 +232,16 @@ pub(super) struct Claimed {
 
 /// The item; refuses when another has it. A stage ends by this, also where it could write no more since a store was replaced.
 pub(super) fn claimed(tx: &mut dyn Transaction, claim: &Claim) -> Result<Claimed, RegistryError> {
-    let Asked { statement, values } = ask_claimed(claim);
-    claimed_row(claim, tx.query_one(statement, &values)?.as_ref())
+    claimed_row(claim, tx.query_one(Statement("items.claimed"), &claimed_values(claim))?.as_ref())
 }
 
 /// What asks for the item; [`claimed_row`] reads the answer.
 pub(super) fn ask_claimed(claim: &Claim) -> Asked {
-    Asked { statement: Statement("items.claimed"), values: vec![claim.item.into(), claim.fence.into()] }
+    Asked::once(Statement("items.claimed"), claimed_values(claim))
+}
+
+pub(super) fn claimed_values(claim: &Claim) -> Vec<Value> {
+    vec![claim.item.into(), claim.fence.into()]
 }
 
 pub(super) fn claimed_row(claim: &Claim, row: Option<&Row>) -> Result<Claimed, RegistryError> {

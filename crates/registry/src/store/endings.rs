@@ -73,7 +73,7 @@ pub(super) fn outcome_of(
 }
 
 /// Whether nothing more happens to an item of this status without a person.
-fn is_inactive(status: ItemStatus) -> bool {
+pub(super) fn is_inactive(status: ItemStatus) -> bool {
     status.is_ended() || status == ItemStatus::Held
 }
 
@@ -133,10 +133,32 @@ pub fn finish(
 pub(super) fn finish_found(
     tx: &mut dyn Transaction,
     workflows: &dyn Workflows,
-    (claim, holder): (&Claim, &str),
+    by: (&Claim, &str),
     item: &Item,
     end: &StageEnd,
 ) -> Result<(Vec<String>, Option<ItemOutcome>), RegistryError> {
+    let Finished { rested, mut topics, outcome } = finish_but_conclude(tx, workflows, by, item, end)?;
+    if is_inactive(rested.status) {
+        topics.extend(conclude(tx, &[rested])?);
+    }
+    Ok((topics, outcome))
+}
+
+/// What came of the end of a stage, which is to be concluded with [`conclude`] where its item came to rest.
+pub(super) struct Finished<'a> {
+    pub(super) rested: Rested<'a>,
+    pub(super) topics: Vec<String>,
+    pub(super) outcome: Option<ItemOutcome>,
+}
+
+/// As [`finish_found`] up to what items have in common: a transaction that ends stages of several does it for all of them first.
+pub(super) fn finish_but_conclude<'a>(
+    tx: &mut dyn Transaction,
+    workflows: &dyn Workflows,
+    (claim, holder): (&Claim, &str),
+    item: &'a Item,
+    end: &StageEnd,
+) -> Result<Finished<'a>, RegistryError> {
     let requested = match request_to_carry_out(item) {
         Some(wanted) if !ends_item(end) => Some((wanted, Requested::find(tx, item, wanted)?)),
         _ => None,
@@ -195,10 +217,11 @@ pub(super) fn finish_found(
         interim::clear_facts(tx, item.id)?;
     }
     // Spent attempts keep what was staged, so that a person can requeue where it stopped.
-    let sweep =
+    let is_swept =
         change.status == ItemStatus::Cancelled || matches!(end, StageEnd::Fatal { .. } | StageEnd::Invalid { .. });
-    topics.extend(on_item_inactive(tx, item, change.status, sweep)?);
-    Ok((topics, outcome_of(tx, item, &change)?))
+    topics.extend(free_others(tx, item, change.status)?);
+    let outcome = outcome_of(tx, item, &change)?;
+    Ok(Finished { rested: Rested { item, status: change.status, is_swept }, topics, outcome })
 }
 
 /// Whether the end of a stage ends its item, so that nothing that was asked of it has to be carried out.

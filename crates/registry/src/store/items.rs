@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::time::Duration;
 
-use strongroom_database::{Row, Statement, Time, Transaction, Value};
+use strongroom_database::{Asked, Row, Statement, Time, Transaction, Value};
 use strongroom_queue::tasks::{self, GoesOn};
 use strongroom_queue::{Lease, NewTask};
 use uuid::Uuid;
@@ -232,19 +232,22 @@ impl NewLine<'_> {
     pub(crate) fn new(stage: Stage, status: ItemStatus) -> Self {
         Self { stage, status, note: None, holder: None, actor: None }
     }
+
+    fn values(&self, id: ItemId, now: Time) -> Vec<Value> {
+        vec![
+            id.into(),
+            now.into(),
+            self.stage.as_str().into(),
+            self.status.as_str().into(),
+            self.note.into(),
+            self.holder.into(),
+            self.actor.into(),
+        ]
+    }
 }
 
 pub(crate) fn add_history(tx: &mut dyn Transaction, id: ItemId, line: NewLine<'_>) -> Result<(), RegistryError> {
-    let now = tx.now()?;
-    let values = [
-        id.into(),
-        now.into(),
-        line.stage.as_str().into(),
-        line.status.as_str().into(),
-        line.note.into(),
-        line.holder.into(),
-        line.actor.into(),
-    ];
+    let values = line.values(id, tx.now()?);
     tx.execute(Statement("items.history_insert"), &values)?;
     Ok(())
 }
@@ -569,9 +572,9 @@ pub(crate) fn apply(tx: &mut dyn Transaction, item: &Item, change: &Move<'_>) ->
         super::reports::finish_unfilled(tx, batch)?;
     }
     let now = tx.now()?;
-    tx.execute(
+    let moved = Asked::once(
         Statement("items.move"),
-        &[
+        vec![
             item.id.into(),
             change.position.stage.as_str().into(),
             change.status.as_str().into(),
@@ -584,14 +587,16 @@ pub(crate) fn apply(tx: &mut dyn Transaction, item: &Item, change: &Move<'_>) ->
             change.position.wait_key.as_ref().map(|key| key.0.as_str()).into(),
             change.wait_until.into(),
         ],
-    )?;
+    );
     let line = NewLine {
         note: Some(&change.note),
         holder: change.holder,
         actor: change.actor,
         ..NewLine::new(change.position.stage, change.status)
     };
-    add_history(tx, item.id, line)
+    let line = Asked::once(Statement("items.history_insert"), line.values(item.id, now));
+    tx.query_together(&[moved, line])?;
+    Ok(())
 }
 
 /// The newest work items that wait for a tool that cannot tell now, up to `limit`.

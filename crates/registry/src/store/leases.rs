@@ -109,14 +109,13 @@ pub fn holding(tx: &mut dyn Transaction, object: ObjectId, owner: Uuid) -> Resul
 
 /// Extends every lease that an owner has not let go.
 pub fn extend_owner(tx: &mut dyn Transaction, owner: Uuid, until: Time) -> Result<(), RegistryError> {
-    let Asked { statement, values } = ask_to_extend(owner, until);
-    tx.execute(statement, &values)?;
+    tx.execute(Statement("leases.extend_owner"), &[owner.into(), until.into()])?;
     Ok(())
 }
 
 /// What extends every lease that an owner has not let go.
 pub(super) fn ask_to_extend(owner: Uuid, until: Time) -> Asked {
-    Asked { statement: Statement("leases.extend_owner"), values: vec![owner.into(), until.into()] }
+    Asked::once(Statement("leases.extend_owner"), vec![owner.into(), until.into()])
 }
 
 /// Lets every lease of an owner go, and wakes the work items that wait for the objects. The topics that have new work.

@@ -2,7 +2,7 @@
 //! every later write carries the fence that the claim raised; finishing a stage is one transaction that checks the fence,
 //! writes the outcome and the history, and enqueues the next task.
 
-pub use super::advance::{Next, end_stage};
+pub use super::advance::{BareEnd, Next, end_stage, end_stages};
 pub(crate) use super::claims::may_go_on;
 pub use super::claims::{check_fence, heartbeat, lease};
 pub use super::endings::{SWEEP_TOPIC, finish};

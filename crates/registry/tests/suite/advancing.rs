@@ -1,11 +1,13 @@
 //! Items that go on at their next stage under the lease that their worker has.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use strongroom_queue::{NewTask, TaskState, tasks};
 use strongroom_registry::items::Request;
 use strongroom_registry::leases::{self, Holding};
-use strongroom_registry::work::{self, Assignment, Claim, HeartbeatOutcome, Next, Room, StageEnd};
+use strongroom_registry::work::{self, Assignment, BareEnd, Claim, HeartbeatOutcome, Next, Room, StageEnd};
 use strongroom_registry::{ItemStatus, RegistryError, Stage};
 
 use super::world::*;
@@ -22,6 +24,7 @@ pub(crate) fn advance_into(
     end: &StageEnd,
     room: &Room,
 ) -> Result<Option<Assignment>, RegistryError> {
+    let goes_on_with_others = goes_on_with_others(world, claim, end, room);
     let (claim, end, room) = (claim.clone(), end.clone(), room.clone());
     let by_queue = "item that goes on at once";
     let ended = world.registry.write_by_rows(move |tx| {
@@ -30,11 +33,28 @@ pub(crate) fn advance_into(
         // Undone, so that the same end is tried for other reasons.
         ended.goes_on.ok_or_else(|| RegistryError::NotFound { what: by_queue, id: claim.item.to_string() })
     });
+    assert_eq!(goes_on_with_others, ended.is_ok(), "written with others it is the same");
     match ended {
         Ok(assignment) => Ok(Some(assignment)),
         Err(RegistryError::NotFound { what, .. }) if what == by_queue => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Whether the item would go on at once where its end is written with those of others.
+fn goes_on_with_others(world: &World<'_>, claim: &Claim, end: &StageEnd, room: &Room) -> bool {
+    let (claim, end, room) = (claim.clone(), end.clone(), room.clone());
+    let goes_on = Arc::new(AtomicBool::new(false));
+    let found = goes_on.clone();
+    let undone = world.registry.write_by_rows::<(), _, _>(move |tx| {
+        let bare = BareEnd { claim: claim.clone(), end: end.clone(), room: Some(room.clone()), known_schema: None };
+        let ended = work::end_stages(tx, &Table, &holder(1).to_string(), &[bare])?;
+        let goes_on = ended.iter().flatten().any(|one| one.goes_on.is_some());
+        found.store(goes_on, Ordering::SeqCst);
+        Err(RegistryError::NotFound { what: "end", id: claim.item.to_string() })
+    });
+    assert!(matches!(undone, Err(RegistryError::NotFound { what: "end", .. })), "{undone:?}");
+    goes_on.load(Ordering::SeqCst)
 }
 
 /// Goes on from `fetch` to `validate`.

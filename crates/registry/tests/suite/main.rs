@@ -43,6 +43,7 @@ mod searching;
 mod space;
 mod sqlite;
 mod states;
+mod together;
 mod transitions;
 mod versioning;
 mod waiting;
@@ -103,6 +104,12 @@ macro_rules! conformance_suite {
                 an_item_goes_by_the_queue_where_anything_stands_in_its_way
                 a_wake_up_for_the_stage_before_is_not_kept
                 a_stage_that_ends_by_the_queue_puts_its_task_into_the_next_line
+            }
+            together {
+                each_end_of_a_group_is_as_one_by_itself
+                items_that_succeed_in_one_group_end_each_of_their_batches_once
+                a_group_begins_nothing_that_a_newer_schema_or_a_limit_may_forbid
+                groups_do_not_wait_for_each_other_for_ever
             }
             claims {
                 a_claim_and_the_lease_of_its_task_come_together

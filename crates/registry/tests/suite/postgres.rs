@@ -19,7 +19,8 @@ use strongroom_registry::{
 use super::conformance_suite;
 use super::placements::{compare, kept, marked};
 use super::sqlite::{self, may_scan};
-use super::world::{INGEST, Subject, Table, World, holder, new_batch, topic};
+use super::together;
+use super::world::{INGEST, Subject, Table, World, holder, new_batch, next, topic};
 
 struct PostgresSubject {
     registry: Registry,
@@ -182,6 +183,28 @@ fn a_row_that_somebody_keeps_locked_keeps_no_other_lease_from_being_extended_or_
     transaction.rollback().expect("lets go");
     world.reclaim();
     assert_eq!(world.status(locked.item).1, ItemStatus::Pending);
+}
+
+/// It is ended by itself behind that transaction, and holds up no other.
+#[test]
+fn an_end_whose_rows_another_transaction_has_is_not_written_with_others() {
+    let Some(subject) = fresh() else { return };
+    let world = World::new(&subject);
+    for name in ["one", "two", "three"] {
+        world.item_named(name);
+    }
+    let claims = together::fetched(&world, 3);
+    let mut person = subject.scratch.client();
+    let mut transaction = person.transaction().expect("begins");
+    let item = format!("UPDATE work_items SET note = note WHERE id = '{}'", claims[0].item);
+    let task = format!("UPDATE task SET reason = reason WHERE id = {}", claims[1].lease.task.0);
+    transaction.batch_execute(&format!("{item}; {task}")).expect("keeps the rows");
+    let ends: Vec<_> = claims.iter().map(|claim| together::bare(claim, &next(Stage::named("validate")))).collect();
+    let ended = together::end_all(&world, &ends);
+    assert_eq!(ended.iter().map(Option::is_some).collect::<Vec<_>>(), [false, false, true]);
+    transaction.rollback().expect("lets go");
+    let ended = together::end_all(&world, &ends[..2]);
+    assert!(ended.iter().all(Option::is_some), "{ended:?}");
 }
 
 /// The one that removes it has seen the object whole.

@@ -3,7 +3,7 @@
 use strongroom_database::{Asked, DatabaseError, Time, Value};
 use uuid::Uuid;
 
-use super::{ADD, ADD_MANY, ALL, COUNT, ECHO, VALUE, add, home, note, open, texts};
+use super::{ADD, ADD_MANY, ALL, COUNT, ECHO, PUT, VALUE, add, home, note, open, texts};
 use crate::columns;
 
 #[test]
@@ -208,7 +208,7 @@ fn time_is_the_servers_one_within_a_transaction_and_never_goes_back() {
 }
 
 fn asked(statement: strongroom_database::Statement, values: &[Value]) -> Asked {
-    Asked { statement, values: values.to_vec() }
+    Asked::once(statement, values.to_vec())
 }
 
 #[test]
@@ -227,11 +227,39 @@ fn what_is_asked_together_is_answered_in_order_and_sees_what_was_asked_before() 
         })
         .map_err(|error: DatabaseError| error)
         .expect("answers");
+    let answers: Vec<_> = answers.into_iter().map(|mut one| one.pop().expect("an answer for its values")).collect();
     let notes = |place: usize| answers[place].as_ref().expect("a row").integer("notes").expect("a number");
     assert_eq!((answers.len(), notes(0), notes(3)), (6, 0, 2));
     assert!(answers[1].is_none() && answers[2].is_none() && answers[5].is_none());
     assert_eq!(answers[4].as_ref().expect("a row").text("text").expect("a text"), "two", "the last of several rows");
     assert_eq!(texts(&*database), ["one", "two"]);
+}
+
+#[test]
+fn what_is_asked_together_has_an_answer_for_each_of_its_value_lists() {
+    let Some((database, _scratch)) = home() else { return };
+    note(&*database, "1500").expect("writes");
+    let added: Vec<Vec<Value>> = (0..2_500).map(|number| vec![number.to_string().into()]).collect();
+    let put: Vec<Vec<Value>> =
+        [("a", 1), ("b", 2)].map(|(name, value)| vec![name.into(), Value::Integer(value)]).into();
+    let wanted: Vec<Vec<Value>> = ["b", "c", "a"].map(|name| vec![name.into()]).into();
+    let answers = database
+        .write(move |transaction| {
+            transaction.query_together(&[
+                Asked { statement: ADD_MANY, lists: added.clone() },
+                Asked { statement: PUT, lists: put.clone() },
+                Asked { statement: VALUE, lists: wanted.clone() },
+                Asked { statement: ADD_MANY, lists: Vec::new() },
+            ])
+        })
+        .map_err(|error: DatabaseError| error)
+        .expect("answers");
+    let refused: Vec<usize> =
+        answers[0].iter().enumerate().filter(|(_, made)| made.is_none()).map(|(place, _)| place).collect();
+    assert_eq!((answers[0].len(), refused), (2_500, vec![1_500]));
+    let value = |row: &Option<strongroom_database::Row>| Some(row.as_ref()?.integer("value").expect("a number"));
+    assert_eq!(answers[2].iter().map(value).collect::<Vec<_>>(), [Some(2), None, Some(1)]);
+    assert!(answers[3].is_empty());
 }
 
 #[test]
