@@ -118,6 +118,11 @@ pub trait Database: Send + Sync {
     /// The dialect's folder name: `sqlite` or `postgres`.
     fn dialect(&self) -> &'static str;
 
+    /// Whether write transactions run one after another, and are made durable together by the engine itself.
+    fn writes_alone(&self) -> bool {
+        true
+    }
+
     /// A number that changes when anybody, in whatever process, may have made work; cheap enough to ask for forty times a
     /// second. It is compared for equality only. SQLite's changes with every commit, PostgreSQL's when [`Self::notify`] was
     /// called, and every second for those who were not heard.

@@ -435,6 +435,10 @@ impl Database for Postgres {
         "postgres"
     }
 
+    fn writes_alone(&self) -> bool {
+        false
+    }
+
     fn revision(&self) -> Result<u64, DatabaseError> {
         Ok(self.notifier.revision())
     }

@@ -177,7 +177,7 @@ impl Core {
     }
 
     /// Puts what was leased by a transaction begun at `asked_at` into the pools, and gives up the slots that were kept for
-    /// it. What no pool takes any more is returned.
+    /// it; where one is free then that a look for work passed by, there is another look. What no pool takes any more is returned.
     pub(super) fn take_in(self: &Arc<Self>, wanted: &[TopicLease], assignments: Vec<Assignment>, asked_at: Duration) {
         let mut by_pool: HashMap<usize, Vec<Work>> = HashMap::new();
         for assignment in assignments {
@@ -192,6 +192,9 @@ impl Core {
             let refused = pool.fill(one.limit, work, &|| self.start_thread(one.pool));
             for work in refused {
                 self.give_back(&work);
+            }
+            if pool.has_missed() {
+                self.notifier.notify();
             }
         }
     }
@@ -368,9 +371,10 @@ impl Core {
         }
     }
 
-    /// Writes the end of a stage together with those of others that end at the same time. None where it is to be written by itself.
+    /// Writes the end of a stage together with those of others that end at the same time. None where it is to be written by itself: so is each
+    /// where the engine makes the transactions of several threads durable together.
     fn end_with_others(&self, end: &TaskEnd, held: &HeldTask, wanted: &[TopicLease]) -> Option<Written> {
-        if wanted.iter().any(|one| one.max_total.is_some()) {
+        if self.registry.database().writes_alone() || wanted.iter().any(|one| one.max_total.is_some()) {
             return None;
         }
         let known_schema = Some(self.registry.known_schema()).filter(|_| !wanted.is_empty());

@@ -104,7 +104,7 @@ impl Dispatcher<'_> {
     fn look(&self) -> Result<Look, RegistryError> {
         Tally::count(&self.core.tally.looks);
         let core = &self.core;
-        let open: Vec<&Pool> = core.pools.iter().filter(|pool| pool.free() > 0).collect();
+        let open: Vec<&Pool> = core.pools.iter().filter(|pool| pool.is_open()).collect();
         if open.is_empty() {
             return Ok(Look::Full);
         }

@@ -57,6 +57,8 @@ struct State {
     owes_queue: bool,
     /// Slots kept for tasks that a transaction under way may lease.
     reserved: usize,
+    /// Whether one who looked for work found no slot free while some were kept.
+    is_passed_by: bool,
     threads: usize,
     idle: usize,
     closed: bool,
@@ -140,6 +142,7 @@ impl Pool {
                 last_begun_of: BTreeMap::new(),
                 owes_queue: false,
                 reserved: 0,
+                is_passed_by: false,
                 threads: 0,
                 idle: 0,
                 closed: false,
@@ -170,9 +173,21 @@ impl Pool {
         Some(self.state().max_total).filter(|most| *most > 0)
     }
 
-    /// Slots that are free right now.
-    pub(super) fn free(&self) -> usize {
-        self.state().free()
+    /// Whether a slot is free, for one who looks for work. Where those that are not used are kept for ends of tasks, the look has passed the
+    /// pool by.
+    pub(super) fn is_open(&self) -> bool {
+        let mut state = self.state();
+        let is_open = state.free() > 0;
+        state.is_passed_by |= !is_open && state.reserved > 0;
+        is_open
+    }
+
+    /// Whether a slot is free that was kept when a look passed the pool by: what came into the queue meanwhile was seen by none.
+    pub(super) fn has_missed(&self) -> bool {
+        let mut state = self.state();
+        let has_missed = state.is_passed_by && state.free() > 0;
+        state.is_passed_by &= !has_missed;
+        has_missed
     }
 
     /// Keeps up to `limit` free slots for tasks about to be leased; how many. Each is used or given up by [`Self::fill`].
