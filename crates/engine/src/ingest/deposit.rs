@@ -152,6 +152,9 @@ pub(crate) struct DepositOptions {
     /// The row of a batch manifest that it is of; none where it was submitted by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) row: Option<u64>,
+    /// Whether files that the `fetch.txt` of its bag names are downloaded.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_fetched: bool,
     /// What the package was harvested from; none where it was not harvested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) harvested_from: Option<Origin>,

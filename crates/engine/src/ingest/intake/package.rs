@@ -13,12 +13,12 @@ use strongroom_registry::{DocumentId, documents};
 use url::Url;
 
 use super::web::{self, DownloadFailure};
+use crate::EngineError;
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::kind::{self, DepositKind, Misfit};
 use crate::ingest::stages::package::problem;
 use crate::receiving::ReceivingKey;
 use crate::workflow::{StageContext, StageError};
-use crate::{EngineError, Home};
 
 /// Where the package of a deposit lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,15 +100,15 @@ impl PackageSource {
     }
 
     /// Finds the package, without reading it.
-    pub(crate) fn locate(&self, home: &Home) -> Result<Located, StageError> {
+    pub(crate) fn locate(&self, context: &StageContext<'_>) -> Result<Located, StageError> {
         match self {
             Self::LocalPath(path) => locate_path(path),
-            Self::Url(url) => web::locate(home, url),
-            Self::Document(id) => match home.registry.read(|tx| documents::size(tx, *id))? {
+            Self::Url(url) => web::locate(context, url),
+            Self::Document(id) => match context.registry().read(|tx| documents::size(tx, *id))? {
                 Some(size) => Ok(Located { etag: id.to_string(), size: Some(size) }),
                 None => Err(document_gone(*id)),
             },
-            Self::ReceivingKey(upload) => match upload.look(home)? {
+            Self::ReceivingKey(upload) => match upload.look(context.home)? {
                 Some(seen) => Ok(Located { etag: seen.etag, size: Some(seen.size) }),
                 None => Err(StageError::Withdrawn(format!("{upload} is gone"))),
             },

@@ -5,12 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use strongroom_bagit::{BagError, ManifestName, Serialization, SingleFile, Source};
 use strongroom_digest::DigestSet;
-use strongroom_download::{DownloadError, Expected, Supervision};
+use strongroom_download::{DownloadError, Expected};
 use url::Url;
 
 use super::Located;
 use super::package::{OpenPackage, url_file_name};
-use crate::Home;
 use crate::error::chain;
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::kept_downloads;
@@ -19,8 +18,10 @@ use crate::ingest::stages::package::problem;
 use crate::workflow::{StageContext, StageError};
 
 /// Size and etag as the server says them.
-pub(super) fn locate(home: &Home, url: &Url) -> Result<Located, StageError> {
-    let probe = home.downloads()?.probe(url.as_str(), &Supervision::default()).map_err(|error| failure(error, None))?;
+pub(super) fn locate(context: &StageContext<'_>, url: &Url) -> Result<Located, StageError> {
+    let probe = context.home.downloads()?.probe(url.as_str(), &context.supervision());
+    // What interrupts the stage makes its request fail, too.
+    let probe = probe.map_err(|error| context.task.check().map_or_else(StageError::from, |()| failure(error, None)))?;
     // A server that tells neither is taken at its word by what it says of the length.
     let etag = probe.version().map(str::to_owned);
     let etag = etag.or_else(|| probe.size.map(|size| format!("length {size}"))).unwrap_or_else(|| "unknown".into());

@@ -14,7 +14,7 @@ use strongroom_registry::items::ItemProblem;
 use strongroom_registry::work;
 use strongroom_registry::{Digests, RegistryError, WaitKey};
 
-use super::fetch_list;
+use super::fetch_list::{self, Completed};
 use super::listed::{Listed, stage_listed};
 use super::provision::{is_stated, quota};
 use crate::crash_point;
@@ -27,7 +27,7 @@ use crate::ingest::kept_downloads;
 use crate::ingest::kind::DepositKind;
 use crate::ingest::manifest::{self, FileRow, FileRows};
 use crate::ingest::staging::{Begun, Staged, Staging, Stopped, interruption};
-use crate::ingest::workflow::{ESTIMATE, PROVISION, restage};
+use crate::ingest::workflow::{ESTIMATE, FETCH, PROVISION, restage};
 use crate::interruptible::Interruptible;
 use crate::runtime::Interrupted;
 use crate::workflow::{Outcome, StageContext, StageError};
@@ -87,7 +87,7 @@ fn fetch(context: &StageContext<'_>, mut begun: Begun, is_recorded: &Cell<bool>)
     }
     let payload = package_source(context)?;
     payload.check_fits(options.kind())?;
-    let located = payload.locate(context.home)?;
+    let located = payload.locate(context)?;
     check_unreplaced(&payload, context.item.etag.as_deref(), &located)?;
     if context.item.etag.as_ref() != Some(&located.etag) {
         return start_over(context, &payload);
@@ -114,11 +114,12 @@ fn fetch(context: &StageContext<'_>, mut begun: Begun, is_recorded: &Cell<bool>)
             }
             Ok(Taken::NoRoom(bytes)) => return grow(context, bytes, true),
             Ok(Taken::Changed) => return start_over(context, &payload),
+            Ok(Taken::Elsewhere) => return go_on_with_servers(context),
             Err(StageError::Interrupted(reason)) => return Err(reason.into()),
             Err(failure) => {
                 // An upload that was replaced while it was read has failed for that reason and no other.
                 if let PackageSource::ReceivingKey(_) = payload {
-                    check_unreplaced(&payload, context.item.etag.as_deref(), &payload.locate(context.home)?)?;
+                    check_unreplaced(&payload, context.item.etag.as_deref(), &payload.locate(context)?)?;
                 }
                 if has_changed(context, &payload, &located.etag) {
                     return start_over(context, &payload);
@@ -127,7 +128,7 @@ fn fetch(context: &StageContext<'_>, mut begun: Begun, is_recorded: &Cell<bool>)
             }
         };
         crash_point("ingest.fetch.read");
-        let located_after = payload.locate(context.home)?;
+        let located_after = payload.locate(context)?;
         check_unreplaced(&payload, context.item.etag.as_deref(), &located_after)?;
         if located_after.etag != located.etag {
             return start_over(context, &payload);
@@ -165,11 +166,26 @@ const MANIFEST: &str = "manifest_sha256";
 /// The fact that has what is odd about a manifest, or a `fetch.txt`.
 pub(super) const WARNINGS: &str = "manifest_warnings";
 
+/// Has files downloaded that the bag names, in the topic of items that read from servers. The bag is read once more there, without what is
+/// staged.
+fn go_on_with_servers(context: &StageContext<'_>) -> Result<Outcome, StageError> {
+    keep_for_another_attempt(context, true)?;
+    let options = DepositOptions { is_fetched: true, ..DepositOptions::of(context.item)? };
+    let text = serde_json::to_string(&options)?;
+    context.with_end(move |tx, claim| work::set_options(tx, claim, &text).map(|()| Vec::new()));
+    Ok(Outcome::RestartFrom {
+        stage: FETCH,
+        note: "the bag was read; what its fetch.txt names is downloaded".to_owned(),
+    })
+}
+
 /// How far reading the payload came.
 enum Taken {
     Whole(Scan, Staged),
     /// There is no room for more than so many bytes right now.
     NoRoom(u64),
+    /// What is left is downloaded in another topic.
+    Elsewhere,
     /// The manifest is another one than what was staged is of.
     Changed,
 }
@@ -192,6 +208,7 @@ fn take(
         Reading::Whole(scan) => scan,
         Reading::NoRoom(bytes) => return Ok(Taken::NoRoom(bytes)),
         Reading::Changed => return Ok(Taken::Changed),
+        Reading::Elsewhere => return Ok(Taken::Elsewhere),
     };
     let taken = staging.borrow().taken();
     let staged = staging.into_inner().end()?;
@@ -204,6 +221,7 @@ enum Reading {
     Whole(Scan),
     NoRoom(u64),
     Changed,
+    Elsewhere,
 }
 
 /// Reads a package into staging, and what its list names.
@@ -238,8 +256,11 @@ fn read(
     };
     staging.borrow_mut().release_spool()?;
     if has_list && options.kind() == DepositKind::Bag {
-        let no_room = fetch_list::complete(context, staging, &mut scan)?;
-        return Ok(no_room.map_or(Reading::Whole(scan), Reading::NoRoom));
+        return Ok(match fetch_list::complete(context, staging, &mut scan)? {
+            Completed::Whole => Reading::Whole(scan),
+            Completed::NoRoom(bytes) => Reading::NoRoom(bytes),
+            Completed::Elsewhere => Reading::Elsewhere,
+        });
     }
     Ok(Reading::Whole(scan))
 }
@@ -326,13 +347,13 @@ fn problem_of(row: &FileRow, why: &ItemProblem) -> ItemProblem {
 
 /// Whether a folder or file is there and is another one than before, so that what failed while it was read says nothing about it.
 fn has_changed(context: &StageContext<'_>, payload: &PackageSource, etag: &str) -> bool {
-    matches!(payload, PackageSource::LocalPath(_)) && payload.locate(context.home).is_ok_and(|now| now.etag != etag)
+    matches!(payload, PackageSource::LocalPath(_)) && payload.locate(context).is_ok_and(|now| now.etag != etag)
 }
 
 /// The source changed: what was staged is of another deposit.
 fn start_over(context: &StageContext<'_>, payload: &PackageSource) -> Result<Outcome, StageError> {
     restage(context)?;
-    let located = payload.locate(context.home)?;
+    let located = payload.locate(context)?;
     context.write(move |tx, claim| work::set_source(tx, claim, &located.etag, located.size, None))?;
     Err(StageError::Changed { again_at: ESTIMATE, note: "the package changed since it was received".into() })
 }

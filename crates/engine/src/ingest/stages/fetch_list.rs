@@ -19,7 +19,7 @@ use crate::ingest::planned::{PlannedList, PlannedWriter, unplanned};
 use crate::ingest::staged_bag::StagedBag;
 use crate::ingest::staging::Staging;
 use crate::profiles::RecordedProfiles;
-use crate::workflow::{StageContext, StageError};
+use crate::workflow::{StageContext, StageError, local_topic};
 
 /// The file of a bag that names others.
 pub(super) const NAME: &str = "fetch.txt";
@@ -36,9 +36,9 @@ pub(in crate::ingest) fn is_fetched(key: &str) -> bool {
     name.split_once('-').is_some_and(|(_, name)| name.strip_prefix(FETCHED).is_some_and(|line| line.starts_with('-')))
 }
 
-/// Whether the settings want files fetched of a bag that was read while they did not.
+/// Whether the settings want files fetched of a bag that was read to its end, while they did not or before all of them had come.
 pub(super) fn is_left(context: &StageContext<'_>) -> Result<bool, StageError> {
-    Ok(context.home.settings.ingest.fetch_txt && context.fact::<bool>(LEFT)? == Some(true))
+    Ok(context.home.settings.ingest.fetch_txt && context.fact::<bool>(LEFT)?.is_some())
 }
 
 /// Whether the bag was read to its end, and what it lacks is downloaded: servers state how much that is.
@@ -61,25 +61,38 @@ pub(super) fn advice(context: &StageContext<'_>, report: &Report) -> String {
     )
 }
 
-/// Downloads what the bag lacks, and records it in the scan. Returns how many bytes there is no room for, where that is so.
+/// How far the files of a list came.
+pub(super) enum Completed {
+    /// Nothing is left to download.
+    Whole,
+    /// There is no room for more than so many bytes right now.
+    NoRoom(u64),
+    /// Files are to be downloaded, which the item does in the topic of items that read from servers.
+    Elsewhere,
+}
+
+/// Downloads what the bag lacks, and records it in the scan; in the topic of items that read from servers.
 pub(super) fn complete(
     context: &StageContext<'_>,
     staging: &RefCell<Staging<'_, '_>>,
     scan: &mut Scan,
-) -> Result<Option<u64>, StageError> {
+) -> Result<Completed, StageError> {
     if !context.home.settings.ingest.fetch_txt {
         context.set_fact(LEFT, &true)?;
-        return Ok(None);
+        return Ok(Completed::Whole);
     }
     context.set_fact(LEFT, &false)?;
     staging.borrow_mut().flush()?;
-    let Some(mut plan) = Plan::of(context, scan)? else { return Ok(None) };
+    let Some(mut plan) = Plan::of(context, scan)? else { return Ok(Completed::Whole) };
     plan.check_urls(context)?;
     staging.borrow().check_fits(plan.bytes)?;
+    if local_topic(&context.item.topic).is_none() {
+        return Ok(Completed::Elsewhere);
+    }
     let mut rows = plan.list.rows()?;
     let listed = match stage_listed(context, staging, &mut || rows.next_row(), FETCHED)? {
         Listed::Staged(listed) => listed,
-        Listed::NoRoom(bytes) => return Ok(Some(bytes)),
+        Listed::NoRoom(bytes) => return Ok(Completed::NoRoom(bytes)),
     };
     refuse(listed.failures.into_iter().map(|(row, why)| (row, why.message)).collect())?;
     scan.files = scan.files.saturating_add(listed.files);
@@ -88,7 +101,7 @@ pub(super) fn complete(
     if !plan.warnings.is_empty() {
         context.set_fact(WARNINGS, &plan.warnings)?;
     }
-    Ok(None)
+    Ok(Completed::Whole)
 }
 
 /// Fails where files cannot be had.

@@ -6,13 +6,13 @@ use strongroom_engine::background::{self, TASKS};
 use strongroom_engine::ingest::{DepositRequest, PackageSource};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::workflow::Workflows;
-use strongroom_queue::tasks;
 use strongroom_registry::batches::{BatchAct, Step};
 use strongroom_registry::items::{self, Item, ItemFilter, Request};
 use strongroom_registry::tenants::{self, CollectionRules};
-use strongroom_registry::{BatchId, CollectionId, ItemStatus, RegistryError, Scope, Transaction, batches, holds};
+use strongroom_registry::{BatchId, CollectionId, ItemStatus, Scope, Transaction, batches, holds};
 use strongroom_web_double::Behaviour;
 
+use super::space::pause;
 use super::world::{ONE_ATTEMPT, SINGLE_FILES, World, manifest};
 use crate::fixture::{Engine, INSTITUTION};
 
@@ -26,15 +26,6 @@ fn row(world: &World, number: usize) -> String {
 fn list(world: &World, rows: std::ops::Range<usize>) -> String {
     world.web.put("/a.txt", "alpha");
     manifest(SINGLE_FILES, &rows.map(|number| row(world, number)).collect::<Vec<_>>())
-}
-
-fn pause(world: &World, topic: &str, is_paused: bool) {
-    let topic = topic.to_owned();
-    world
-        .home
-        .registry
-        .write(move |tx| Ok::<_, RegistryError>(tasks::set_paused(tx, &topic, is_paused)?))
-        .expect("pauses or resumes");
 }
 
 /// The items of the rows, and that of the list, which is the first.
