@@ -363,6 +363,14 @@ fn check_source(source: &PackageSource, request: &DepositRequest) -> Result<(), 
                 EngineError::Usage(format!("{url} is no URL of a web server")).next("give one with http or https")
             );
         }
+        // It would be kept with the work item, in its history and in the journal.
+        (PackageSource::Url(url), _) if !url.username().is_empty() || url.password().is_some() => {
+            return Err(EngineError::Usage(format!(
+                "the URL {} has a user name or a password, which would be kept with the deposit",
+                strongroom_download::shown_url(url.as_str())
+            ))
+            .next("give a URL without them: one that is signed, or of a server that allows this machine"));
+        }
         _ => {}
     }
     Ok(())

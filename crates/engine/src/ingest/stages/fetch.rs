@@ -4,6 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
+use std::sync::atomic::Ordering;
 
 use strongroom_bagit::{BagError, BagFile, Scan, Serialization, open_regular};
 use strongroom_checkm::ManifestProfile;
@@ -21,7 +22,8 @@ use crate::crash_point;
 use crate::ingest::area::submission_row;
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::intake::{
-    DIGEST_MISMATCH, OpenPackage, PackageSource, bag_trouble, check_unreplaced, mismatch, package_source,
+    DIGEST_MISMATCH, OpenPackage, PackageSource, bag_trouble, check_unreplaced, end_not_proved, mismatch,
+    package_source,
 };
 use crate::ingest::kept_downloads;
 use crate::ingest::kind::DepositKind;
@@ -231,9 +233,11 @@ fn read(
     options: &DepositOptions,
     staging: &RefCell<Staging<'_, '_>>,
 ) -> Result<Reading, StageError> {
-    let mut has_list = false;
+    let has_unproved_end = package.has_unproved_end.clone();
+    let (mut has_list, mut last) = (false, None);
     let scanned = package.scan(&mut |bytes| staging.borrow_mut().spool(bytes), &mut |entry, bytes| {
         has_list |= entry.path == fetch_list::NAME;
+        last = has_unproved_end.as_ref().map(|_| entry.path.clone());
         staging.borrow_mut().take(entry, bytes)
     });
     if staging.borrow().has_changed() {
@@ -255,6 +259,9 @@ fn read(
         scanned => scanned.map_err(bag_trouble)?,
     };
     staging.borrow_mut().release_spool()?;
+    if let Some(path) = last.filter(|_| has_unproved_end.is_some_and(|flag| flag.load(Ordering::Acquire))) {
+        context.set_fact(WARNINGS, &[end_not_proved(&path, None, 0)])?;
+    }
     if has_list && options.kind() == DepositKind::Bag {
         return Ok(match fetch_list::complete(context, staging, &mut scan)? {
             Completed::Whole => Reading::Whole(scan),
@@ -287,7 +294,7 @@ fn take_manifest(
         Some(_) => {}
         None => context.set_fact(MANIFEST, &digest)?,
     }
-    let (warnings, _) = manifest::check(&mut list, Some(ManifestProfile::Object))?;
+    let (mut warnings, _) = manifest::check(&mut list, Some(ManifestProfile::Object))?;
     let staging = RefCell::new(Staging::begin(context, Serialization::Directory, begun)?);
     if let Some(bytes) = stage_list(&staging, &mut list)? {
         return Ok(Taken::NoRoom(bytes));
@@ -299,11 +306,13 @@ fn take_manifest(
         Listed::NoRoom(bytes) => return Ok(Taken::NoRoom(bytes)),
     };
     if let Some((_, first)) = listed.failures.first() {
-        let files = counted(listed.failures.len() as u64, "file", "files");
+        let more = listed.more_failures;
+        let files = counted(listed.failures.len() as u64 + more, "file", "files");
         let note = format!("{files} of the manifest cannot be fetched; first: {}", first.message);
         let is_permanent = listed.failures.iter().any(|(_, why)| why.is_permanent());
-        let found = listed.failures.iter().map(|(row, why)| problem_of(row, why));
-        let problems = found.chain(warnings).collect();
+        let mut found: Vec<_> = listed.failures.iter().map(|(row, why)| problem_of(row, why)).collect();
+        note_more(&mut found, more);
+        let problems = found.into_iter().chain(warnings).collect();
         // A file that is another one than the manifest states is no better the next time.
         return Err(if is_permanent {
             StageError::Invalid { note, problems }
@@ -311,6 +320,11 @@ fn take_manifest(
             StageError::Fatal { note, problems }
         });
     }
+    let last = listed.unproved.len().saturating_sub(1);
+    warnings.extend(listed.unproved.iter().enumerate().map(|(at, (line, path))| {
+        let more = if at == last { listed.more_unproved } else { 0 };
+        ItemProblem { file: Some(MANIFEST_NAME.to_owned()), ..end_not_proved(path, Some(*line), more) }
+    }));
     if !warnings.is_empty() {
         context.set_fact(WARNINGS, &warnings)?;
     }
@@ -333,6 +347,14 @@ fn stage_list(staging: &RefCell<Staging<'_, '_>>, list: &mut File) -> Result<Opt
     }
     list.seek(SeekFrom::Start(0)).map_err(unreadable)?;
     Ok(None)
+}
+
+/// Says with the last of these problems how many more files cannot be had.
+pub(super) fn note_more(problems: &mut [ItemProblem], more: u64) {
+    if let (1.., Some(last)) = (more, problems.last_mut()) {
+        let files = counted(more, "more file", "more files");
+        last.message = format!("{}; and {files} cannot be fetched, behind this one", last.message);
+    }
 }
 
 /// What is told of a row whose file cannot be had.

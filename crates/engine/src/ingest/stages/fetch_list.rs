@@ -9,7 +9,7 @@ use strongroom_registry::items::ItemProblem;
 use strongroom_registry::tenants;
 use strongroom_registry::{RegistryError, counted};
 
-use super::fetch::WARNINGS;
+use super::fetch::{WARNINGS, note_more};
 use super::listed::{Listed, stage_listed};
 use super::validate::{item_problem, options};
 use crate::ingest::intake::download_failure;
@@ -94,7 +94,7 @@ pub(super) fn complete(
         Listed::Staged(listed) => listed,
         Listed::NoRoom(bytes) => return Ok(Completed::NoRoom(bytes)),
     };
-    refuse(listed.failures.into_iter().map(|(row, why)| (row, why.message)).collect())?;
+    refuse(listed.failures.into_iter().map(|(row, why)| (row, why.message)).collect(), listed.more_failures)?;
     scan.files = scan.files.saturating_add(listed.files);
     scan.bytes = scan.bytes.saturating_add(listed.bytes);
     scan.has_payload_directory = true;
@@ -104,12 +104,14 @@ pub(super) fn complete(
     Ok(Completed::Whole)
 }
 
-/// Fails where files cannot be had.
-fn refuse(failures: Vec<(FileRow, String)>) -> Result<(), StageError> {
+/// Fails where files cannot be had: these, and so many more.
+fn refuse(failures: Vec<(FileRow, String)>, more: u64) -> Result<(), StageError> {
     let Some((_, first)) = failures.first() else { return Ok(()) };
-    let files = counted(failures.len() as u64, "file", "files");
+    let files = counted(failures.len() as u64 + more, "file", "files");
     let note = format!("{files} of fetch.txt cannot be fetched; first: {first}");
-    let problems = failures.into_iter().map(|(row, reason)| item_problem(&entry_of(row).failure(reason))).collect();
+    let failed = failures.into_iter().map(|(row, reason)| item_problem(&entry_of(row).failure(reason)));
+    let mut problems: Vec<ItemProblem> = failed.collect();
+    note_more(&mut problems, more);
     Err(StageError::Fatal { note, problems })
 }
 
@@ -163,16 +165,16 @@ impl Plan {
     /// Refuses every URL that the settings do not allow, before anything is asked for.
     fn check_urls(&mut self, context: &StageContext<'_>) -> Result<(), StageError> {
         let client = context.home.downloads()?;
-        let mut refused = Vec::new();
+        let (mut refused, mut more) = (Vec::new(), 0);
         let mut rows = self.list.rows()?;
         while let Some(row) = rows.next_row()? {
-            if let Err(error) = client.check(&row.url)
-                && refused.len() < MOST_PROBLEMS
-            {
-                refused.push((row, download_failure(error, None).to_string()));
+            match client.check(&row.url) {
+                Ok(()) => {}
+                Err(_) if refused.len() >= MOST_PROBLEMS => more += 1,
+                Err(error) => refused.push((row, download_failure(error, None).to_string())),
             }
         }
-        refuse(refused)
+        refuse(refused, more)
     }
 }
 
