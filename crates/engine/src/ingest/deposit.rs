@@ -115,6 +115,7 @@ impl GivenDescription {
 /// What a work item keeps of the request.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an answer of its own")]
 pub(crate) struct DepositOptions {
     pub(crate) local_ids: Vec<String>,
     pub(crate) digest: Option<(Algorithm, String)>,

@@ -101,7 +101,7 @@ fn fetch(context: &StageContext<'_>, mut begun: Begun, is_recorded: &Cell<bool>)
         options.size = located.size.filter(|size| *size > 0);
     }
     let mut totals = begun.totals;
-    if !begun.is_fetched || fetch_list::is_left(context)? {
+    if !begun.is_fetched || fetch_list::is_read_again(context)? {
         if let Some(bytes) = begun.reserve_ahead(context)? {
             // Nothing of it has come, and how much it needs others say: it keeps nothing for that.
             return grow(context, bytes, false);

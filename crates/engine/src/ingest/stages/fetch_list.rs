@@ -36,8 +36,13 @@ pub(in crate::ingest) fn is_fetched(key: &str) -> bool {
     name.split_once('-').is_some_and(|(_, name)| name.strip_prefix(FETCHED).is_some_and(|line| line.starts_with('-')))
 }
 
-/// Whether the settings want files fetched of a bag that was read to its end, while they did not or before all of them had come.
+/// Whether the settings want files fetched of a bag that was read while they did not.
 pub(super) fn is_left(context: &StageContext<'_>) -> Result<bool, StageError> {
+    Ok(context.home.settings.ingest.fetch_txt && context.fact::<bool>(LEFT)? == Some(true))
+}
+
+/// Whether a bag that was read to its end is to be read again for its files elsewhere: some of them may not have come then, or since.
+pub(super) fn is_read_again(context: &StageContext<'_>) -> Result<bool, StageError> {
     Ok(context.home.settings.ingest.fetch_txt && context.fact::<bool>(LEFT)?.is_some())
 }
 
