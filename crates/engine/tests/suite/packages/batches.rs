@@ -129,7 +129,11 @@ fn a_row_that_failed_is_to_be_reviewed_also_where_another_deposit_made_an_object
 #[cfg(feature = "failpoints")]
 /// Whether something is left to sweep.
 fn has_tasks(world: &World) -> bool {
-    let counts = world.home.registry.read(|tx| Ok::<_, RegistryError>(tasks::counts(tx)?)).expect("counts");
+    let counts = world
+        .home
+        .registry
+        .read(|tx| Ok::<_, strongroom_registry::RegistryError>(strongroom_queue::tasks::counts(tx)?))
+        .expect("counts");
     counts.iter().any(|topic| topic.topic == strongroom_registry::work::SWEEP_TOPIC && topic.ready > 0)
 }
 
