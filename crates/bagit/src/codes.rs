@@ -69,10 +69,12 @@ codes! {
     ARCHIVE_BOMB Error "archive.bomb" "the archive unpacks to more than the limits allow";
     ARCHIVE_CORRUPT Error "archive.corrupt" "the archive, or a member of it, is damaged";
     ARCHIVE_ENCRYPTED Error "archive.encrypted" "a member of the archive is encrypted";
+    ARCHIVE_HIDDEN_MEMBER Warning "archive.hidden_member" "bytes of a zip archive begin as a member that its central directory does not name, and are not read";
     ARCHIVE_NO_BASE_DIRECTORY Error "archive.no_base_directory" "files are at the top of the archive, not in one \
                                      base directory (RFC 8493 section 4.2)";
     ARCHIVE_NO_END_MARK Warning "archive.no_end_mark" "the tar archive lacks the two blocks of zeros at its end";
     ARCHIVE_OVERLAP Error "archive.overlap" "two members of a zip archive claim the same bytes";
+    ARCHIVE_SECOND_ARCHIVE Warning "archive.second_archive" "another tar archive follows the end of the first and is not read";
     ARCHIVE_SEVERAL_DIRECTORIES Error "archive.several_directories" "the archive has more than one top directory (RFC 8493 section 4.2)";
     ARCHIVE_SIZE_CONFLICT Error "archive.size_conflict" "two headers of one member state different sizes, so that two programs read two different archives";
     ARCHIVE_NAME_CONFLICT Error "archive.name_conflict" "two headers of one member state different names";

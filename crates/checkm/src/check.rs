@@ -10,6 +10,7 @@ use crate::codes::{self, Rule};
 use crate::column::Column;
 use crate::forms::{
     UrlFault, decode, is_ark, is_iso_8601, is_iso_8601_period, is_media_type, name_in_url, trim, url_faults,
+    without_credentials,
 };
 use crate::header::Header;
 use crate::mode::ReadOptions;
@@ -130,7 +131,9 @@ impl<'a> Check<'a, '_> {
             return;
         }
         for fault in url_faults(url) {
-            let shown = quoted(url);
+            // Problems are kept and shown: a password is in none of them.
+            let url = without_credentials(url);
+            let shown = quoted(&url);
             let (rule, message) = match fault {
                 UrlFault::Malformed => (
                     codes::URL_MALFORMED,
@@ -153,7 +156,7 @@ impl<'a> Check<'a, '_> {
                     format!("the host of {shown} has no dot; expected a full name, such as files.example.org"),
                 ),
             };
-            self.tell_about(rule, Column::FileUrl, url, message);
+            self.tell_about(rule, Column::FileUrl, &url, message);
         }
     }
 

@@ -89,7 +89,7 @@ codes! {
     TEXT_CONTROL_CHARACTER Error Error "text.control_character" "a line has a control character other than a tab; a carriage return without a line feed is one";
     TEXT_NOT_UTF8 Error Error "text.not_utf8" "a line is not UTF-8";
     URL_CHARACTERS Error Warning "url.characters" "the URL has a character that URLs do not have (RFC 3986), or a % without two hexadecimal digits";
-    URL_CREDENTIALS Error Warning "url.credentials" "the URL carries a user name or a password";
+    URL_CREDENTIALS Error Error "url.credentials" "the URL carries a user name or a password";
     URL_HOST Error Warning "url.host" "the host name has no dot, so that it cannot be one of the public network";
     URL_MALFORMED Error Error "url.malformed" "the URL is not an absolute URL";
     URL_MISSING Error Error "url.missing" "a row has no URL";

@@ -183,6 +183,17 @@ pub(crate) fn url_faults(text: &str) -> Vec<UrlFault> {
     faults
 }
 
+/// The same text, with what stands before the last `@` of its authority replaced by an ellipsis.
+pub(crate) fn without_credentials(url: &str) -> Cow<'_, str> {
+    let start = url.find("://").map_or(0, |at| at + 3);
+    let (scheme, rest) = url.split_at(start);
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest.get(..end).and_then(|authority| authority.rfind('@')) {
+        Some(at) => Cow::Owned(format!("{scheme}...{}", rest.get(at..).unwrap_or_default())),
+        None => Cow::Borrowed(url),
+    }
+}
+
 /// Whether all characters are those of RFC 3986, and each `%` is followed by two hexadecimal digits.
 fn has_url_characters(text: &str) -> bool {
     let bytes = text.as_bytes();

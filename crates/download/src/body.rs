@@ -152,7 +152,12 @@ impl<'a> Body<'a> {
         match self.stated_size() {
             Some(size) if self.position < size => self.interrupted(io::ErrorKind::UnexpectedEof.into()),
             _ if self.repeated > 0 => Err(self.changed("it is shorter than before".into())),
-            _ => self.finish(),
+            stated => {
+                if stated.is_none() && !self.request.is_compared {
+                    self.request.supervision.note_unproved_end();
+                }
+                self.finish()
+            }
         }
     }
 

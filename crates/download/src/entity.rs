@@ -146,6 +146,32 @@ pub(crate) fn wait_asked(headers: &HeaderMap) -> Option<std::time::Duration> {
     retry_after(header(headers, "retry-after")?, Timestamp::now())
 }
 
+/// A content coding (RFC 9110 section 8.4) that changes the bytes.
+pub(crate) fn coding(headers: &HeaderMap) -> Option<String> {
+    let values = headers.get_all("content-encoding").iter();
+    // What uploads to S3 are sent in: some servers keep its name, and none sends it.
+    let plain = ["", "identity", "aws-chunked"];
+    let codings = values.flat_map(|value| value.to_str().unwrap_or("unreadable").split(',')).map(str::trim);
+    let changed: Vec<&str> =
+        codings.filter(|coding| !plain.iter().any(|one| coding.eq_ignore_ascii_case(one))).collect();
+    (!changed.is_empty()).then(|| changed.join(", "))
+}
+
+/// Whether a file of this name has the coding itself, as servers say of the endings of files that are packed.
+pub(crate) fn is_of_name(coding: &str, path: &str) -> bool {
+    let endings: &[&str] = match coding.to_ascii_lowercase().as_str() {
+        "gzip" | "x-gzip" => &[".gz", ".tgz", ".svgz"],
+        "bzip2" | "x-bzip2" | "x-bzip" => &[".bz2", ".tbz2", ".tbz"],
+        "compress" | "x-compress" => &[".z", ".taz"],
+        "zstd" => &[".zst"],
+        "br" => &[".br"],
+        "xz" | "x-xz" => &[".xz", ".txz"],
+        _ => &[],
+    };
+    let path = path.to_ascii_lowercase();
+    endings.iter().any(|ending| path.ends_with(ending))
+}
+
 pub(crate) fn header<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name)?.to_str().ok()
 }
@@ -179,6 +205,25 @@ mod tests {
         ] {
             assert_eq!(ContentRange::parse(value), expected, "{value}");
         }
+    }
+
+    #[test]
+    fn a_coding_changes_the_bytes_unless_it_is_none() {
+        let coding_of = |values: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append("content-encoding", ureq::http::HeaderValue::from_static(value));
+            }
+            coding(&headers)
+        };
+        for plain in [&[][..], &[""], &["identity"], &["Identity, aws-chunked"], &["identity", "identity"]] {
+            assert_eq!(coding_of(plain), None, "{plain:?}");
+        }
+        assert_eq!(coding_of(&["gzip"]).as_deref(), Some("gzip"));
+        assert_eq!(coding_of(&["identity", " br , identity"]).as_deref(), Some("br"));
+        assert_eq!(coding_of(&["aws-chunked,gzip"]).as_deref(), Some("gzip"));
+        assert!(is_of_name("x-gzip", "/a/b.TAR.gz") && is_of_name("gzip", "/a.tgz") && !is_of_name("gzip", "/a.txt"));
+        assert!(!is_of_name("gzip, br", "/a.gz"));
     }
 
     #[test]

@@ -28,6 +28,16 @@ pub enum DownloadError {
         /// When the server asks to try again.
         retry_after: Option<Duration>,
     },
+    /// The server sends the file in a content coding, such as compressed, which was not asked for.
+    #[error(
+        "{url} is sent with Content-Encoding {coding:?}, although it was asked for as it is: what would be kept is not the file"
+    )]
+    Encoded {
+        /// What was asked for.
+        url: String,
+        /// The coding.
+        coding: String,
+    },
     /// The server could not be reached, or did not answer.
     #[error("could not fetch {url}")]
     Transport {
@@ -153,6 +163,7 @@ impl DownloadError {
             | Self::Interrupted { .. } => true,
             Self::File { source, .. } | Self::Sink { source, .. } => source.kind() != io::ErrorKind::PermissionDenied,
             Self::Refused { .. }
+            | Self::Encoded { .. }
             | Self::Tls { .. }
             | Self::Length { .. }
             | Self::TooLong { .. }
@@ -187,6 +198,7 @@ impl DownloadError {
         match self {
             Self::Refused { url, .. }
             | Self::Status { url, .. }
+            | Self::Encoded { url, .. }
             | Self::Transport { url, .. }
             | Self::Tls { url, .. }
             | Self::Broken { url, .. }

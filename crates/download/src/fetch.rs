@@ -98,7 +98,9 @@ impl Client {
     ) -> Result<Fetched, DownloadError> {
         // The reader does not see the bytes of earlier downloads, so the digests are compared here.
         let expected = Expected { digests: DigestSet::default(), ..request.expected.clone() };
-        let mut body = self.open_at(request.url, expected, supervision.clone(), partial.resume().as_ref())?;
+        let is_compared = !request.expected.digests.is_empty();
+        let mut body =
+            self.open_at(request.url, (expected, is_compared), supervision.clone(), partial.resume().as_ref())?;
         partial.begin(body.start(), body.validator())?;
         let mut hasher = MultiHasher::new(&algorithms(request));
         let mut buffer = vec![0; BUFFER];

@@ -57,7 +57,7 @@ impl Client {
         let begun = if Partial::is_there(kept) { Partial::open(kept, url).ok() } else { None };
         let resume = begun.as_ref().and_then(Partial::resume_before_end);
         let Expected { size, digests, version } = expected;
-        let expected = Expected { size, digests: DigestSet::default(), version };
+        let expected = (Expected { size, digests: DigestSet::default(), version }, !digests.is_empty());
         let body = match self.open_at(url, expected, supervision.clone(), resume.as_ref()) {
             Ok(body) => body,
             Err(error) => {

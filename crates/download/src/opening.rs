@@ -6,7 +6,7 @@ use strongroom_digest::DigestSet;
 
 use crate::body::Body;
 use crate::client::{Answer, Client, Question, status_error};
-use crate::entity::{ContentRange, Entity, Validator};
+use crate::entity::{ContentRange, Entity, Validator, coding, is_of_name};
 use crate::error::DownloadError;
 use crate::location::shown_text;
 use crate::permits::Permit;
@@ -32,6 +32,8 @@ pub(crate) struct Request<'a> {
     /// The URL as it is written in errors.
     pub(crate) shown: String,
     pub(crate) expected: Expected,
+    /// Whether a digest of the bytes is compared, here or by the caller.
+    pub(crate) is_compared: bool,
     pub(crate) supervision: Supervision<'a>,
 }
 
@@ -56,19 +58,21 @@ impl Client {
         expected: Expected,
         supervision: Supervision<'a>,
     ) -> Result<Body<'a>, DownloadError> {
-        self.open_at(url, expected, supervision, None)
+        let is_compared = !expected.digests.is_empty();
+        self.open_at(url, (expected, is_compared), supervision, None)
     }
 
-    /// Opens a file where an earlier download ended, if it is still the same; otherwise at its start.
+    /// Opens a file where an earlier download ended, if it is still the same; otherwise at its start. `is_compared` says whether a digest of the
+    /// bytes is compared, also where only the caller does that.
     pub(crate) fn open_at<'a>(
         &self,
         url: &str,
-        expected: Expected,
+        (expected, is_compared): (Expected, bool),
         supervision: Supervision<'a>,
         resume: Option<&Resume>,
     ) -> Result<Body<'a>, DownloadError> {
-        let request =
-            Request { client: self.clone(), url: url.to_owned(), shown: shown_text(url), expected, supervision };
+        let (client, shown) = (self.clone(), shown_text(url));
+        let request = Request { client, url: url.to_owned(), shown, expected, is_compared, supervision };
         let mut attempts = Attempts::new(self.retries());
         loop {
             match request.begin(resume) {
@@ -93,7 +97,24 @@ impl<'a> Request<'a> {
     }
 
     pub(crate) fn ask(&self, range: Option<&str>, if_range: Option<&str>) -> Result<Answer, DownloadError> {
-        self.client.ask(&self.url, Question { range, if_range, ..Question::default() }, &self.supervision)
+        let question = Question { range, if_range, ..Question::default() };
+        let answer = self.client.ask(&self.url, question, &self.supervision)?;
+        self.check_coding(&answer)?;
+        Ok(answer)
+    }
+
+    /// Refuses bytes in a coding that was not asked for. A file that is packed itself, by its name, is sent by some servers with the coding
+    /// that it has; and where a digest is compared, that says which bytes are wanted.
+    fn check_coding(&self, answer: &Answer) -> Result<(), DownloadError> {
+        let is_file = matches!(answer.response.status().as_u16(), 200 | 206);
+        let Some(coding) = coding(answer.response.headers()).filter(|_| is_file && !self.is_compared) else {
+            return Ok(());
+        };
+        let asked = self.url.split(['?', '#']).next().unwrap_or_default();
+        if is_of_name(&coding, asked) || is_of_name(&coding, answer.location.path()) {
+            return Ok(());
+        }
+        Err(DownloadError::Encoded { url: self.shown(), coding })
     }
 
     fn begin(&self, resume: Option<&Resume>) -> Result<Begun, DownloadError> {

@@ -8,7 +8,7 @@ use tempfile::SpooledTempFile;
 use ureq::http::HeaderMap;
 
 use crate::client::{Answer, Client, Question, status_error};
-use crate::entity::{Entity, header};
+use crate::entity::{Entity, coding, header};
 use crate::error::{DownloadError, is_of, is_transient_status};
 use crate::location::shown_text;
 use crate::meter::{Quiet, Stall};
@@ -181,14 +181,6 @@ fn broken(url: String, position: u64, error: io::Error) -> DownloadError {
         Some(stall) => DownloadError::Stalled { url, position, received: stall.received, window: stall.window },
         None => DownloadError::Broken { url, position, source: error },
     }
-}
-
-/// A content coding (RFC 9110 section 8.4) that changes the bytes.
-fn coding(headers: &HeaderMap) -> Option<&str> {
-    header(headers, "content-encoding").filter(|coding| {
-        let coding = coding.trim();
-        !coding.is_empty() && !coding.eq_ignore_ascii_case("identity")
-    })
 }
 
 fn links(headers: &HeaderMap) -> Vec<String> {

@@ -22,12 +22,18 @@ pub struct Supervision<'a> {
     check: Option<Arc<Check<'a>>>,
     count: Option<Arc<Count<'a>>>,
     is_ahead: Option<Arc<AtomicBool>>,
+    has_unproved_end: Option<Arc<AtomicBool>>,
 }
 
 impl<'a> Supervision<'a> {
     /// Continues for as long as `check` returns no error. The error is the source of [`DownloadError::Interrupted`].
     pub fn new<E: Into<Box<dyn Error + Send + Sync>>>(check: impl Fn() -> Result<(), E> + Send + Sync + 'a) -> Self {
-        Self { check: Some(Arc::new(move || check().map_err(Into::into))), count: None, is_ahead: None }
+        Self {
+            check: Some(Arc::new(move || check().map_err(Into::into))),
+            count: None,
+            is_ahead: None,
+            has_unproved_end: None,
+        }
     }
 
     /// Calls `count` with the number of bytes of each read.
@@ -44,6 +50,21 @@ impl<'a> Supervision<'a> {
     pub fn ahead(mut self, is_ahead: Arc<AtomicBool>) -> Self {
         self.is_ahead = Some(is_ahead);
         self
+    }
+
+    /// Sets `flag` where nothing proves at the end that the file is whole: only the end of the connection says where it ends, neither the
+    /// server nor the caller says its size, and no digest is compared.
+    #[must_use]
+    pub fn noting_unproved_end(mut self, flag: Arc<AtomicBool>) -> Self {
+        self.has_unproved_end = Some(flag);
+        self
+    }
+
+    /// Notes that nothing proves that the file is whole.
+    pub(crate) fn note_unproved_end(&self) {
+        if let Some(flag) = &self.has_unproved_end {
+            flag.store(true, Ordering::Release);
+        }
     }
 
     /// Whether the bytes are not taken yet.

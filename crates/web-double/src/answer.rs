@@ -216,6 +216,7 @@ impl Answer {
                     self.is_endless = true;
                 }
                 Behaviour::Slow => self.is_slow = true,
+                Behaviour::Encoded(encoding) => self.header("content-encoding", *encoding),
                 _ => {}
             }
         }

@@ -39,6 +39,10 @@ pub enum Behaviour {
     /// Bodies wait after each byte until the test calls [`WebDouble::release`](crate::WebDouble::release), which also
     /// can be done before.
     Slow,
+    /// Requests are not answered until the test calls [`WebDouble::release`](crate::WebDouble::release): one for each byte.
+    Silent,
+    /// Answers with a body have this `Content-Encoding`, whatever was asked for.
+    Encoded(&'static str),
     /// Requests are redirected to this URL or path.
     RedirectTo(String),
     /// Requests are redirected with a status and no location.

@@ -3,6 +3,7 @@
 use std::io::{self, BufReader, Read, Write};
 
 use crate::answer::{Answer, Framing, answer};
+use crate::behaviour::Behaviour;
 use crate::request::Request;
 use crate::state::Shared;
 
@@ -12,11 +13,14 @@ const PIECE: usize = 16 << 10;
 /// Serves a connection until it ends, or an answer wants it closed.
 pub(crate) fn serve<S: Read + Write>(mut stream: BufReader<S>, shared: &Shared) {
     while let Ok(Some(request)) = Request::read(&mut stream) {
-        let answered = shared.change(|state| {
+        let is_silent = shared.change(|state| {
             state.requests.push(request.clone());
-            answer(state, &request)
+            state.behaviours.get(&request.path).is_some_and(|all| all.contains(&Behaviour::Silent))
         });
-        let Some(answered) = answered else { return };
+        if is_silent && !wait_for_release(shared, &request.path) {
+            return;
+        }
+        let Some(answered) = shared.change(|state| answer(state, &request)) else { return };
         let is_closing = request.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
         match send(stream.get_mut(), &answered, &request, shared) {
             Ok(true) if !is_closing => {}

@@ -46,6 +46,17 @@ pub enum End {
     Unmarked,
 }
 
+/// What follows the end mark of a tar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rest {
+    /// Nothing but zeros.
+    Zeros,
+    /// Another tar.
+    Archive,
+    /// Something else.
+    Bytes,
+}
+
 /// Reads members in order.
 #[derive(Debug)]
 pub struct Reader<I> {
@@ -177,16 +188,17 @@ impl<I: Input> Reader<I> {
         self.end
     }
 
-    /// Reads the input to its end and says whether anything but zeros was left.
-    pub fn has_more_than_zeros(&mut self) -> io::Result<bool> {
-        let mut buffer = vec![0; 64 * 1024];
+    /// Says what the input has behind the end mark. It is read to its end where there are only zeros.
+    pub fn rest(&mut self) -> io::Result<Rest> {
+        let mut buffer = vec![0_u8; 128 * BLOCK];
         loop {
-            match self.input.read(&mut buffer) {
-                Ok(0) => return Ok(false),
-                Ok(length) if buffer.iter().take(length).any(|byte| *byte != 0) => return Ok(true),
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+            let length = read_block(&mut self.input, buffer.as_mut_slice())?;
+            let mut blocks = buffer.get(..length).unwrap_or_default().chunks(BLOCK);
+            if let Some(block) = blocks.find(|block| block.iter().any(|byte| *byte != 0)) {
+                return Ok(if is_header(block) { Rest::Archive } else { Rest::Bytes });
+            }
+            if length < buffer.len() {
+                return Ok(Rest::Zeros);
             }
         }
     }
@@ -259,8 +271,8 @@ impl<I: Input> Read for Content<'_, I> {
     }
 }
 
-/// Fills a block; says how many bytes there were, fewer only at the end.
-fn read_block(input: &mut impl Read, block: &mut [u8; BLOCK]) -> io::Result<usize> {
+/// Fills a block, or several; says how many bytes there were, fewer only at the end.
+fn read_block(input: &mut impl Read, block: &mut [u8]) -> io::Result<usize> {
     let mut length = 0;
     while let Some(rest) = block.get_mut(length..).filter(|rest| !rest.is_empty()) {
         match input.read(rest) {

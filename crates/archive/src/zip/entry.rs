@@ -75,6 +75,41 @@ pub struct LocalHeader {
     pub has_same_method: bool,
 }
 
+/// Most bytes that are read at a time in search of local headers.
+const SEARCHED: usize = 64 * 1024;
+
+/// The first offset between two others at which a local header begins, by its signature and by fields that it can have (APPNOTE 4.3.7): the version
+/// that it needs, its method, and a name that ends before `end`.
+pub fn find_local_header<S: Source + ?Sized>(source: &S, start: u64, end: u64) -> io::Result<Option<u64>> {
+    let mut place = start;
+    let mut buffer = vec![0; SEARCHED];
+    while end.saturating_sub(place) >= LOCAL_HEADER_LENGTH as u64 {
+        let want = usize::try_from(end - place).unwrap_or(usize::MAX).min(SEARCHED);
+        let length = read_at(source, place, buffer.get_mut(..want).unwrap_or_default())?;
+        let bytes = buffer.get(..length).unwrap_or_default();
+        for at in memchr::memmem::find_iter(bytes, &LOCAL_HEADER_SIGNATURE.to_le_bytes()) {
+            let Some(header) = bytes.get(at..at + LOCAL_HEADER_LENGTH) else { break };
+            if is_likely(header, end - place - at as u64) {
+                return Ok(Some(place + at as u64));
+            }
+        }
+        if length < want {
+            return Ok(None);
+        }
+        // One that begins in the last bytes is found again with the next ones.
+        place += (length + 1).saturating_sub(LOCAL_HEADER_LENGTH).max(1) as u64;
+    }
+    Ok(None)
+}
+
+/// Whether bytes with the signature of a local header may be one, with so many bytes until something else begins.
+fn is_likely(header: &[u8], room: u64) -> bool {
+    let short = |offset| u16_at(header, offset).unwrap_or_default();
+    let (version, method, name) = (short(4) & 0xFF, short(8), u64::from(short(26)));
+    let is_method = matches!(method, 0..=20 | 93..=99);
+    version <= 63 && is_method && name > 0 && LOCAL_HEADER_LENGTH as u64 + name + u64::from(short(28)) <= room
+}
+
 impl Entry {
     /// Reads the entry at an offset that [`Entry::position`] gave. The archive must begin where the source does.
     pub fn read<S: Source + ?Sized>(source: &S, position: u64) -> Result<Self, ArchiveError> {

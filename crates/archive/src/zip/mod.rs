@@ -11,7 +11,7 @@ use crate::error::ArchiveError;
 use crate::source::Source;
 
 pub use content::Content;
-pub use entry::{Entry, LocalHeader};
+pub use entry::{Entry, LocalHeader, find_local_header};
 
 use end::Directory;
 use window::Window;

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use bzip2::read::MultiBzDecoder;
 use flate2::read::MultiGzDecoder;
-use strongroom_archive::tar::{End, Input, Member, Reader, SourceInput, StreamInput};
+use strongroom_archive::tar::{End, Input, Member, Reader, Rest, SourceInput, StreamInput};
 use strongroom_archive::{FileSource, MemberKind};
 
 use super::gate::{self, EntryKind, Gate, Passage};
@@ -136,10 +136,14 @@ fn scan_end<I: Input>(reader: &mut Reader<I>, gate: &mut Gate) -> Result<(), Bag
         gate.problem(codes::ARCHIVE_NO_END_MARK.problem("the archive has no end mark"));
         return Ok(());
     }
-    match reader.has_more_than_zeros() {
-        Ok(false) => {}
-        Ok(true) => {
+    match reader.rest() {
+        Ok(Rest::Zeros) => {}
+        Ok(Rest::Bytes) => {
             gate.problem(codes::ARCHIVE_TRAILING_DATA.problem("bytes follow the end mark of the archive"));
+        }
+        Ok(Rest::Archive) => {
+            let message = "another tar archive follows the end mark, and its members are not read";
+            gate.problem(codes::ARCHIVE_SECOND_ARCHIVE.problem(message));
         }
         Err(error) => gate.stop_for(error, "the padding after the last member")?,
     }

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 
-use strongroom_archive::zip::{Entry as ZipEntry, Index, Placement};
+use strongroom_archive::zip::{Entry as ZipEntry, Index, Placement, find_local_header};
 use strongroom_archive::{ArchiveError, FileSource, Source as _};
 use strongroom_listing::Sorter;
 
@@ -50,7 +50,7 @@ pub(super) fn scan(file: File, gate: &mut Gate, mut visit: Visitor<'_>) -> Resul
         let message = format!("the central directory has {entries} entries, and its end says {stated}");
         gate.problem(codes::ARCHIVE_CORRUPT.problem(message));
     }
-    report_overlaps(extents, index.start(), gate)
+    report_places(&source, extents, index.start(), gate)
 }
 
 /// Says whether to go on.
@@ -138,10 +138,20 @@ pub(crate) fn member_problem(error: &io::Error) -> crate::problem::Problem {
     }
 }
 
-fn report_overlaps(extents: Sorter, directory: u64, gate: &mut Gate) -> Result<(), BagError> {
+/// Reports members that share bytes, and bytes between them that begin as a member and are none by the directory: what another program wrote
+/// there, or removed from the directory alone.
+fn report_places(source: &FileSource, extents: Sorter, directory: u64, gate: &mut Gate) -> Result<(), BagError> {
     let sorted = extents.finish().map_err(BagError::Spill)?;
     let number = |raw: &[u8]| raw.first_chunk().map_or(0, |raw| u64::from_be_bytes(*raw));
     let mut last_end = 0;
+    let (mut hidden, mut first_hidden) = (0_u64, None);
+    let mut search = |start: u64, end: u64| {
+        if let Some(found) = find_local_header(source, start, end).map_err(BagError::Stream)? {
+            hidden += 1;
+            first_hidden.get_or_insert(found);
+        }
+        Ok::<_, BagError>(())
+    };
     for record in sorted.iter().map_err(BagError::Spill)? {
         let (start, end) = record.map_err(BagError::Spill)?;
         let (start, end) = (number(&start), number(&end));
@@ -152,7 +162,17 @@ fn report_overlaps(extents: Sorter, directory: u64, gate: &mut Gate) -> Result<(
             );
             return Ok(());
         }
+        search(last_end, start)?;
         last_end = end;
+    }
+    search(last_end, directory)?;
+    if let Some(first) = first_hidden {
+        let more = if hidden > 1 { format!(", and in {} more places", hidden - 1) } else { String::new() };
+        let message = format!(
+            "the bytes from {first} on begin as a member that the central directory does not name{more}: they are not read; pack the archive anew, \
+             or deposit it with --type file, to keep them"
+        );
+        gate.problem(codes::ARCHIVE_HIDDEN_MEMBER.problem(message));
     }
     Ok(())
 }

@@ -177,7 +177,82 @@ fn a_tar_archive_without_its_end_mark_is_taken_with_a_warning() {
     let report = judge_archive("bag.tar", &tar[..tar.len() - 1024]);
     assert_eq!((report.verdict, warnings(&report)), (Verdict::ValidWithWarnings, vec!["archive.no_end_mark"]));
     let trailing = [tar, tar_member("bag/hidden", b'0', b"x")].concat();
+    assert_eq!(warnings(&judge_archive("bag.tar", &trailing)), ["archive.second_archive"]);
+    let trailing = [Bag::plain().tar(), vec![0; 512 * 300], b"signed by x".to_vec()].concat();
     assert_eq!(warnings(&judge_archive("bag.tar", &trailing)), ["archive.trailing_data"]);
+}
+
+#[test]
+fn a_tar_archive_behind_another_one_is_told_however_far_it_is() {
+    let one = archive(&[tar_member("a.txt", b'0', b"a")]);
+    let two = archive(&[tar_member("b.txt", b'0', b"b")]);
+    for zeros in [0, 512, 9 * 512, 200 * 512] {
+        let both = [one.clone(), vec![0; zeros], two.clone()].concat();
+        for (bytes, serialization) in [
+            (both.clone(), Serialization::Tar),
+            (gzip(&both), Serialization::TarGz),
+            ([gzip(&[one.clone(), vec![0; zeros]].concat()), gzip(&two)].concat(), Serialization::TarGz),
+        ] {
+            let source = Source::from_stream(Box::new(io::Cursor::new(bytes)), serialization, Some("c".to_owned()));
+            let scan = source.with_plain_paths().scan(&Limits::default(), &mut |_, _| Ok(())).unwrap();
+            let codes: Vec<&str> = scan.problems.iter().map(|problem| problem.code.as_str()).collect();
+            assert_eq!((codes, scan.files), (vec!["archive.second_archive"], 1), "{zeros} in {serialization:?}");
+        }
+    }
+}
+
+/// The central directory of a ZIP without comment: where it begins, and where its end record does.
+fn directory(zip: &[u8]) -> (usize, usize) {
+    let end = zip.len() - 22;
+    assert!(zip[end..].starts_with(b"PK\x05\x06"));
+    (u32::from_le_bytes(*zip[end + 16..].first_chunk().unwrap()) as usize, end)
+}
+
+/// The same ZIP with a central directory that lacks its first or its last entry.
+fn without_entry(zip: &[u8], is_first: bool) -> Vec<u8> {
+    let (start, end) = directory(zip);
+    let entries: Vec<usize> = (start..end).filter(|at| zip[*at..].starts_with(b"PK\x01\x02")).collect();
+    let (from, to) = if is_first { (entries[0], entries[1]) } else { (entries[entries.len() - 1], end) };
+    let mut changed = [&zip[..from], &zip[to..]].concat();
+    let end = changed.len() - 22;
+    let members = u16::try_from(entries.len() - 1).unwrap().to_le_bytes();
+    changed[end + 8..end + 10].copy_from_slice(&members);
+    changed[end + 10..end + 12].copy_from_slice(&members);
+    let size = u32::try_from(end - start).unwrap().to_le_bytes();
+    changed[end + 12..end + 16].copy_from_slice(&size);
+    changed
+}
+
+#[test]
+fn a_member_of_a_zip_archive_that_its_directory_does_not_name_is_told() {
+    let zip = Bag::plain().zip();
+    let codes = |zip: Vec<u8>| scan(zip, Serialization::Zip).1;
+    assert_eq!(codes(zip.clone()), Vec::<String>::new());
+    for is_first in [true, false] {
+        assert_eq!(codes(without_entry(&zip, is_first)), ["archive.hidden_member"], "first: {is_first}");
+    }
+    let both = without_entry(&without_entry(&zip, true), false);
+    let scan = scan_with(both, Serialization::Zip, &Limits::default()).1;
+    assert!(scan.problems[0].message.contains("and in 1 more places"), "{:?}", scan.problems);
+    // Other bytes between the members, as signatures of programs are.
+    let (start, end) = directory(&zip);
+    for between in [vec![7; 200_000], [vec![7; 65_530], b"PK\x03\x04 no header".to_vec()].concat()] {
+        let mut changed = [&zip[..start], &between, &zip[start..]].concat();
+        let moved = u32::try_from(start + between.len()).unwrap().to_le_bytes();
+        let end = end + between.len();
+        changed[end + 16..end + 20].copy_from_slice(&moved);
+        assert_eq!(codes(changed), Vec::<String>::new());
+    }
+    // A header that lies across the pieces in which the bytes are read.
+    let header = b"PK\x03\x04\x14\0\0\0\x08\0\0\0\0\0\0\0\0\0\x01\0\0\0\x01\0\0\0\x01\0\0\0a.";
+    for before in [0, 65_500, 65_506, 65_507, 65_530, 65_536, 131_000] {
+        let between = [vec![7; before], header.to_vec()].concat();
+        let mut changed = [&zip[..start], &between, &zip[start..]].concat();
+        let moved = u32::try_from(start + between.len()).unwrap().to_le_bytes();
+        let end = end + between.len();
+        changed[end + 16..end + 20].copy_from_slice(&moved);
+        assert_eq!(codes(changed), ["archive.hidden_member"], "behind {before} bytes");
+    }
 }
 
 #[test]

@@ -537,6 +537,7 @@ impl Planner {
             0..2 => "ingest.sweep".to_owned(),
             2 => "batch.report".to_owned(),
             3 => "batch.expand".to_owned(),
+            4 => format!("ingest.{}.remote", self.chance.pick(&["receive", "estimate", "fetch"])),
             _ => format!("ingest.{stage}"),
         };
         let later = at + self.chance.between(200, 2_000);

@@ -276,7 +276,7 @@ fn a_long_list_makes_one_item_of_each_row_when_killed_behind_any_page() {
     // Nothing becomes of the rows' items here.
     let submitted = || {
         let place = Place::new(false);
-        succeed(program(&place.home).args(["queue", "pause", "ingest.receive"]));
+        succeed(program(&place.home).args(["queue", "pause", "ingest.receive.remote"]));
         let list = Served::get().path("long.checkm");
         succeed(program(&place.home).args(["-q", "deposit"]).arg(list));
         place

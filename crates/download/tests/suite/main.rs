@@ -70,6 +70,7 @@ fn word(outcome: &Result<Vec<u8>, DownloadError>) -> String {
         Err(error) => {
             let name = match error {
                 DownloadError::Refused { .. } => "refused".to_owned(),
+                DownloadError::Encoded { .. } => "encoded".to_owned(),
                 DownloadError::Status { status, .. } => format!("status {status}"),
                 DownloadError::Transport { .. } => "transport".to_owned(),
                 DownloadError::Tls { .. } => "tls".to_owned(),

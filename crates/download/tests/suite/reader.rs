@@ -1,6 +1,8 @@
 //! A reader at a server that misbehaves.
 
 use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use strongroom_digest::{Algorithm, MultiHasher};
 use strongroom_download::{Client, DownloadError, Expected, Policy, Supervision};
@@ -240,4 +242,58 @@ fn errors_name_the_url_without_its_query() {
     assert_eq!(error.to_string(), format!("{} was answered with status 404", web.url("/f?...")));
     assert_eq!(web.requests()[0].query, "token=secret");
     assert!(matches!(error, DownloadError::Status { status: 404, .. }));
+}
+
+#[test]
+fn bytes_in_a_content_coding_are_refused_unless_the_name_or_a_digest_says_that_they_are_the_file() {
+    let content = bytes(SIZE);
+    let read_at = |path: &str, coding: &'static str, expected: &Expected| {
+        let web = WebDouble::start();
+        web.put(path, &content);
+        web.on(path, Behaviour::Encoded(coding));
+        let outcome = read(&client(&web), &web.url(path), expected);
+        (word(&outcome), outcome.err().map(|error| error.to_string()).unwrap_or_default())
+    };
+    let nothing = Expected::default();
+    for path in ["/letter.txt", "/a.gz/letter.txt"] {
+        let (word, text) = read_at(path, "gzip", &nothing);
+        assert_eq!(word, "encoded");
+        assert!(text.contains("Content-Encoding \"gzip\"") && text.contains("letter.txt"), "{text}");
+    }
+    assert_eq!(
+        read_at("/letters.tar.gz", "x-gzip", &nothing).0,
+        "read 100000",
+        "servers say so of files that are packed"
+    );
+    assert_eq!(read_at("/letters.tgz", "br", &nothing).0, "encoded");
+    assert_eq!(read_at("/letter.txt", "identity", &nothing).0, "read 100000");
+    assert_eq!(read_at("/letter.txt", "gzip", &sized(u64::from(SIZE))).0, "encoded");
+    let mut hasher = MultiHasher::new(&[Algorithm::Sha256]);
+    hasher.update(&content);
+    let expected = Expected { digests: hasher.finish(), ..Expected::default() };
+    assert_eq!(read_at("/letter.txt", "gzip", &expected).0, "read 100000", "these bytes are wanted");
+}
+
+#[test]
+fn an_end_that_nothing_proves_is_noted() {
+    let content = bytes(SIZE);
+    let is_noted = |behaviours: &[Behaviour], expected: &Expected| {
+        let web = serving(&content, behaviours);
+        let flag = Arc::new(AtomicBool::new(false));
+        let supervision = Supervision::default().noting_unproved_end(flag.clone());
+        let mut found = Vec::new();
+        client(&web).open(&web.url("/f"), expected.clone(), supervision).unwrap().read_to_end(&mut found).unwrap();
+        assert_eq!(found.len(), content.len(), "{behaviours:?}");
+        flag.load(Ordering::Acquire)
+    };
+    let nothing = Expected::default();
+    let silent = [NoLength, UntilClose, NoRanges];
+    assert!(is_noted(&silent, &nothing));
+    assert!(!is_noted(&silent, &sized(u64::from(SIZE))), "the size is stated");
+    let mut hasher = MultiHasher::new(&[Algorithm::Sha256]);
+    hasher.update(&content);
+    assert!(!is_noted(&silent, &Expected { digests: hasher.finish(), ..Expected::default() }), "a digest is compared");
+    for behaviours in [&[][..], &[UntilClose], &[NoLength], &[NoLength, NoRanges], &[NoLength, UntilClose]] {
+        assert!(!is_noted(behaviours, &nothing), "{behaviours:?}");
+    }
 }

@@ -23,6 +23,7 @@ use super::kind::{self, DepositKind};
 use super::manifest;
 use super::metadata::as_json;
 use super::naming::{self, Identifiers, name_of_id, name_of_package};
+use super::remote;
 use super::rules;
 use super::stages::package::problem;
 use super::workflow::INGEST;
@@ -42,6 +43,7 @@ pub(crate) const OF_BATCHES: Workflow = Workflow {
         waits_for: WaitsFor::Time,
         inline: false,
         passes: Passes::None,
+        is_remote: Some(remote::has_remote_package),
     }],
     restart: None,
     restage: None,

@@ -115,6 +115,7 @@ impl GivenDescription {
 /// What a work item keeps of the request.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an answer of its own")]
 pub(crate) struct DepositOptions {
     pub(crate) local_ids: Vec<String>,
     pub(crate) digest: Option<(Algorithm, String)>,
@@ -152,6 +153,9 @@ pub(crate) struct DepositOptions {
     /// The row of a batch manifest that it is of; none where it was submitted by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) row: Option<u64>,
+    /// Whether files that the `fetch.txt` of its bag names are downloaded.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_fetched: bool,
     /// What the package was harvested from; none where it was not harvested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) harvested_from: Option<Origin>,
@@ -359,6 +363,14 @@ fn check_source(source: &PackageSource, request: &DepositRequest) -> Result<(), 
             return Err(
                 EngineError::Usage(format!("{url} is no URL of a web server")).next("give one with http or https")
             );
+        }
+        // It would be kept with the work item, in its history and in the journal.
+        (PackageSource::Url(url), _) if !url.username().is_empty() || url.password().is_some() => {
+            return Err(EngineError::Usage(format!(
+                "the URL {} has a user name or a password, which would be kept with the deposit",
+                strongroom_download::shown_url(url.as_str())
+            ))
+            .next("give a URL without them: one that is signed, or of a server that allows this machine"));
         }
         _ => {}
     }

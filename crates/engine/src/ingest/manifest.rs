@@ -218,6 +218,8 @@ pub(crate) struct Downloading {
     kept: Option<PathBuf>,
     /// Whether others are shown before it.
     is_ahead: Arc<AtomicBool>,
+    /// Whether nothing proves at its end that it is whole.
+    has_unproved_end: Arc<AtomicBool>,
     /// Dropped with the rest: then the thread stops.
     _is_wanted: Arc<()>,
 }
@@ -243,9 +245,11 @@ impl Downloading {
         let (url, expected, stated) = (row.url.clone(), expected_of(&row), row.size);
         let is_ahead = Arc::new(AtomicBool::new(is_ahead));
         let ahead = is_ahead.clone();
+        let has_unproved_end = Arc::new(AtomicBool::new(false));
+        let unproved = has_unproved_end.clone();
         std::thread::spawn(move || {
             let check = move || if watched.upgrade().is_some() { Ok(()) } else { Err("it is not needed any more") };
-            let supervision = Supervision::new(check).ahead(ahead);
+            let supervision = Supervision::new(check).ahead(ahead).noting_unproved_end(unproved);
             let opened = match to_keep {
                 Some(kept) => {
                     client.open_kept(&url, expected, supervision, &kept).map(|body| (body.size(), body.into()))
@@ -264,6 +268,7 @@ impl Downloading {
             task: context.task.clone(),
             kept,
             is_ahead,
+            has_unproved_end,
             _is_wanted: is_wanted,
         })
     }
@@ -296,6 +301,11 @@ impl Downloading {
             // What is left of it is removed with the item.
             let _ = strongroom_download::forget(kept);
         }
+    }
+
+    /// Whether nothing proves that it is whole, once it was read to its end.
+    pub(crate) fn has_unproved_end(&self) -> bool {
+        self.has_unproved_end.load(Ordering::Acquire)
     }
 
     /// Why it failed, where a read of it did.

@@ -18,6 +18,7 @@ pub(crate) mod naming;
 mod paging;
 mod placement;
 mod planned;
+mod remote;
 pub(crate) mod rules;
 mod staged;
 mod staged_bag;

@@ -3,6 +3,7 @@
 use strongroom_registry::items::Item;
 use strongroom_registry::{Action, RegistryError, Stage as Name, Transaction, VersionState, interim, versions};
 
+use super::remote;
 use super::stages;
 use super::sweep;
 use crate::workflow::{Passes, Stage, StageContext, StageError, StageWork, WaitsFor, Workflow};
@@ -27,10 +28,14 @@ pub(crate) const WORKFLOW: Workflow = Workflow {
     action: INGEST,
     group: "ingest",
     stages: &[
-        stage(RECEIVE, stages::receive, WaitsFor::Turn),
-        stage(ESTIMATE, stages::estimate, WaitsFor::Time),
+        Stage { is_remote: Some(remote::has_remote_package), ..stage(RECEIVE, stages::receive, WaitsFor::Turn) },
+        Stage { is_remote: Some(remote::has_remote_files), ..stage(ESTIMATE, stages::estimate, WaitsFor::Time) },
         stage(PROVISION, stages::provision, WaitsFor::Staging),
-        Stage { passes: Passes::Once, ..stage(FETCH, stages::fetch, WaitsFor::Time) },
+        Stage {
+            passes: Passes::Once,
+            is_remote: Some(remote::has_remote_files),
+            ..stage(FETCH, stages::fetch, WaitsFor::Time)
+        },
         stage(VALIDATE, stages::validate, WaitsFor::Time),
         stage(RESOLVE, stages::resolve, WaitsFor::Time),
         stage(COMPARE, stages::compare, WaitsFor::ObjectLease),
@@ -48,7 +53,7 @@ pub(crate) const WORKFLOW: Workflow = Workflow {
 };
 
 const fn stage(name: Name, run: StageWork, waits_for: WaitsFor) -> Stage {
-    Stage { name, run, waits_for, inline: true, passes: Passes::None }
+    Stage { name, run, waits_for, inline: true, passes: Passes::None, is_remote: None }
 }
 
 /// Whether a deposit at `stage` has come as far as `reached`.

@@ -54,8 +54,14 @@ pub(crate) const OF_OBJECTS: Workflow = of(Action::named("restore_object"));
 /// The restoration of one file.
 pub(crate) const OF_FILES: Workflow = of(Action::named("restore_file"));
 
-const STAGES: &[Stage] =
-    &[Stage { name: Name::named("restore"), run, waits_for: WaitsFor::Time, inline: false, passes: Passes::Once }];
+const STAGES: &[Stage] = &[Stage {
+    name: Name::named("restore"),
+    run,
+    waits_for: WaitsFor::Time,
+    inline: false,
+    passes: Passes::Once,
+    is_remote: None,
+}];
 
 const fn of(action: Action) -> Workflow {
     Workflow { action, group: "restoration", stages: STAGES, restart: None, restage: None }

@@ -116,7 +116,7 @@ fn unpack(tar: impl Read, root: &Path) -> Result<(), Failure> {
         }
     }
     // What fills the last record.
-    reader.has_more_than_zeros().map(drop).map_err(|error| Failure::Reading(format!("could not unpack: {error}")))
+    reader.rest().map(drop).map_err(|error| Failure::Reading(format!("could not unpack: {error}")))
 }
 
 /// Whether another folder has the same files with the same bytes, and nothing else. Links are not followed. Memory does not grow

@@ -63,6 +63,8 @@ pub(super) struct TopicLease {
     pub(super) passes: bool,
     /// See [`Pool::max_total`].
     pub(super) max_total: Option<usize>,
+    /// See [`Pool::without`].
+    pub(super) without: Vec<String>,
     pub(super) request: LeaseRequest,
 }
 
@@ -122,8 +124,8 @@ pub(super) struct Core {
 const RECORD_AGAIN: Duration = Duration::from_millis(200);
 
 impl Core {
-    /// A request for up to `limit` tasks of a pool's topic.
-    pub(super) fn wanted(&self, pool: usize, limit: usize) -> Option<TopicLease> {
+    /// A request for up to `limit` tasks of a pool's topic, in which a task of `ending` is about to end.
+    pub(super) fn wanted(&self, pool: usize, limit: usize, ending: Option<&str>) -> Option<TopicLease> {
         let of = self.pools.get(pool)?;
         let request = LeaseRequest {
             topics: vec![of.topic.clone()],
@@ -133,7 +135,18 @@ impl Core {
             duration: of.settings.lease,
         };
         let max_total = of.max_total();
-        Some(TopicLease { pool, limit, follows: false, only_follows: false, passes: false, max_total, request })
+        // Of items that one caller works on, and waits for, none is kept for others.
+        let without = if self.keys.is_some() { Vec::new() } else { of.without(ending) };
+        Some(TopicLease {
+            pool,
+            limit,
+            follows: false,
+            only_follows: false,
+            passes: false,
+            max_total,
+            without,
+            request,
+        })
     }
 
     /// Leases what is wanted, within a transaction; with the topics that have new work by it.
@@ -151,6 +164,10 @@ impl Core {
                 if let Some(most) = one.max_total {
                     request.limit = request.limit.min(tasks::room(tx, topic, most)?);
                 }
+            }
+            if let Some(topic) = request.topics.first().filter(|_| !one.without.is_empty()) {
+                let keys = tasks::ready_of_others(tx, topic, &one.without, request.limit)?;
+                request.keys = Some(Arc::new(keys.into_iter().collect()));
             }
             let leasing = work::lease(tx, workflows, &request, &limits)?;
             all.assignments.extend(leasing.assignments);
@@ -184,7 +201,9 @@ impl Core {
             let Some(&index) = self.by_topic.get(&assignment.task.topic) else { continue };
             let Some(pool) = self.pools.get(index) else { continue };
             let held = self.held.add(HeldTask::new(&assignment, &pool.settings, asked_at));
-            by_pool.entry(index).or_default().push(Work { assignment, held, since: Instant::now() });
+            let waits_for_servers = pool.has_shares;
+            let work = Work { assignment, held, since: Instant::now(), waits_for_servers };
+            by_pool.entry(index).or_default().push(work);
         }
         for one in wanted {
             let Some(pool) = self.pools.get(one.pool) else { continue };
@@ -357,7 +376,7 @@ impl Core {
         let (leased, asked_at) = leased.unwrap_or_default();
         self.take_in(&wanted, leased, asked_at);
         // Only now: an item that goes on to its next stage has not been gone in between.
-        if let Some(whose) = work.institution().filter(|_| ran.is_some()) {
+        if let Some(whose) = work.in_turns().filter(|_| ran.is_some()) {
             self.turns.end(whose);
         }
         if self.turns.take_held_back() {
@@ -374,7 +393,10 @@ impl Core {
     /// Writes the end of a stage together with those of others that end at the same time. None where it is to be written by itself: so is each
     /// where the engine makes the transactions of several threads durable together.
     fn end_with_others(&self, end: &TaskEnd, held: &HeldTask, wanted: &[TopicLease]) -> Option<Written> {
-        if self.registry.database().writes_alone() || wanted.iter().any(|one| one.max_total.is_some()) {
+        let has_shares = |one: &TopicLease| self.pools.get(one.pool).is_some_and(|pool| pool.has_shares);
+        if self.registry.database().writes_alone()
+            || wanted.iter().any(|one| one.max_total.is_some() || has_shares(one))
+        {
             return None;
         }
         let known_schema = Some(self.registry.known_schema()).filter(|_| !wanted.is_empty());
@@ -415,15 +437,16 @@ impl Core {
             && next != index
             && let Some(next_pool) = self.pools.get(next)
         {
-            let is_next = whose.filter(|whose| position.is_inline && self.turns.is_next(whose));
-            if let Some(NextSlot { may_wait, passes }) = next_pool.reserve_next(position.is_inline, is_next) {
+            let is_next = whose.is_some_and(|whose| position.is_inline && self.turns.is_next(whose));
+            let slot = next_pool.reserve_next(position.is_inline, whose.unwrap_or_default(), is_next);
+            if let Some(NextSlot { may_wait, passes }) = slot {
                 let follows = |slot| TopicLease { follows: position.is_inline, only_follows: may_wait, passes, ..slot };
-                wanted.extend(self.wanted(next, 1).map(follows));
+                wanted.extend(self.wanted(next, 1, None).map(follows));
             }
         }
         let reserved = pool.reserve_own();
         if reserved > 0 {
-            wanted.extend(self.wanted(index, reserved));
+            wanted.extend(self.wanted(index, reserved, whose));
         }
         wanted
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use strongroom_database::Isolation;
 use strongroom_queue::Registered;
 use strongroom_queue::tasks::{self, QueueStatus};
-use strongroom_registry::{RegistryError, check_schema};
+use strongroom_registry::{RegistryError, Transaction, check_schema};
 
 use super::Summary;
 use super::context::Interrupted;
@@ -125,7 +125,8 @@ impl Dispatcher<'_> {
                     topics.push(pool.topic.clone());
                 }
             }
-            let prospect = tasks::look(tx, &topics)?;
+            let all = tasks::look(tx, &topics)?;
+            let prospect = self.look_besides(tx, all)?;
             let wait = match &prospect {
                 QueueStatus::At(time) => u64::try_from(time.0.saturating_sub(tx.now()?.0)).unwrap_or(0),
                 _ => 0,
@@ -142,6 +143,20 @@ impl Dispatcher<'_> {
         }
     }
 
+    /// What is left of it without the topics whose tasks are all of institutions that have their share of the pool.
+    fn look_besides(&self, tx: &mut dyn Transaction, prospect: QueueStatus) -> Result<QueueStatus, RegistryError> {
+        let QueueStatus::Work(topics) = prospect else { return Ok(prospect) };
+        let mut left = Vec::with_capacity(topics.len());
+        for topic in topics {
+            let pool = self.core.by_topic.get(&topic).and_then(|pool| self.core.pools.get(*pool));
+            let without = pool.filter(|_| self.core.keys.is_none()).map(|pool| pool.without(None)).unwrap_or_default();
+            if without.is_empty() || tasks::has_others(tx, &topic, &without)? {
+                left.push(topic);
+            }
+        }
+        Ok(if left.is_empty() { QueueStatus::Nothing } else { QueueStatus::Work(left) })
+    }
+
     /// Leases what these topics have.
     fn lease(&self, topics: &[String]) -> Result<Look, RegistryError> {
         let core = &self.core;
@@ -149,7 +164,7 @@ impl Dispatcher<'_> {
         for (index, pool) in core.pools.iter().enumerate().filter(|(_, pool)| topics.contains(&pool.topic)) {
             let free = pool.reserve(usize::MAX);
             if free > 0 {
-                wanted.extend(core.wanted(index, free));
+                wanted.extend(core.wanted(index, free, None));
             }
         }
         let asked_at = core.clock.now();

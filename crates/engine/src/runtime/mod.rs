@@ -55,6 +55,12 @@ pub trait Handler: Send + Sync {
     /// The topic, such as `ingest.fetch`.
     fn topic(&self) -> &str;
 
+    /// Whether its tasks wait for servers rather than for processors. Then no institution has more of its workers than are free besides, and
+    /// nothing is prefetched.
+    fn waits_for_servers(&self) -> bool {
+        false
+    }
+
     /// Does one task and says how it ended. The task may have been done before, in part or whole: a repeat does only what
     /// is missing. Calls [`TaskContext::check`] at least once a second of work and stops where that fails.
     fn run(&self, assignment: &Assignment, context: &TaskContext) -> TaskEnd;

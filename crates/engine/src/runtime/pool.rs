@@ -4,6 +4,10 @@
 //! takes longer. It takes as many again of institutions to which others give way, which pass what waits in the queue. Behind each that does, a task
 //! of the queue has its turn before another passes.
 //!
+//! A pool whose tasks wait for servers has a share for each institution: an institution is given another task only while more workers are free
+//! than it has tasks. So no institution has all workers of a pool of several, and the next one always finds one. Such a pool prefetches
+//! nothing, and leases one task at a time.
+//!
 //! Those that wait here are begun in turns, too, as in the queue: first the tasks of whom the fewest are worked on, then of whom none was begun
 //! for the longest; and of work items those whose institution's turn it is in the whole process ([`Turns`]).
 
@@ -27,12 +31,19 @@ pub(super) struct Work {
     pub(super) held: Arc<HeldTask>,
     /// Since when it is held.
     pub(super) since: Instant,
+    /// See [`Handler::waits_for_servers`].
+    pub(super) waits_for_servers: bool,
 }
 
 impl Work {
-    /// Whose the work item is; none where it is no stage of an item, which takes no turns in the process.
+    /// Whose the work item is; none where it is no stage of an item.
     pub(super) fn institution(&self) -> Option<&str> {
         self.assignment.claimed.as_ref().map(|_| self.assignment.task.fair_key.as_str())
+    }
+
+    /// The institution, where its items take turns in the process: those that wait for servers need no processor.
+    pub(super) fn in_turns(&self) -> Option<&str> {
+        self.institution().filter(|_| !self.waits_for_servers)
     }
 }
 
@@ -53,6 +64,8 @@ struct State {
     begun: u64,
     /// The number of the last task that was begun of each whose tasks came here, by the fair key.
     last_begun_of: BTreeMap<String, u64>,
+    /// See [`Handler::waits_for_servers`].
+    has_shares: bool,
     /// Whether an item has passed what waits in the queue, and no slot was offered to the queue since.
     owes_queue: bool,
     /// Slots kept for tasks that a transaction under way may lease.
@@ -75,7 +88,7 @@ impl State {
         };
         let mut places: Vec<usize> = (0..self.waiting.len()).collect();
         places.sort_by_key(|place| self.waiting.get(*place).map(turn));
-        let may_begin = |work: &Work| work.institution().is_none_or(|whose| turns.begin(whose));
+        let may_begin = |work: &Work| work.in_turns().is_none_or(|whose| turns.begin(whose));
         let place = places.into_iter().find(|place| self.waiting.get(*place).is_some_and(may_begin))?;
         let work = self.waiting.remove(place)?;
         self.running += 1;
@@ -95,8 +108,35 @@ impl State {
         self.running_of.contains_key(whose) || self.waiting.iter().any(|work| work.assignment.task.fair_key == whose)
     }
 
+    /// How many tasks it holds of each, begun or not, by the fair key.
+    fn held_of(&self) -> BTreeMap<String, usize> {
+        let mut held = self.running_of.clone();
+        for work in &self.waiting {
+            *held.entry(work.assignment.task.fair_key.clone()).or_default() += 1;
+        }
+        held
+    }
+
+    /// Those who have as many tasks as workers are free, where a task of `ending` is about to end.
+    fn with_full_share(&self, ending: Option<&str>) -> Vec<String> {
+        let mut held = self.held_of();
+        if let Some(has) = ending.and_then(|whose| held.get_mut(whose)) {
+            *has = has.saturating_sub(1);
+        }
+        let free = self.workers.saturating_sub(held.values().sum());
+        held.into_iter().filter(|(_, has)| *has > 0 && *has >= free).map(|(whose, _)| whose).collect()
+    }
+
     fn free(&self) -> usize {
-        if self.closed { 0 } else { self.workers.saturating_add(self.prefetch).saturating_sub(self.used()) }
+        let free = self.workers.saturating_add(self.prefetch).saturating_sub(self.used());
+        // One at a time: what one transaction leases, the next one has to know.
+        let is_asked_for = self.has_shares && self.reserved > 0;
+        if self.closed || is_asked_for { 0 } else { free }
+    }
+
+    /// Most tasks that are leased at once.
+    fn most_at_once(&self) -> usize {
+        if self.has_shares { 1 } else { usize::MAX }
     }
 
     /// Slots for items that come from the stage before. Where one passes those that wait, what is held back leaves it a slot.
@@ -122,6 +162,8 @@ pub(super) struct Pool {
     /// As they were at the start.
     pub(super) settings: Arc<PoolSettings>,
     pub(super) handler: Arc<dyn Handler>,
+    /// See [`Handler::waits_for_servers`].
+    pub(super) has_shares: bool,
     turns: Arc<Turns>,
     state: Mutex<State>,
     changed: Condvar,
@@ -129,11 +171,14 @@ pub(super) struct Pool {
 
 impl Pool {
     pub(super) fn new(handler: Arc<dyn Handler>, settings: PoolSettings, turns: Arc<Turns>) -> Self {
+        let has_shares = handler.waits_for_servers();
         Self {
             topic: handler.topic().to_owned(),
+            has_shares,
             state: Mutex::new(State {
                 workers: settings.workers,
-                prefetch: settings.prefetch,
+                prefetch: if has_shares { 0 } else { settings.prefetch },
+                has_shares,
                 max_total: settings.max_total,
                 waiting: VecDeque::new(),
                 running: 0,
@@ -160,7 +205,8 @@ impl Pool {
 
     /// Changes how much the pool takes; whether that is another measure. What is under way ends as it began.
     pub(super) fn resize(&self, wanted: &PoolSettings) -> bool {
-        let wanted = (wanted.workers, wanted.prefetch, wanted.max_total);
+        let prefetch = if self.has_shares { 0 } else { wanted.prefetch };
+        let wanted = (wanted.workers, prefetch, wanted.max_total);
         let mut state = self.state();
         let is_other = (state.workers, state.prefetch, state.max_total) != wanted;
         (state.workers, state.prefetch, state.max_total) = wanted;
@@ -193,18 +239,29 @@ impl Pool {
     /// Keeps up to `limit` free slots for tasks about to be leased; how many. Each is used or given up by [`Self::fill`].
     pub(super) fn reserve(&self, limit: usize) -> usize {
         let mut state = self.state();
-        let granted = state.free().min(limit);
+        let granted = state.free().min(limit).min(state.most_at_once());
         state.reserved += granted;
         state.owes_queue &= granted == 0;
         granted
     }
 
+    /// Whose tasks may not be leased now, by the fair key; a task of `ending` is about to end. A slot that is kept for a lease is free.
+    pub(super) fn without(&self, ending: Option<&str>) -> Vec<String> {
+        if self.has_shares { self.state().with_full_share(ending) } else { Vec::new() }
+    }
+
     /// As [`Self::reserve`], one slot for the item of a stage that ends. One that goes on inline may wait for a thread, behind those that wait.
     /// Where others give way to its institution, named in `is_next`, it passes the queue, unless the pool has a task of the institution, or
     /// owes the queue a turn.
-    pub(super) fn reserve_next(&self, is_inline: bool, is_next: Option<&str>) -> Option<NextSlot> {
+    /// Where institutions have shares, an item passes none, and waits in the queue.
+    pub(super) fn reserve_next(&self, is_inline: bool, whose: &str, is_next: bool) -> Option<NextSlot> {
         let mut state = self.state();
-        let passes = is_inline && !state.owes_queue && is_next.is_some_and(|whose| !state.has(whose));
+        if self.has_shares {
+            let is_free = state.free() > 0 && !state.with_full_share(None).iter().any(|full| full == whose);
+            state.reserved += usize::from(is_free);
+            return is_free.then_some(NextSlot { may_wait: false, passes: false });
+        }
+        let passes = is_inline && !state.owes_queue && is_next && !state.has(whose);
         let may_wait = state.free() == 0;
         if may_wait && !(is_inline && state.free_to_follow(passes) > 0) {
             return None;
@@ -241,7 +298,8 @@ impl Pool {
         // The task itself still counts as running.
         let is_wanted = state.used() <= state.workers.saturating_add(state.prefetch);
         let is_owed = state.owes_queue && state.workers > 0;
-        let granted = usize::from(!state.closed && (is_wanted || is_owed));
+        let is_asked_for = self.has_shares && state.reserved > 0;
+        let granted = usize::from(!state.closed && !is_asked_for && (is_wanted || is_owed));
         state.reserved += granted;
         state.owes_queue &= granted == 0;
         granted
@@ -256,7 +314,7 @@ impl Pool {
             return work;
         }
         for one in work {
-            if let Some(whose) = one.institution() {
+            if let Some(whose) = one.in_turns() {
                 self.turns.come(whose);
             }
             state.waiting.push_back(one);
@@ -286,7 +344,7 @@ impl Pool {
 
     /// Says that what waited for a thread here does not any more.
     fn go(&self, work: &Work) {
-        if let Some(whose) = work.institution() {
+        if let Some(whose) = work.in_turns() {
             self.turns.go(whose);
         }
     }

@@ -13,7 +13,7 @@ use super::kind::Kind;
 use super::secret::Secret;
 use super::stores::{self, StoreSettings};
 use crate::runtime::{PoolSettings, Pools};
-use crate::workflow::Workflows;
+use crate::workflow::{Workflows, local_topic};
 use crate::{activities, backfill, fixity, identification, reports};
 
 /// The value where none is set.
@@ -466,17 +466,23 @@ impl Settings {
         Pools(pool_names().into_iter().map(|topic| (topic.clone(), self.pool(&topic))).collect())
     }
 
-    /// How one topic is worked on.
+    /// How one topic is worked on. That of items that read from servers is as said of it, else as said of their stage, else as said of
+    /// `default` with twice the workers: they wait for a network, and no institution has more than half of them.
     pub fn pool(&self, topic: &str) -> PoolSettings {
-        let said = self.workers.get(topic).or_else(|| self.workers.get(DEFAULT_TOPIC));
-        said.map_or_else(PoolSettings::default, |said| PoolSettings {
+        let local = local_topic(topic);
+        let said = self.workers.get(topic).or_else(|| self.workers.get(local?));
+        let is_default = said.is_none();
+        let said = said.or_else(|| self.workers.get(DEFAULT_TOPIC));
+        let pool = said.map_or_else(PoolSettings::default, |said| PoolSettings {
             workers: said.workers,
             prefetch: said.prefetch,
             max_total: said.max_total,
             max_attempts: said.max_attempts,
             lease: said.lease,
             shutdown_timeout: said.shutdown_timeout,
-        })
+        });
+        let times = if local.is_some() && is_default { 2 } else { 1 };
+        PoolSettings { workers: pool.workers.saturating_mul(times), ..pool }
     }
 
     /// Where the registry is.

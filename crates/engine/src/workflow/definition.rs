@@ -16,6 +16,17 @@ pub type Restart = fn(tx: &mut dyn Transaction, item: &Item, wanted: Name) -> Re
 /// where there is no way back.
 pub type Restage = fn(&StageContext<'_>) -> Result<Option<Name>, StageError>;
 
+/// Whether an item reads from servers at a stage: how long that takes, others decide.
+pub type IsRemote = fn(Subject<'_>) -> bool;
+
+/// What follows the topic of a stage in the name of the topic of items that read from servers there.
+const REMOTE: &str = ".remote";
+
+/// Whether a topic is that of items that read from servers: the topic of their stage for others, where it is.
+pub(crate) fn local_topic(topic: &str) -> Option<&str> {
+    topic.strip_suffix(REMOTE)
+}
+
 /// One kind of work item: its stages in their order.
 #[derive(Debug, Clone, Copy)]
 pub struct Workflow {
@@ -45,6 +56,9 @@ pub struct Stage {
     pub inline: bool,
     /// How often it reads the bytes of its item.
     pub passes: Passes,
+    /// See [`IsRemote`]: these items have a topic of their own at the stage, `<group>.<stage>.remote`, so that others do not wait for servers.
+    /// None where no item reads from servers.
+    pub is_remote: Option<IsRemote>,
 }
 
 /// How often a stage reads all the bytes of its item, as most items need it: what a person who waits is shown is measured by it.
@@ -122,6 +136,13 @@ impl Workflow {
     pub fn topic(&self, stage: Name) -> String {
         format!("{}.{stage}", self.group)
     }
+
+    /// The topics whose tasks are a stage: that of items that read from servers comes first, where the stage has one.
+    fn topics(&self, stage: &Stage) -> Vec<String> {
+        let topic = self.topic(stage.name);
+        let remote = stage.is_remote.map(|_| format!("{topic}{REMOTE}"));
+        remote.into_iter().chain([topic]).collect()
+    }
 }
 
 impl Stage {
@@ -165,7 +186,7 @@ impl Workflows {
     pub fn topics(&self) -> Vec<String> {
         let mut topics: Vec<String> = Vec::new();
         for workflow in &self.0 {
-            for topic in workflow.stages.iter().map(|stage| workflow.topic(stage.name)) {
+            for topic in workflow.stages.iter().flat_map(|stage| workflow.topics(stage)) {
                 if !topics.contains(&topic) {
                     topics.push(topic);
                 }
@@ -199,9 +220,11 @@ impl strongroom_registry::Workflows for Workflows {
     fn position(&self, subject: Subject<'_>, stage: Name) -> Position {
         let workflow = self.of(subject.action);
         let defined = workflow.and_then(|workflow| workflow.stage(stage));
+        let is_remote = defined.and_then(|stage| stage.is_remote).is_some_and(|is_remote| is_remote(subject));
+        let topic = workflow.map_or_else(|| stage.to_string(), |workflow| workflow.topic(stage));
         Position {
             stage,
-            topic: workflow.map_or_else(|| stage.to_string(), |workflow| workflow.topic(stage)),
+            topic: if is_remote { topic + REMOTE } else { topic },
             wait_key: defined.and_then(|stage| stage.wait_key(subject)),
             is_inline: defined.is_some_and(|stage| stage.inline),
         }

@@ -6,7 +6,7 @@ use strongroom_registry::discarding;
 use strongroom_registry::work::{Assignment, StageEnd};
 use strongroom_registry::{Stage as Name, WaitReason};
 
-use super::{Outcome, StageContext, StageError, Workflow};
+use super::{Outcome, StageContext, StageError, Workflow, local_topic};
 use crate::runtime::{Handler, Interrupted, TaskContext, TaskEnd, retry_delay};
 use crate::{Home, crash_point};
 
@@ -25,6 +25,10 @@ struct StageHandler {
 impl Handler for StageHandler {
     fn topic(&self) -> &str {
         &self.topic
+    }
+
+    fn waits_for_servers(&self) -> bool {
+        local_topic(&self.topic).is_some()
     }
 
     fn run(&self, assignment: &Assignment, task: &TaskContext) -> TaskEnd {
@@ -46,7 +50,8 @@ impl Handler for StageHandler {
             let note = format!("this worker does not know the stage {} of {}", item.stage, item.action);
             return TaskEnd::from(StageEnd::Released { note });
         };
-        crash_point(&format!("{}.begin", self.topic));
+        let point = workflow.topic(item.stage);
+        crash_point(&format!("{point}.begin"));
         let compared = self.home.compare_stores_at(claim.replacements).map_err(StageError::from);
         let end = match compared.and_then(|()| (stage.run)(&context)) {
             Ok(outcome) => {
@@ -61,7 +66,7 @@ impl Handler for StageHandler {
                 self.end_of_error(&workflow, &context, error).into()
             }
         };
-        crash_point(&format!("{}.end", self.topic));
+        crash_point(&format!("{point}.end"));
         end
     }
 }

@@ -8,6 +8,7 @@ mod outcome;
 
 pub use context::StageContext;
 pub(crate) use context::staging_prefix;
-pub use definition::{Passes, Restage, Restart, Stage, StageBytes, StageWork, WaitsFor, Workflow, Workflows};
+pub(crate) use definition::local_topic;
+pub use definition::{IsRemote, Passes, Restage, Restart, Stage, StageBytes, StageWork, WaitsFor, Workflow, Workflows};
 pub(crate) use handler::handlers;
 pub use outcome::{Outcome, StageError};

@@ -12,6 +12,7 @@ mod manifests;
 mod misbehaving;
 mod modes;
 mod refused;
+mod remote;
 mod reports;
 mod restoring;
 #[cfg(feature = "failpoints")]

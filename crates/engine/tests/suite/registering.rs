@@ -30,9 +30,23 @@ const INSPECTION: Workflow = Workflow {
     action: INSPECT,
     group: "inspection",
     stages: &[
-        Stage { name: LOOK, run: look, waits_for: WaitsFor::Time, inline: true, passes: Passes::None },
-        Stage { name: WEIGH, run: weigh, waits_for: WaitsFor::Time, inline: true, passes: Passes::None },
-        Stage { name: TELL, run: tell, waits_for: WaitsFor::Time, inline: false, passes: Passes::None },
+        Stage { name: LOOK, run: look, waits_for: WaitsFor::Time, inline: true, passes: Passes::None, is_remote: None },
+        Stage {
+            name: WEIGH,
+            run: weigh,
+            waits_for: WaitsFor::Time,
+            inline: true,
+            passes: Passes::None,
+            is_remote: None,
+        },
+        Stage {
+            name: TELL,
+            run: tell,
+            waits_for: WaitsFor::Time,
+            inline: false,
+            passes: Passes::None,
+            is_remote: None,
+        },
     ],
     restart: None,
     restage: None,
@@ -213,8 +227,13 @@ fn the_book_lists_the_stages_of_a_deposit_in_their_order() {
     let book = include_str!("../../../../docs/queue.md");
     let listed: Vec<&str> = book.split("```").nth(1).expect("a list").split_whitespace().collect();
     let topics = Workflows::standard().topics();
-    let stages: Vec<&str> = topics.iter().filter_map(|topic| topic.strip_prefix("ingest.")).collect();
+    let (remote, local): (Vec<&str>, Vec<&str>) =
+        topics.iter().map(String::as_str).partition(|topic| topic.ends_with(".remote"));
+    let stages: Vec<&str> = local.iter().filter_map(|topic| topic.strip_prefix("ingest.")).collect();
     assert_eq!(listed, stages);
+    for topic in remote {
+        assert!(book.contains(&format!("`{topic}`")), "the book does not name {topic}");
+    }
 }
 
 #[test]

@@ -18,6 +18,7 @@ const LEASE: Statement = Statement("queue_lease");
 const LEASE_TASK: Statement = Statement("queue_lease_task");
 const READY_OF_KEY: Statement = Statement("queue_ready_of_key");
 const READY_BEHIND: Statement = Statement("queue_ready_behind");
+const READY_OF_OTHERS: Statement = Statement("queue_ready_of_others");
 const ADVANCE: Statement = Statement("queue_advance");
 const EXTEND: Statement = Statement("queue_extend");
 const CHECKPOINT: Statement = Statement("queue_checkpoint");
@@ -38,6 +39,10 @@ const KEYS_LOOKED_UP: usize = 64;
 
 /// Tasks read at a time while the line is walked.
 const PLACES_AT_ONCE: usize = 256;
+
+/// How far from its head a line is searched for tasks of others. A priority is worth [`TURNS_PER_PRIORITY`](super::TURNS_PER_PRIORITY)
+/// places at most, so that this is beyond what those of a hundred priorities can be passed by.
+const SEARCHED_FOR_OTHERS: usize = 12_000;
 
 /// Leases up to `limit` tasks, from the topics in order of preference, each topic's in the order of its line. The attempt
 /// counts from here on. Paused topics give none.
@@ -73,6 +78,40 @@ pub fn lease(transaction: &mut dyn Transaction, request: &LeaseRequest) -> Resul
         take(transaction, topic, rows, lease_until, &mut leased)?;
     }
     Ok(leased)
+}
+
+/// The keys of the first `limit` ready tasks of a topic that have none of these fair keys. Delayed tasks whose time has come join the line
+/// first; a paused topic has none.
+pub fn ready_of_others(
+    transaction: &mut dyn Transaction,
+    topic: &str,
+    fair_keys: &[String],
+    limit: usize,
+) -> Result<Vec<String>, QueueError> {
+    let now = transaction.now()?;
+    admit_due(transaction, topic, now, limit.max(DUE_AT_ONCE))?;
+    keys_of_others(transaction, topic, fair_keys, limit)
+}
+
+/// Whether a topic has something to lease that has none of these fair keys, or that was delayed and is due. A paused topic has nothing.
+pub fn has_others(transaction: &mut dyn Transaction, topic: &str, fair_keys: &[String]) -> Result<bool, QueueError> {
+    let now = transaction.now()?;
+    let names = serde_json::Value::from(vec![topic]).to_string();
+    let row = transaction.query_one(LOOK, &[names.into(), ALL_TOPICS.into()])?;
+    let due = row.map_or(Ok(None), |row| row.optional_time("first_ready_at"))?;
+    Ok(due.is_some_and(|due| due <= now) || !keys_of_others(transaction, topic, fair_keys, 1)?.is_empty())
+}
+
+fn keys_of_others(
+    transaction: &mut dyn Transaction,
+    topic: &str,
+    fair_keys: &[String],
+    limit: usize,
+) -> Result<Vec<String>, QueueError> {
+    let others = serde_json::Value::from(fair_keys).to_string();
+    let values = [topic.into(), others.into(), limit.into(), ALL_TOPICS.into(), SEARCHED_FOR_OTHERS.into()];
+    let rows = transaction.query(READY_OF_OTHERS, &values)?;
+    rows.iter().map(|row| Ok(row.text("key")?.to_owned())).collect()
 }
 
 /// How many tasks of a topic are leased, by all holders together.

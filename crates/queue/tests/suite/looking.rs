@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strongroom_database::testing::Scratch;
-use strongroom_database::{Database, Isolation, ManualClock, SystemClock, Time};
+use strongroom_database::{Database, Isolation, ManualClock, SystemClock, Time, Transaction};
 use strongroom_queue::tasks::{self, QueueStatus};
 use strongroom_queue::{LeaseRequest, NewTask, QueueError, WorkerId};
 
@@ -100,4 +100,36 @@ fn it_is_known_until_when_somebody_holds_a_task() {
     };
     assert_eq!((lease(3).expect("leases"), lease(2).expect("leases")), (1, 1));
     assert_eq!(last(), Some(NOW.plus(180_000_000)));
+}
+
+#[test]
+fn tasks_of_others_are_found_behind_those_of_the_fair_keys_that_are_left_out() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file: Arc<dyn Database> = Arc::new(super::open(&folder.path().join("registry.db"), Arc::new(SystemClock)));
+    let scratch = Scratch::new();
+    let server =
+        scratch.as_ref().map(|scratch| Arc::new(super::postgres::open(&scratch.url(), None)) as Arc<dyn Database>);
+    for database in [Some(file), server].into_iter().flatten() {
+        let of = |fair_key: &str, key: String| NewTask { fair_key: fair_key.into(), ..NewTask::new("a", key, "") };
+        let add = |tasks: Vec<NewTask>| {
+            database.write::<_, QueueError, _>(move |tx| tasks::enqueue(tx, &tasks).map(|_| ())).expect("enqueues");
+        };
+        let without: Vec<String> = vec!["many".to_owned(), "it's \"quoted\"".to_owned()];
+        let has = || database.read::<_, QueueError, _>(|tx| tasks::has_others(tx, "a", &without)).expect("looks");
+        let keys = |limit| {
+            let without = without.clone();
+            let read = move |tx: &mut dyn Transaction| tasks::ready_of_others(tx, "a", &without, limit);
+            database.write::<_, QueueError, _>(read).expect("reads")
+        };
+        add((0..300).map(|number| of("many", format!("many {number}"))).collect());
+        add(vec![of("it's \"quoted\"", "quoted".to_owned())]);
+        assert!(!has(), "{}", database.dialect());
+        assert_eq!(keys(9), Vec::<String>::new());
+        let less_urgent = NewTask { priority: 2, ..of("few", "few 2".to_owned()) };
+        add(vec![of("few", "few 1".to_owned()), less_urgent]);
+        assert!(has());
+        assert_eq!((keys(9), keys(1)), (vec!["few 1".to_owned(), "few 2".to_owned()], vec!["few 1".to_owned()]));
+        database.write::<_, QueueError, _>(|tx| tasks::set_paused(tx, "a", true)).expect("pauses");
+        assert!(!has() && keys(9).is_empty());
+    }
 }

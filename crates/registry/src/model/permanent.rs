@@ -10,6 +10,7 @@ pub const PERMANENT_CODES: &[&str] = &[
     "archive.name_conflict",
     "archive.no_base_directory",
     "archive.overlap",
+    "archive.second_archive",
     "archive.several_directories",
     "archive.size_conflict",
     "archive.truncated",

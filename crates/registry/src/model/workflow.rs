@@ -72,7 +72,7 @@ names! {
     /// What a work item does: the name of a workflow.
     Action ("an action");
 
-    /// A step of a workflow. Each has a topic of its own.
+    /// A step of a workflow. Each has a topic of its own, and some a second one.
     Stage ("a stage");
 }
 
@@ -127,19 +127,25 @@ pub struct Subject<'a> {
     pub object_identifier: &'a str,
     /// The object, where it is known.
     pub object: Option<ObjectId>,
+    /// See [`NewItem::source`].
+    pub source: Option<&'a str>,
+    /// See [`NewItem::options`].
+    pub options: &'a str,
 }
 
 impl<'a> From<&'a Item> for Subject<'a> {
     fn from(item: &'a Item) -> Self {
-        let Item { action, institution, object_identifier, object, .. } = item;
-        Self { action: *action, institution: *institution, object_identifier, object: *object }
+        let Item { action, institution, object_identifier, object, source, options, .. } = item;
+        let source = source.as_deref();
+        Self { action: *action, institution: *institution, object_identifier, object: *object, source, options }
     }
 }
 
 impl<'a> From<&'a NewItem> for Subject<'a> {
     fn from(item: &'a NewItem) -> Self {
-        let NewItem { action, institution, object_identifier, object, .. } = item;
-        Self { action: *action, institution: *institution, object_identifier, object: *object }
+        let NewItem { action, institution, object_identifier, object, source, options, .. } = item;
+        let source = source.as_deref();
+        Self { action: *action, institution: *institution, object_identifier, object: *object, source, options }
     }
 }
 

@@ -11,7 +11,7 @@ use super::endings::{
 use super::items::{self, Item, Move};
 use super::stops;
 use crate::model::claim::{Assignment, Claim, FenceCheck, HeartbeatOutcome, ItemOutcome, Leasing, MaxAttempts};
-use crate::{ItemId, ItemStatus, RegistryError, Scope, VersionState, Workflows, leases, versions, workflow};
+use crate::{ItemId, ItemStatus, Position, RegistryError, Scope, VersionState, Workflows, leases, versions, workflow};
 
 /// How long a task rests whose stage the worker that leased it does not know, in microseconds: others may know it.
 const REST_OF_THE_UNKNOWN: i64 = 30_000_000;
@@ -19,7 +19,7 @@ const REST_OF_THE_UNKNOWN: i64 = 30_000_000;
 /// Leases tasks, and claims the items that they are stages of. Right by rows, too: it locks each item before it decides. A
 /// task whose item has ended or moved on is settled in the same transaction and not returned; so is one whose item is on hold or
 /// was to be cancelled while a worker had it. One whose item is at a stage of no registered workflow is deferred, for workers that
-/// know it. One whose attempts all ended without a word, with the worker gone, is buried, and its item fails.
+/// know it. One whose item belongs in another topic is put there. One whose attempts all ended without a word, with the worker gone, is buried, and its item fails.
 pub fn lease(
     tx: &mut dyn Transaction,
     workflows: &dyn Workflows,
@@ -73,7 +73,8 @@ fn claim(
 ) -> Result<Option<(Claim, Box<Item>)>, RegistryError> {
     let Worker { workflows, holder } = *worker;
     let row = tx.query_one(Statement("items.to_take_up"), &[id.into()])?;
-    let is_meant = |item: &Item| item.is_at_work() && workflow::here(workflows, item).topic == task.topic;
+    let here = |item: &Item| workflow::here(workflows, item);
+    let is_meant = |item: &Item| item.is_at_work() && (here(item).topic == task.topic || item.topic == task.topic);
     let read = |row| Ok::<_, RegistryError>((items::item_row(row)?, replacements(row)?, row.bool("holds_object")?));
     let found = row.as_ref().map(read).transpose()?;
     let Some((mut item, replacements, holds_object)) = found.filter(|(item, ..)| is_meant(item)) else {
@@ -88,6 +89,12 @@ fn claim(
     if let Some(wanted) = request_to_carry_out(&item) {
         settle(tx, task.lease, Outcome::Done)?;
         leasing.add(carry_out(tx, &item, wanted)?);
+        return Ok(None);
+    }
+    let position = here(&item);
+    if position.topic != task.topic {
+        settle(tx, task.lease, Outcome::Done)?;
+        leasing.add((vec![change_topic(tx, &item, position)?], None));
         return Ok(None);
     }
     if task.spent > max_attempts {
@@ -127,6 +134,20 @@ fn claim(
         fence_check: FenceCheck::default(),
     };
     Ok(Some((claim, Box::new(item))))
+}
+
+/// Puts an item into the topic of its stage, where its task is in another one: a program of another version put it there, or what the item
+/// is about became known since. The topic, which has new work.
+fn change_topic(tx: &mut dyn Transaction, item: &Item, position: Position) -> Result<String, RegistryError> {
+    let topic = position.topic.clone();
+    let change = Move {
+        needs_review: item.needs_review,
+        retry_count: item.retry_count,
+        ..Move::new(item, position, ItemStatus::Pending, format!("goes on in the topic {topic}"))
+    };
+    items::apply(tx, item, &change)?;
+    items::enqueue(tx, item, &topic)?;
+    Ok(topic)
 }
 
 pub(super) fn settle(tx: &mut dyn Transaction, lease: Lease, outcome: Outcome) -> Result<Settled, RegistryError> {

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use strongroom_queue::{Lease, LeaseRequest, TaskState, tasks};
-use strongroom_registry::items::Request;
+use strongroom_registry::items::{Item, Request};
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::work::{self, Claim, HeartbeatOutcome};
-use strongroom_registry::{ItemId, ItemStatus, RegistryError, Stage, WaitReason};
+use strongroom_registry::{
+    Action, ItemId, ItemStatus, Position, RegistryError, Stage, Subject as About, Transaction, WaitReason, Workflows,
+};
 use uuid::Uuid;
 
 use super::world::*;
@@ -314,4 +316,50 @@ pub(crate) fn an_item_that_waits_by_a_clock_that_was_ahead_is_due_when_it_is_rig
     assert_eq!(item.id, ahead);
     let open = world.read(|tx| work::open_items(tx, ItemId(Uuid::nil()), 9));
     assert!(open.written_ahead.is_empty(), "once is enough");
+}
+
+/// The workflows of a program that has another topic for each stage of deposits.
+struct Moved;
+
+impl Workflows for Moved {
+    fn stages(&self, action: Action) -> Vec<Stage> {
+        Table.stages(action)
+    }
+
+    fn position(&self, subject: About<'_>, stage: Stage) -> Position {
+        let position = Table.position(subject, stage);
+        Position { topic: format!("{}.moved", position.topic), ..position }
+    }
+
+    fn restart(&self, tx: &mut dyn Transaction, item: &Item, wanted: Stage) -> Result<Stage, RegistryError> {
+        Table.restart(tx, item, wanted)
+    }
+}
+
+pub(crate) fn an_item_whose_task_is_in_the_topic_of_another_program_goes_on_in_that_of_its_stage(
+    subject: &dyn Subject,
+) {
+    let world = World::new(subject);
+    let id = world.item();
+    let lease = |topic: &'static str| {
+        world.write(move |tx| {
+            let request = LeaseRequest {
+                topics: vec![topic.to_owned()],
+                keys: None,
+                limit: 9,
+                holder: holder(1),
+                duration: LEASE,
+            };
+            work::lease(tx, &Moved, &request, &|_| 3)
+        })
+    };
+    let moved = lease("ingest.receive");
+    assert!(moved.assignments.is_empty());
+    assert_eq!(moved.topics, ["ingest.receive.moved"], "its workers are to be woken");
+    assert_eq!(world.topics(id), ["ingest.receive.moved"]);
+    let item = world.find(id);
+    assert_eq!((item.topic.as_str(), item.status, item.fence), ("ingest.receive.moved", ItemStatus::Pending, 0));
+    assert_eq!(item.note.as_deref(), Some("goes on in the topic ingest.receive.moved"));
+    assert_eq!(lease("ingest.receive.moved").assignments.len(), 1);
+    assert_eq!(world.status(id), (Stage::named("receive"), ItemStatus::Started));
 }

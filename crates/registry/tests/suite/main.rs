@@ -114,6 +114,7 @@ macro_rules! conformance_suite {
             claims {
                 a_claim_and_the_lease_of_its_task_come_together
                 a_worker_that_stops_without_a_word_loses_its_item
+                an_item_whose_task_is_in_the_topic_of_another_program_goes_on_in_that_of_its_stage
                 a_task_without_an_item_is_leased_as_what_it_is
                 a_worker_leaves_the_items_of_workflows_that_it_does_not_know
                 a_task_whose_item_has_moved_on_is_settled_unseen

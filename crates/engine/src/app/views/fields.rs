@@ -59,7 +59,7 @@ views! {
     VersionView { version, state, message, user, item, part, parts, inventory_sha512, files, bytes, created_at, published_at }
     ItemView {
         item, batch, action, institution, collection, object, name, part, parts, file, stage, status, priority, attempts,
-        retry_count, requeues, needs_review, requested, requested_by, holder, lease_until, waits_for, waits_until, paused, note, next, problems,
+        retry_count, requeues, needs_review, requested, requested_by, holder, lease_until, waits_for, waits_until, topic, paused, note, next, problems,
         created_at, updated_at, size, restored, actor, holds
     }
     InterimFileView { path, size, digests, modified, key, offset, puid, mime, decision }

@@ -10,6 +10,7 @@ use strongroom_registry::{
 };
 
 use super::HoldView;
+use crate::workflow::local_topic;
 
 /// Problems shown with one item.
 pub(super) const PROBLEMS: usize = 1_000;
@@ -63,7 +64,9 @@ pub struct ItemView {
     pub waits_for: Option<WaitReason>,
     /// Until when, unless something wakes it.
     pub waits_until: Option<String>,
-    /// The topic that it waits in, where that is paused.
+    /// The topic in which it waits for a worker, or for what `waits_for` says; none where it does not wait.
+    pub topic: Option<String>,
+    /// The same, where that is paused.
     pub paused: Option<String>,
     /// The last thing that happened, in words.
     pub note: Option<String>,
@@ -86,6 +89,11 @@ pub struct ItemView {
 }
 
 impl ItemView {
+    /// The topic whose workers it waits for, where these wait for servers: a free one may take long.
+    pub fn waits_behind_servers(&self) -> Option<&str> {
+        self.topic.as_deref().filter(|topic| self.waits_for.is_none() && local_topic(topic).is_some())
+    }
+
     /// The note without what it advises.
     pub fn said(&self) -> Option<&str> {
         self.note.as_deref().map(|note| advice::split(note).0)
@@ -202,6 +210,7 @@ impl ItemView {
         let held = holds::of_item(tx, &item)?;
         let is_paused = item.status == ItemStatus::Pending && tasks::is_paused(tx, &item.topic)?;
         let paused = is_paused.then(|| item.topic.clone());
+        let topic = (item.status == ItemStatus::Pending).then(|| item.topic.clone());
         let note = holds::note_now(&item, &held).or_else(|| item.note.clone());
         let (requested, requested_by) = match held.first() {
             Some(hold)
@@ -237,6 +246,7 @@ impl ItemView {
             waits_until: item.wait_until.map(|time| time.to_string()),
             next: note.as_deref().and_then(|note| advice::split(note).1).map(str::to_owned),
             note,
+            topic,
             paused,
             problems,
             created_at: item.created_at.to_string(),

@@ -9,4 +9,6 @@ pub(crate) use admissible::{check_apart, check_is_bag};
 pub(crate) use bag::{bag_name, bag_part, is_submission_file};
 pub use package::PackageSource;
 pub(crate) use package::{Located, OpenPackage, bag_trouble, check_unreplaced, package_source, unreadable};
-pub(crate) use web::{DIGEST_MISMATCH, Download, NOT_FETCHED, SIZE_MISMATCH, failure as download_failure, mismatch};
+pub(crate) use web::{
+    DIGEST_MISMATCH, Download, NOT_FETCHED, SIZE_MISMATCH, end_not_proved, failure as download_failure, mismatch,
+};

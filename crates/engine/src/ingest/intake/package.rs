@@ -6,6 +6,8 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use strongroom_bagit::{BagError, Limits, Scan, SingleFile, Source, Visitor};
 use strongroom_digest::{Algorithm, MultiHasher};
@@ -13,12 +15,12 @@ use strongroom_registry::{DocumentId, documents};
 use url::Url;
 
 use super::web::{self, DownloadFailure};
+use crate::EngineError;
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::kind::{self, DepositKind, Misfit};
 use crate::ingest::stages::package::problem;
 use crate::receiving::ReceivingKey;
 use crate::workflow::{StageContext, StageError};
-use crate::{EngineError, Home};
 
 /// Where the package of a deposit lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,15 +102,15 @@ impl PackageSource {
     }
 
     /// Finds the package, without reading it.
-    pub(crate) fn locate(&self, home: &Home) -> Result<Located, StageError> {
+    pub(crate) fn locate(&self, context: &StageContext<'_>) -> Result<Located, StageError> {
         match self {
             Self::LocalPath(path) => locate_path(path),
-            Self::Url(url) => web::locate(home, url),
-            Self::Document(id) => match home.registry.read(|tx| documents::size(tx, *id))? {
+            Self::Url(url) => web::locate(context, url),
+            Self::Document(id) => match context.registry().read(|tx| documents::size(tx, *id))? {
                 Some(size) => Ok(Located { etag: id.to_string(), size: Some(size) }),
                 None => Err(document_gone(*id)),
             },
-            Self::ReceivingKey(upload) => match upload.look(home)? {
+            Self::ReceivingKey(upload) => match upload.look(context.home)? {
                 Some(seen) => Ok(Located { etag: seen.etag, size: Some(seen.size) }),
                 None => Err(StageError::Withdrawn(format!("{upload} is gone"))),
             },
@@ -139,7 +141,7 @@ impl PackageSource {
                     Some(name) => source.named(name.as_bytes()),
                     None => source,
                 };
-                return Ok(OpenPackage { source, failure: None });
+                return Ok(OpenPackage { source, failure: None, has_unproved_end: None });
             }
             (Self::LocalPath(path), DepositKind::Container) => Source::open(path).map_err(no_container)?,
             (Self::LocalPath(path), _) => Source::open(path).map_err(bag_trouble)?,
@@ -150,7 +152,7 @@ impl PackageSource {
                 .ok_or_else(|| StageError::fatal(format!("{upload} is neither a tar, tar.gz, tgz nor zip archive")))?,
         };
         let source = if options.kind() == DepositKind::Bag { source } else { source.with_plain_paths() };
-        Ok(OpenPackage { source, failure: None })
+        Ok(OpenPackage { source, failure: None, has_unproved_end: None })
     }
 
     /// What the package is, for one that was not recognized when it was submitted.
@@ -176,7 +178,11 @@ fn open_document(
     let document = context.registry().read(|tx| documents::get(tx, id))?.ok_or_else(|| document_gone(id))?;
     let name = options.file_name.clone().unwrap_or_else(|| context.item.name.clone()).into_bytes();
     let file = SingleFile { name, size: Some(document.bytes.len() as u64), modified: None };
-    Ok(OpenPackage { source: Source::single(file, Box::new(io::Cursor::new(document.bytes))), failure: None })
+    Ok(OpenPackage {
+        source: Source::single(file, Box::new(io::Cursor::new(document.bytes))),
+        failure: None,
+        has_unproved_end: None,
+    })
 }
 
 fn document_gone(id: DocumentId) -> StageError {
@@ -196,6 +202,8 @@ pub(crate) struct OpenPackage {
     pub(crate) source: Source,
     /// Why its download failed, where it is one.
     pub(crate) failure: Option<DownloadFailure>,
+    /// Whether nothing proves at its end that it is whole, where it is a download of which that is not known otherwise.
+    pub(crate) has_unproved_end: Option<Arc<AtomicBool>>,
 }
 
 impl OpenPackage {

@@ -1,16 +1,17 @@
 //! Packages at web servers: only from hosts that the settings allow, never from private networks unless they allow that.
 
 use std::io::{self, Read};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use strongroom_bagit::{BagError, ManifestName, Serialization, SingleFile, Source};
 use strongroom_digest::DigestSet;
 use strongroom_download::{DownloadError, Expected, Supervision};
+use strongroom_registry::items::ItemProblem;
 use url::Url;
 
 use super::Located;
 use super::package::{OpenPackage, url_file_name};
-use crate::Home;
 use crate::error::chain;
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::kept_downloads;
@@ -19,8 +20,10 @@ use crate::ingest::stages::package::problem;
 use crate::workflow::{StageContext, StageError};
 
 /// Size and etag as the server says them.
-pub(super) fn locate(home: &Home, url: &Url) -> Result<Located, StageError> {
-    let probe = home.downloads()?.probe(url.as_str(), &Supervision::default()).map_err(|error| failure(error, None))?;
+pub(super) fn locate(context: &StageContext<'_>, url: &Url) -> Result<Located, StageError> {
+    let probe = context.home.downloads()?.probe(url.as_str(), &context.supervision());
+    // What interrupts the stage makes its request fail, too.
+    let probe = probe.map_err(|error| context.task.check().map_or_else(StageError::from, |()| failure(error, None)))?;
     // A server that tells neither is taken at its word by what it says of the length.
     let etag = probe.version().map(str::to_owned);
     let etag = etag.or_else(|| probe.size.map(|size| format!("length {size}"))).unwrap_or_else(|| "unknown".into());
@@ -41,7 +44,9 @@ pub(super) fn open(context: &StageContext<'_>, url: &Url, options: &DepositOptio
     let expected = Expected { size: options.size, digests: digest.into_iter().collect::<DigestSet>(), version: None };
     // What only the server says of its size is not stated.
     let stated = DepositOptions::of(context.item)?.size;
-    let download = Download::open_kept(context, url.as_str(), expected, stated)?;
+    let has_unproved_end = Arc::new(AtomicBool::new(false));
+    let supervision = context.supervision().noting_unproved_end(has_unproved_end.clone());
+    let download = Download::open_kept(context, url.as_str(), (expected, stated), supervision)?;
     let failure = download.failure.clone();
     let source = if kind == DepositKind::File {
         let name = options.file_name.clone().unwrap_or(name).into_bytes();
@@ -52,7 +57,9 @@ pub(super) fn open(context: &StageContext<'_>, url: &Url, options: &DepositOptio
         Source::from_stream(Box::new(download), serialization, Some(name))
     };
     let source = if kind == DepositKind::Bag { source } else { source.with_plain_paths() };
-    Ok(OpenPackage { source, failure: Some(failure) })
+    // An archive ends as its format says.
+    let has_unproved_end = Some(has_unproved_end).filter(|_| kind == DepositKind::File);
+    Ok(OpenPackage { source, failure: Some(failure), has_unproved_end })
 }
 
 /// What a package at a URL is, where its name says that it is an archive: told from its beginning.
@@ -119,12 +126,12 @@ impl Download {
     fn open_kept(
         context: &StageContext<'_>,
         url: &str,
-        expected: Expected,
-        stated: Option<u64>,
+        (expected, stated): (Expected, Option<u64>),
+        supervision: Supervision<'static>,
     ) -> Result<Self, StageError> {
         let kept = kept_downloads::path(context.home, context.item.id, "package");
         let client = context.home.downloads()?;
-        let body = client.open_kept(url, expected, context.supervision(), &kept);
+        let body = client.open_kept(url, expected, supervision, &kept);
         let body = body.map_err(|error| failure(error, stated))?;
         Ok(Self { received: Some(0), ..Self::of(body.size(), Box::new(body), stated) })
     }
@@ -210,6 +217,20 @@ pub(crate) fn failure(error: DownloadError, stated: Option<u64>) -> StageError {
 
 /// The code of a package, or a file of it, that cannot be had.
 pub(crate) const NOT_FETCHED: &str = "package.not_fetched";
+/// The code of a file that nothing proves to be whole.
+const END_NOT_PROVED: &str = "package.end_not_proved";
+
+/// The warning of a file that nothing proves to be whole, and of `more` others.
+pub(crate) fn end_not_proved(path: &str, line: Option<u64>, more: u64) -> ItemProblem {
+    let mut message = "only the end of the connection says where the file ends, as it would if it was cut: the server states no size, and the \
+                       deposit neither size nor digest; next: compare the file, or deposit it again with its digest"
+        .to_owned();
+    if more > 0 {
+        message = format!("{message}; the same is so of {more} more files");
+    }
+    ItemProblem { line, ..problem("warning", END_NOT_PROVED, Some(path), message) }
+}
+
 /// The code of a package that has another digest than was stated.
 pub(crate) const DIGEST_MISMATCH: &str = "package.digest_mismatch";
 /// The code of a package that has another size than was stated.

@@ -4,6 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
+use std::sync::atomic::Ordering;
 
 use strongroom_bagit::{BagError, BagFile, Scan, Serialization, open_regular};
 use strongroom_checkm::ManifestProfile;
@@ -14,20 +15,21 @@ use strongroom_registry::items::ItemProblem;
 use strongroom_registry::work;
 use strongroom_registry::{Digests, RegistryError, WaitKey};
 
-use super::fetch_list;
+use super::fetch_list::{self, Completed};
 use super::listed::{Listed, stage_listed};
 use super::provision::{is_stated, quota};
 use crate::crash_point;
 use crate::ingest::area::submission_row;
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::intake::{
-    DIGEST_MISMATCH, OpenPackage, PackageSource, bag_trouble, check_unreplaced, mismatch, package_source,
+    DIGEST_MISMATCH, OpenPackage, PackageSource, bag_trouble, check_unreplaced, end_not_proved, mismatch,
+    package_source,
 };
 use crate::ingest::kept_downloads;
 use crate::ingest::kind::DepositKind;
 use crate::ingest::manifest::{self, FileRow, FileRows};
 use crate::ingest::staging::{Begun, Staged, Staging, Stopped, interruption};
-use crate::ingest::workflow::{ESTIMATE, PROVISION, restage};
+use crate::ingest::workflow::{ESTIMATE, FETCH, PROVISION, restage};
 use crate::interruptible::Interruptible;
 use crate::runtime::Interrupted;
 use crate::workflow::{Outcome, StageContext, StageError};
@@ -87,7 +89,7 @@ fn fetch(context: &StageContext<'_>, mut begun: Begun, is_recorded: &Cell<bool>)
     }
     let payload = package_source(context)?;
     payload.check_fits(options.kind())?;
-    let located = payload.locate(context.home)?;
+    let located = payload.locate(context)?;
     check_unreplaced(&payload, context.item.etag.as_deref(), &located)?;
     if context.item.etag.as_ref() != Some(&located.etag) {
         return start_over(context, &payload);
@@ -99,7 +101,7 @@ fn fetch(context: &StageContext<'_>, mut begun: Begun, is_recorded: &Cell<bool>)
         options.size = located.size.filter(|size| *size > 0);
     }
     let mut totals = begun.totals;
-    if !begun.is_fetched || fetch_list::is_left(context)? {
+    if !begun.is_fetched || fetch_list::is_read_again(context)? {
         if let Some(bytes) = begun.reserve_ahead(context)? {
             // Nothing of it has come, and how much it needs others say: it keeps nothing for that.
             return grow(context, bytes, false);
@@ -114,11 +116,12 @@ fn fetch(context: &StageContext<'_>, mut begun: Begun, is_recorded: &Cell<bool>)
             }
             Ok(Taken::NoRoom(bytes)) => return grow(context, bytes, true),
             Ok(Taken::Changed) => return start_over(context, &payload),
+            Ok(Taken::Elsewhere) => return go_on_with_servers(context),
             Err(StageError::Interrupted(reason)) => return Err(reason.into()),
             Err(failure) => {
                 // An upload that was replaced while it was read has failed for that reason and no other.
                 if let PackageSource::ReceivingKey(_) = payload {
-                    check_unreplaced(&payload, context.item.etag.as_deref(), &payload.locate(context.home)?)?;
+                    check_unreplaced(&payload, context.item.etag.as_deref(), &payload.locate(context)?)?;
                 }
                 if has_changed(context, &payload, &located.etag) {
                     return start_over(context, &payload);
@@ -127,7 +130,7 @@ fn fetch(context: &StageContext<'_>, mut begun: Begun, is_recorded: &Cell<bool>)
             }
         };
         crash_point("ingest.fetch.read");
-        let located_after = payload.locate(context.home)?;
+        let located_after = payload.locate(context)?;
         check_unreplaced(&payload, context.item.etag.as_deref(), &located_after)?;
         if located_after.etag != located.etag {
             return start_over(context, &payload);
@@ -165,11 +168,26 @@ const MANIFEST: &str = "manifest_sha256";
 /// The fact that has what is odd about a manifest, or a `fetch.txt`.
 pub(super) const WARNINGS: &str = "manifest_warnings";
 
+/// Has files downloaded that the bag names, in the topic of items that read from servers. The bag is read once more there, without what is
+/// staged.
+fn go_on_with_servers(context: &StageContext<'_>) -> Result<Outcome, StageError> {
+    keep_for_another_attempt(context, true)?;
+    let options = DepositOptions { is_fetched: true, ..DepositOptions::of(context.item)? };
+    let text = serde_json::to_string(&options)?;
+    context.with_end(move |tx, claim| work::set_options(tx, claim, &text).map(|()| Vec::new()));
+    Ok(Outcome::RestartFrom {
+        stage: FETCH,
+        note: "the bag was read; what its fetch.txt names is downloaded".to_owned(),
+    })
+}
+
 /// How far reading the payload came.
 enum Taken {
     Whole(Scan, Staged),
     /// There is no room for more than so many bytes right now.
     NoRoom(u64),
+    /// What is left is downloaded in another topic.
+    Elsewhere,
     /// The manifest is another one than what was staged is of.
     Changed,
 }
@@ -192,6 +210,7 @@ fn take(
         Reading::Whole(scan) => scan,
         Reading::NoRoom(bytes) => return Ok(Taken::NoRoom(bytes)),
         Reading::Changed => return Ok(Taken::Changed),
+        Reading::Elsewhere => return Ok(Taken::Elsewhere),
     };
     let taken = staging.borrow().taken();
     let staged = staging.into_inner().end()?;
@@ -204,6 +223,7 @@ enum Reading {
     Whole(Scan),
     NoRoom(u64),
     Changed,
+    Elsewhere,
 }
 
 /// Reads a package into staging, and what its list names.
@@ -213,9 +233,11 @@ fn read(
     options: &DepositOptions,
     staging: &RefCell<Staging<'_, '_>>,
 ) -> Result<Reading, StageError> {
-    let mut has_list = false;
+    let has_unproved_end = package.has_unproved_end.clone();
+    let (mut has_list, mut last) = (false, None);
     let scanned = package.scan(&mut |bytes| staging.borrow_mut().spool(bytes), &mut |entry, bytes| {
         has_list |= entry.path == fetch_list::NAME;
+        last = has_unproved_end.as_ref().map(|_| entry.path.clone());
         staging.borrow_mut().take(entry, bytes)
     });
     if staging.borrow().has_changed() {
@@ -237,9 +259,15 @@ fn read(
         scanned => scanned.map_err(bag_trouble)?,
     };
     staging.borrow_mut().release_spool()?;
+    if let Some(path) = last.filter(|_| has_unproved_end.is_some_and(|flag| flag.load(Ordering::Acquire))) {
+        context.set_fact(WARNINGS, &[end_not_proved(&path, None, 0)])?;
+    }
     if has_list && options.kind() == DepositKind::Bag {
-        let no_room = fetch_list::complete(context, staging, &mut scan)?;
-        return Ok(no_room.map_or(Reading::Whole(scan), Reading::NoRoom));
+        return Ok(match fetch_list::complete(context, staging, &mut scan)? {
+            Completed::Whole => Reading::Whole(scan),
+            Completed::NoRoom(bytes) => Reading::NoRoom(bytes),
+            Completed::Elsewhere => Reading::Elsewhere,
+        });
     }
     Ok(Reading::Whole(scan))
 }
@@ -266,7 +294,7 @@ fn take_manifest(
         Some(_) => {}
         None => context.set_fact(MANIFEST, &digest)?,
     }
-    let (warnings, _) = manifest::check(&mut list, Some(ManifestProfile::Object))?;
+    let (mut warnings, _) = manifest::check(&mut list, Some(ManifestProfile::Object))?;
     let staging = RefCell::new(Staging::begin(context, Serialization::Directory, begun)?);
     if let Some(bytes) = stage_list(&staging, &mut list)? {
         return Ok(Taken::NoRoom(bytes));
@@ -278,11 +306,13 @@ fn take_manifest(
         Listed::NoRoom(bytes) => return Ok(Taken::NoRoom(bytes)),
     };
     if let Some((_, first)) = listed.failures.first() {
-        let files = counted(listed.failures.len() as u64, "file", "files");
+        let more = listed.more_failures;
+        let files = counted(listed.failures.len() as u64 + more, "file", "files");
         let note = format!("{files} of the manifest cannot be fetched; first: {}", first.message);
         let is_permanent = listed.failures.iter().any(|(_, why)| why.is_permanent());
-        let found = listed.failures.iter().map(|(row, why)| problem_of(row, why));
-        let problems = found.chain(warnings).collect();
+        let mut found: Vec<_> = listed.failures.iter().map(|(row, why)| problem_of(row, why)).collect();
+        note_more(&mut found, more);
+        let problems = found.into_iter().chain(warnings).collect();
         // A file that is another one than the manifest states is no better the next time.
         return Err(if is_permanent {
             StageError::Invalid { note, problems }
@@ -290,6 +320,11 @@ fn take_manifest(
             StageError::Fatal { note, problems }
         });
     }
+    let last = listed.unproved.len().saturating_sub(1);
+    warnings.extend(listed.unproved.iter().enumerate().map(|(at, (line, path))| {
+        let more = if at == last { listed.more_unproved } else { 0 };
+        ItemProblem { file: Some(MANIFEST_NAME.to_owned()), ..end_not_proved(path, Some(*line), more) }
+    }));
     if !warnings.is_empty() {
         context.set_fact(WARNINGS, &warnings)?;
     }
@@ -314,6 +349,14 @@ fn stage_list(staging: &RefCell<Staging<'_, '_>>, list: &mut File) -> Result<Opt
     Ok(None)
 }
 
+/// Says with the last of these problems how many more files cannot be had.
+pub(super) fn note_more(problems: &mut [ItemProblem], more: u64) {
+    if let (1.., Some(last)) = (more, problems.last_mut()) {
+        let files = counted(more, "more file", "more files");
+        last.message = format!("{}; and {files} cannot be fetched, behind this one", last.message);
+    }
+}
+
 /// What is told of a row whose file cannot be had.
 fn problem_of(row: &FileRow, why: &ItemProblem) -> ItemProblem {
     ItemProblem {
@@ -326,13 +369,13 @@ fn problem_of(row: &FileRow, why: &ItemProblem) -> ItemProblem {
 
 /// Whether a folder or file is there and is another one than before, so that what failed while it was read says nothing about it.
 fn has_changed(context: &StageContext<'_>, payload: &PackageSource, etag: &str) -> bool {
-    matches!(payload, PackageSource::LocalPath(_)) && payload.locate(context.home).is_ok_and(|now| now.etag != etag)
+    matches!(payload, PackageSource::LocalPath(_)) && payload.locate(context).is_ok_and(|now| now.etag != etag)
 }
 
 /// The source changed: what was staged is of another deposit.
 fn start_over(context: &StageContext<'_>, payload: &PackageSource) -> Result<Outcome, StageError> {
     restage(context)?;
-    let located = payload.locate(context.home)?;
+    let located = payload.locate(context)?;
     context.write(move |tx, claim| work::set_source(tx, claim, &located.etag, located.size, None))?;
     Err(StageError::Changed { again_at: ESTIMATE, note: "the package changed since it was received".into() })
 }

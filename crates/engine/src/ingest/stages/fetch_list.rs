@@ -9,7 +9,7 @@ use strongroom_registry::items::ItemProblem;
 use strongroom_registry::tenants;
 use strongroom_registry::{RegistryError, counted};
 
-use super::fetch::WARNINGS;
+use super::fetch::{WARNINGS, note_more};
 use super::listed::{Listed, stage_listed};
 use super::validate::{item_problem, options};
 use crate::ingest::intake::download_failure;
@@ -19,7 +19,7 @@ use crate::ingest::planned::{PlannedList, PlannedWriter, unplanned};
 use crate::ingest::staged_bag::StagedBag;
 use crate::ingest::staging::Staging;
 use crate::profiles::RecordedProfiles;
-use crate::workflow::{StageContext, StageError};
+use crate::workflow::{StageContext, StageError, local_topic};
 
 /// The file of a bag that names others.
 pub(super) const NAME: &str = "fetch.txt";
@@ -39,6 +39,11 @@ pub(in crate::ingest) fn is_fetched(key: &str) -> bool {
 /// Whether the settings want files fetched of a bag that was read while they did not.
 pub(super) fn is_left(context: &StageContext<'_>) -> Result<bool, StageError> {
     Ok(context.home.settings.ingest.fetch_txt && context.fact::<bool>(LEFT)? == Some(true))
+}
+
+/// Whether a bag that was read to its end is to be read again for its files elsewhere: some of them may not have come then, or since.
+pub(super) fn is_read_again(context: &StageContext<'_>) -> Result<bool, StageError> {
+    Ok(context.home.settings.ingest.fetch_txt && context.fact::<bool>(LEFT)?.is_some())
 }
 
 /// Whether the bag was read to its end, and what it lacks is downloaded: servers state how much that is.
@@ -61,42 +66,57 @@ pub(super) fn advice(context: &StageContext<'_>, report: &Report) -> String {
     )
 }
 
-/// Downloads what the bag lacks, and records it in the scan. Returns how many bytes there is no room for, where that is so.
+/// How far the files of a list came.
+pub(super) enum Completed {
+    /// Nothing is left to download.
+    Whole,
+    /// There is no room for more than so many bytes right now.
+    NoRoom(u64),
+    /// Files are to be downloaded, which the item does in the topic of items that read from servers.
+    Elsewhere,
+}
+
+/// Downloads what the bag lacks, and records it in the scan; in the topic of items that read from servers.
 pub(super) fn complete(
     context: &StageContext<'_>,
     staging: &RefCell<Staging<'_, '_>>,
     scan: &mut Scan,
-) -> Result<Option<u64>, StageError> {
+) -> Result<Completed, StageError> {
     if !context.home.settings.ingest.fetch_txt {
         context.set_fact(LEFT, &true)?;
-        return Ok(None);
+        return Ok(Completed::Whole);
     }
     context.set_fact(LEFT, &false)?;
     staging.borrow_mut().flush()?;
-    let Some(mut plan) = Plan::of(context, scan)? else { return Ok(None) };
+    let Some(mut plan) = Plan::of(context, scan)? else { return Ok(Completed::Whole) };
     plan.check_urls(context)?;
     staging.borrow().check_fits(plan.bytes)?;
+    if local_topic(&context.item.topic).is_none() {
+        return Ok(Completed::Elsewhere);
+    }
     let mut rows = plan.list.rows()?;
     let listed = match stage_listed(context, staging, &mut || rows.next_row(), FETCHED)? {
         Listed::Staged(listed) => listed,
-        Listed::NoRoom(bytes) => return Ok(Some(bytes)),
+        Listed::NoRoom(bytes) => return Ok(Completed::NoRoom(bytes)),
     };
-    refuse(listed.failures.into_iter().map(|(row, why)| (row, why.message)).collect())?;
+    refuse(listed.failures.into_iter().map(|(row, why)| (row, why.message)).collect(), listed.more_failures)?;
     scan.files = scan.files.saturating_add(listed.files);
     scan.bytes = scan.bytes.saturating_add(listed.bytes);
     scan.has_payload_directory = true;
     if !plan.warnings.is_empty() {
         context.set_fact(WARNINGS, &plan.warnings)?;
     }
-    Ok(None)
+    Ok(Completed::Whole)
 }
 
-/// Fails where files cannot be had.
-fn refuse(failures: Vec<(FileRow, String)>) -> Result<(), StageError> {
+/// Fails where files cannot be had: these, and so many more.
+fn refuse(failures: Vec<(FileRow, String)>, more: u64) -> Result<(), StageError> {
     let Some((_, first)) = failures.first() else { return Ok(()) };
-    let files = counted(failures.len() as u64, "file", "files");
+    let files = counted(failures.len() as u64 + more, "file", "files");
     let note = format!("{files} of fetch.txt cannot be fetched; first: {first}");
-    let problems = failures.into_iter().map(|(row, reason)| item_problem(&entry_of(row).failure(reason))).collect();
+    let failed = failures.into_iter().map(|(row, reason)| item_problem(&entry_of(row).failure(reason)));
+    let mut problems: Vec<ItemProblem> = failed.collect();
+    note_more(&mut problems, more);
     Err(StageError::Fatal { note, problems })
 }
 
@@ -150,16 +170,16 @@ impl Plan {
     /// Refuses every URL that the settings do not allow, before anything is asked for.
     fn check_urls(&mut self, context: &StageContext<'_>) -> Result<(), StageError> {
         let client = context.home.downloads()?;
-        let mut refused = Vec::new();
+        let (mut refused, mut more) = (Vec::new(), 0);
         let mut rows = self.list.rows()?;
         while let Some(row) = rows.next_row()? {
-            if let Err(error) = client.check(&row.url)
-                && refused.len() < MOST_PROBLEMS
-            {
-                refused.push((row, download_failure(error, None).to_string()));
+            match client.check(&row.url) {
+                Ok(()) => {}
+                Err(_) if refused.len() >= MOST_PROBLEMS => more += 1,
+                Err(error) => refused.push((row, download_failure(error, None).to_string())),
             }
         }
-        refuse(refused)
+        refuse(refused, more)
     }
 }
 

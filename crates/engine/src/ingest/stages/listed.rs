@@ -16,6 +16,10 @@ use crate::workflow::{StageContext, StageError};
 
 /// Files of a list of which it is told why they cannot be had.
 const MOST_FAILURES: usize = 1_000;
+/// Files of a list of which it is told that nothing proves that they are whole.
+const MOST_UNPROVED: usize = 100;
+/// The fact that has those files.
+const UNPROVED: &str = "unproved_ends";
 
 /// How far staging the files of a list came.
 pub(super) enum Listed {
@@ -33,6 +37,33 @@ pub(super) struct StagedList {
     pub(super) bytes: u64,
     /// The first of those that cannot be had for good, and why.
     pub(super) failures: Vec<(FileRow, ItemProblem)>,
+    /// How many more of them there are.
+    pub(super) more_failures: u64,
+    /// The first of those that nothing proves to be whole: their lines and paths.
+    pub(super) unproved: Vec<(u64, String)>,
+    /// How many more of them this attempt has found.
+    pub(super) more_unproved: u64,
+}
+
+impl StagedList {
+    /// A file cannot be had for good.
+    fn failed(&mut self, row: FileRow, why: ItemProblem) {
+        if self.failures.len() < MOST_FAILURES {
+            self.failures.push((row, why));
+        } else {
+            self.more_failures += 1;
+        }
+    }
+
+    /// Nothing proves that a file is whole. It is noted for other attempts, which do not download it again.
+    fn unproved(&mut self, context: &StageContext<'_>, row: &FileRow) -> Result<(), StageError> {
+        if self.unproved.len() < MOST_UNPROVED {
+            self.unproved.push((row.line, row.path.clone()));
+            return context.set_fact(UNPROVED, &self.unproved);
+        }
+        self.more_unproved += 1;
+        Ok(())
+    }
 }
 
 /// Takes the files that a list names into staging. Where it fails, the caller records what came. What stands before the line of a file in its key is `named`.
@@ -42,7 +73,8 @@ pub(super) fn stage_listed(
     next_row: NextRow<'_>,
     named: &str,
 ) -> Result<Listed, StageError> {
-    let mut staged = StagedList::default();
+    let unproved = context.fact(UNPROVED)?.unwrap_or_default();
+    let mut staged = StagedList { unproved, ..StagedList::default() };
     let mut files = 0;
     let outcome = download_all(
         context,
@@ -59,14 +91,14 @@ pub(super) fn stage_listed(
                 Ok(size) => {
                     download.forget();
                     staged.bytes += size;
+                    if download.has_unproved_end() {
+                        staged.unproved(context, &download.row)?;
+                    }
                     Ok(())
                 }
-                Err(StageError::Fatal { note, problems } | StageError::Invalid { note, problems })
-                    if staged.failures.len() < MOST_FAILURES =>
-                {
+                Err(StageError::Fatal { note, problems } | StageError::Invalid { note, problems }) => {
                     let first = problems.into_iter().next();
-                    let why = first.unwrap_or_else(|| problem("error", NOT_FETCHED, None, note));
-                    staged.failures.push((download.row, why));
+                    staged.failed(download.row, first.unwrap_or_else(|| problem("error", NOT_FETCHED, None, note)));
                     Ok(())
                 }
                 Err(other) => Err(other),

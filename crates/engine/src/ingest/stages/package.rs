@@ -18,6 +18,8 @@ use crate::workflow::{Outcome, StageContext, StageError};
 
 /// The code of an archive that ends without saying so.
 pub(crate) const NO_END_MARK: &str = "archive.no_end_mark";
+/// The code of an archive that another one follows.
+const SECOND_ARCHIVE: &str = "archive.second_archive";
 /// The file of a package that lists paths which the object does not have any more.
 pub(crate) const DELETE_LIST: &str = "mrt-delete.txt";
 /// Most bytes of a delete list.
@@ -36,9 +38,9 @@ pub(super) fn validate(
     let mut problems: Vec<ItemProblem> = scan.problems.iter().map(item_problem).collect();
     let mut warnings: Vec<ItemProblem> = context.fact(WARNINGS)?.unwrap_or_default();
     problems.append(&mut warnings);
-    for cut in problems.iter_mut().filter(|problem| problem.code == NO_END_MARK) {
-        // Nothing else says that a container is complete.
-        "error".clone_into(&mut cut.severity);
+    for lost in problems.iter_mut().filter(|problem| [NO_END_MARK, SECOND_ARCHIVE].contains(&problem.code.as_str())) {
+        // Nothing else says that a container is complete; and what is not read of it is kept nowhere.
+        "error".clone_into(&mut lost.severity);
     }
     if given.mode() == DepositMode::Replace && staged(context, DELETE_LIST)?.is_some() {
         let text = "it is not followed: the version has exactly the files that were sent".to_owned();

@@ -78,7 +78,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     if options.kind() == DepositKind::Bag {
         check_is_bag(&payload)?;
     }
-    let located = payload.locate(context.home)?;
+    let located = payload.locate(context)?;
     check_unreplaced(&payload, options.etag.as_deref(), &located)?;
     let etag = located.etag.clone();
     let size = located.size;

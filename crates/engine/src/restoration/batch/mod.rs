@@ -26,7 +26,7 @@ pub(crate) const OF_BATCHES: Workflow = Workflow {
 };
 
 const fn stage(name: Name, run: StageWork) -> Stage {
-    Stage { name, run, waits_for: WaitsFor::Time, inline: false, passes: Passes::None }
+    Stage { name, run, waits_for: WaitsFor::Time, inline: false, passes: Passes::None, is_remote: None }
 }
 
 /// What the work item of a batch keeps of the request.

@@ -6,13 +6,13 @@ use strongroom_engine::background::{self, TASKS};
 use strongroom_engine::ingest::{DepositRequest, PackageSource};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::workflow::Workflows;
-use strongroom_queue::tasks;
 use strongroom_registry::batches::{BatchAct, Step};
 use strongroom_registry::items::{self, Item, ItemFilter, Request};
 use strongroom_registry::tenants::{self, CollectionRules};
-use strongroom_registry::{BatchId, CollectionId, ItemStatus, RegistryError, Scope, Transaction, batches, holds};
+use strongroom_registry::{BatchId, CollectionId, ItemStatus, Scope, Transaction, batches, holds};
 use strongroom_web_double::Behaviour;
 
+use super::space::pause;
 use super::world::{ONE_ATTEMPT, SINGLE_FILES, World, manifest};
 use crate::fixture::{Engine, INSTITUTION};
 
@@ -26,15 +26,6 @@ fn row(world: &World, number: usize) -> String {
 fn list(world: &World, rows: std::ops::Range<usize>) -> String {
     world.web.put("/a.txt", "alpha");
     manifest(SINGLE_FILES, &rows.map(|number| row(world, number)).collect::<Vec<_>>())
-}
-
-fn pause(world: &World, topic: &str, is_paused: bool) {
-    let topic = topic.to_owned();
-    world
-        .home
-        .registry
-        .write(move |tx| Ok::<_, RegistryError>(tasks::set_paused(tx, &topic, is_paused)?))
-        .expect("pauses or resumes");
 }
 
 /// The items of the rows, and that of the list, which is the first.
@@ -138,7 +129,11 @@ fn a_row_that_failed_is_to_be_reviewed_also_where_another_deposit_made_an_object
 #[cfg(feature = "failpoints")]
 /// Whether something is left to sweep.
 fn has_tasks(world: &World) -> bool {
-    let counts = world.home.registry.read(|tx| Ok::<_, RegistryError>(tasks::counts(tx)?)).expect("counts");
+    let counts = world
+        .home
+        .registry
+        .read(|tx| Ok::<_, strongroom_registry::RegistryError>(strongroom_queue::tasks::counts(tx)?))
+        .expect("counts");
     counts.iter().any(|topic| topic.topic == strongroom_registry::work::SWEEP_TOPIC && topic.ready > 0)
 }
 

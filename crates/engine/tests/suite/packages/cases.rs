@@ -6,12 +6,12 @@ use strongroom_engine::app::items::Ask;
 use strongroom_engine::app::{self, Caller, OpContext};
 use strongroom_engine::ingest::{DepositKind, DepositRequest};
 use strongroom_ezid_double::{EzidDouble, PASSWORD, USER};
-use strongroom_queue::tasks;
 use strongroom_registry::items::{Item, Request};
 use strongroom_registry::objects::Object;
-use strongroom_registry::{BatchId, BatchState, ItemStatus, RegistryError, Stage};
+use strongroom_registry::{BatchId, BatchState, ItemStatus, Stage};
 use strongroom_web_double::Behaviour;
 
+use super::space::pause;
 use super::world::{BATCH, CONTAINERS, Files, OBJECT, SINGLE_FILES, World, contents, manifest, md5, zip};
 use crate::fixture::{Engine, INSTITUTION, on_both_databases};
 use crate::rebuild::all_objects;
@@ -259,12 +259,6 @@ fn an_update_by_ark(engine: Engine) {
     let unknown = DepositRequest { primary_id: Some("ark:/11111/3333".into()), ..update };
     let item = world.deposit(&unknown).remove(0);
     assert_eq!(item.status, ItemStatus::Failed, "{:?}", item.note);
-}
-
-fn pause(world: &World, topic: &str, is_paused: bool) {
-    let topic = topic.to_owned();
-    let write = world.home.registry.write(move |tx| Ok::<_, RegistryError>(tasks::set_paused(tx, &topic, is_paused)?));
-    write.expect("pauses or resumes");
 }
 
 fn call(world: &World) -> OpContext {

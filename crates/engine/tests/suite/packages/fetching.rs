@@ -93,6 +93,14 @@ impl Holey {
     }
 }
 
+/// A bag of which one file is at this path of the server.
+pub(super) fn bag_of(world: &World, name: &str, path: &str, bytes: &[u8]) -> DepositRequest {
+    let mut holey = Holey { inside: Vec::new(), listed: Vec::new(), fetch: String::new() };
+    holey.listed.push(("data/b.bin".to_owned(), bytes.to_vec()));
+    holey.line(&world.web.url(path), &bytes.len().to_string(), "data/b.bin");
+    holey.folder(world, name)
+}
+
 fn manifest(files: &[(String, Vec<u8>)], algorithm: Algorithm) -> Vec<u8> {
     let lines = files.iter().map(|(path, bytes)| format!("{}  {path}\n", digest(bytes, algorithm)));
     lines.collect::<String>().into_bytes()
@@ -172,6 +180,24 @@ fn without_the_setting_the_bag_is_incomplete_and_with_it_the_same_work_item_comp
         assert_eq!(item.status, ItemStatus::Succeeded, "{stage:?}: {:?}", item.note);
         assert_eq!(kept(&world, "bag"), payload());
     }
+}
+
+#[test]
+fn what_could_not_be_downloaded_for_now_of_a_bag_that_was_read_before_is_asked_for_again() {
+    let mut world = World::with("[workers.default]\nmax_attempts = 3\n");
+    let request = Holey::new(&world).folder(&world, "bag");
+    let item = only(world.deposit(&request));
+    assert_eq!(item.status, ItemStatus::Failed, "{:?}", item.note);
+    let mut settings = world.home.settings.clone();
+    settings.ingest.fetch_txt = true;
+    let opened = Home::with_registry(world.home.path(), settings, world.home.registry.clone());
+    world.home.home = Arc::new(opened.expect("opens the home"));
+    world.download_within(world.policy());
+    // The first attempt fails after one of both was downloaded.
+    world.web.on("/1.bin", Behaviour::FailTimes { times: 3, status: 503 });
+    let item = requeue(&world, &item, Some(Stage::named("fetch")));
+    assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
+    assert_eq!(kept(&world, "bag"), payload());
 }
 
 #[test]

@@ -395,3 +395,35 @@ fn names_that_differ_only_in_case_or_normal_form_are_warned_of_and_kept() {
         assert_eq!(world.deposited(&world.object(name), 1), contents(files));
     }
 }
+
+#[test]
+fn a_tar_behind_another_one_makes_a_container_invalid() {
+    let world = World::new();
+    let both = [tar(&[("a.txt", b"a")]), tar(&[("b.txt", b"b")])].concat();
+    for (name, bytes) in [("both.tar", both.clone()), ("both.tar.gz", gzip(&both)), ("both.tar.bz2", bzip2(&both))] {
+        let item = refused(&world, name, &bytes, "archive.second_archive");
+        assert!(item.note.is_some_and(|note| note.contains("archive.second_archive")), "{name}");
+    }
+}
+
+#[test]
+fn a_member_that_the_directory_of_a_zip_does_not_name_is_warned_of() {
+    let world = World::new();
+    let mut bytes = zip(&[("a.txt", b"a"), ("b.txt", b"b")]);
+    let end = bytes.len() - 22;
+    let last = (0..end).rev().find(|at| bytes[*at..].starts_with(b"PK\x01\x02")).expect("an entry");
+    let first = (0..last).rev().find(|at| bytes[*at..].starts_with(b"PK\x01\x02")).expect("another one");
+    // The directory has the first of both.
+    bytes.drain(last..end);
+    let end = bytes.len() - 22;
+    for count in [8, 10] {
+        bytes[end + count] = 1;
+    }
+    let size = u32::try_from(end - first).expect("few bytes").to_le_bytes();
+    bytes[end + 12..end + 16].copy_from_slice(&size);
+    let kind = DepositKind::Container;
+    let item = world.deposit(&DepositRequest { kind, ..world.request(world.write("hidden.zip", bytes)) }).remove(0);
+    assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
+    assert_eq!(world.codes(item.id), ["archive.hidden_member"]);
+    assert_eq!(world.deposited(&world.object("hidden"), 1), super::world::contents(&[("a.txt", b"a")]));
+}

@@ -424,3 +424,131 @@ fn a_file_of_a_manifest_that_fails_for_a_while_leaves_those_that_came_where_they
     assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
     assert_eq!(world.deposited(&world.object("some"), 1), contents(files));
 }
+
+#[test]
+fn a_file_that_is_sent_in_a_content_coding_is_refused() {
+    for way in WAYS {
+        check_failure(way, &[Behaviour::Encoded("gzip")], &["Content-Encoding \"gzip\""]);
+    }
+}
+
+#[test]
+fn a_packed_file_that_is_sent_with_its_own_coding_is_kept_as_it_is() {
+    let world = World::new();
+    let packed = gzip(b"packed");
+    world.web.put("/letter.txt.gz", &packed);
+    world.web.on("/letter.txt.gz", Behaviour::Encoded("x-gzip"));
+    world.ingest(&DepositRequest { kind: DepositKind::File, ..world.request("/letter.txt.gz") });
+    let files = [("letter.txt.gz", packed.as_slice())];
+    assert_eq!(world.deposited(&world.object("letter.txt.gz"), 1), contents(&files));
+}
+
+/// Nothing that the server says proves that a file is whole.
+const UNPROVED: [Behaviour; 3] = [Behaviour::NoLength, Behaviour::UntilClose, Behaviour::NoRanges];
+
+#[test]
+fn a_file_whose_end_nothing_proves_is_published_with_a_warning() {
+    for way in WAYS {
+        let world = check_success(way, &UNPROVED);
+        let items = world.home.registry.read(|tx| {
+            let all = strongroom_registry::items::ItemFilter::default();
+            strongroom_registry::items::list(tx, strongroom_registry::Scope::System, &all, None, 9)
+        });
+        let item = items.expect("items").into_iter().find(|item| item.action.as_str() == "ingest").expect("an item");
+        let problems = world.problems(item.id);
+        let shown: Vec<_> = problems.iter().map(|one| (one.severity.as_str(), one.code.as_str())).collect();
+        assert_eq!(shown, [("warning", "package.end_not_proved")], "{way:?}");
+        assert_eq!(problems[0].path.as_deref(), Some("scan.tif"), "{way:?}");
+    }
+}
+
+#[test]
+fn a_stated_size_or_digest_proves_the_end_of_a_file() {
+    let world = World::new();
+    world.web.put("/scan.tif", scan());
+    for behaviour in UNPROVED {
+        world.web.on("/scan.tif", behaviour);
+    }
+    let url = world.web.url("/scan.tif");
+    let md5 = super::world::md5(&scan());
+    for (name, row) in [
+        ("size", format!("{url} | | | {} | | scan.tif |", scan().len())),
+        ("digest", format!("{url} | md5 | {md5} | | | scan.tif |")),
+    ] {
+        let item = world.deposit(&world.request(world.write(&format!("{name}.checkm"), manifest(OBJECT, &[row]))));
+        assert_eq!(item[0].status, ItemStatus::Succeeded, "{name}: {:?}", item[0].note);
+        assert_eq!(world.codes(item[0].id), Vec::<String>::new(), "{name}");
+    }
+}
+
+#[test]
+fn of_more_files_than_are_told_of_the_first_are_and_how_many_more_there_are() {
+    let world = World::new();
+    world.web.put("/there.txt", b"there");
+    let row = |number: usize| {
+        let name = if number == 3 { "there".to_owned() } else { format!("missing{number}") };
+        format!("{} | | | | | {name}.txt |", world.web.url(&format!("/{name}.txt")))
+    };
+    let rows: Vec<String> = (0..1_101).map(row).collect();
+    let item =
+        world.deposit(&world.request(world.write("many.checkm", manifest(OBJECT, &rows)))).pop().expect("an item");
+    let note = item.note.clone().unwrap_or_default();
+    assert_eq!(item.status, ItemStatus::Failed, "{note}");
+    assert!(
+        note.starts_with("1100 files of the manifest cannot be fetched") && note.contains("/missing0.txt"),
+        "{note}"
+    );
+    let problems = world.problems(item.id);
+    let paths: Vec<_> = problems.iter().filter_map(|problem| problem.path.as_deref()).collect();
+    assert_eq!((problems.len(), paths[0], paths[3]), (1_000, "missing0.txt", "missing4.txt"));
+    let last = problems.last().expect("a problem");
+    assert!(last.message.ends_with("and 100 more files cannot be fetched, behind this one"), "{}", last.message);
+    assert!(problems.iter().all(|problem| problem.code == "package.not_fetched"));
+}
+
+const SECRET: &str = "open-sesame";
+
+#[test]
+fn a_url_with_a_user_name_or_a_password_is_refused_before_anything_is_kept() {
+    let world = World::new();
+    world.web.put("/scan.tif", scan());
+    let url = world.web.url("/scan.tif");
+    for user in [format!("ann:{SECRET}"), format!("{SECRET}:"), SECRET.to_owned()] {
+        let url = url.replace("http://", &format!("http://{user}@"));
+        let source = strongroom_engine::ingest::PackageSource::parse(&url).expect("a URL");
+        let request = DepositRequest { sources: vec![source], ..world.request("/scan.tif") };
+        let error = world.submit(&request).expect_err("is refused");
+        let text = format!("{error} {error:?}");
+        assert!(text.contains("user name or a password") && !text.contains(SECRET), "{text}");
+    }
+    let items = world.home.registry.read(|tx| {
+        let all = strongroom_registry::items::ItemFilter::default();
+        strongroom_registry::items::list(tx, strongroom_registry::Scope::System, &all, None, 9)
+    });
+    assert!(items.expect("items").is_empty() && world.web.requests().is_empty());
+}
+
+#[test]
+fn a_manifest_that_names_a_user_or_a_password_is_refused_and_its_secret_is_not_kept() {
+    let world = World::new();
+    world.web.put("/scan.tif", scan());
+    let url = world.web.url("/scan.tif").replace("http://", &format!("http://ann:{SECRET}@"));
+    let rows = [
+        (OBJECT, format!("{url} | | | | | scan.tif |")),
+        (OBJECT, format!("{url}|x | | | | | scan.tif |")),
+        (SINGLE_FILES, format!("{url} | | | | | scan.tif | | | | Scan |")),
+    ];
+    for (number, (profile, row)) in rows.into_iter().enumerate() {
+        let list = world.write(&format!("{number}.checkm"), manifest(profile, &[row]));
+        let items = world.deposit(&world.request(list));
+        assert_eq!((items.len(), items[0].status), (1, ItemStatus::Failed), "no work item is made of a row");
+        let problems = world.problems(items[0].id);
+        let kept = format!("{:?} {:?} {problems:?}", items[0].note, world.notes(items[0].id));
+        assert!(
+            problems.iter().any(|problem| problem.code == "url.credentials" && problem.severity == "error"),
+            "{kept}"
+        );
+        assert!(!kept.contains(SECRET), "{kept}");
+    }
+    assert!(world.web.requests().is_empty() && world.is_nothing_staged());
+}

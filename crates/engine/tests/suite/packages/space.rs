@@ -43,9 +43,11 @@ on_both_databases! {
 pub(super) const CAPACITY: &str = "[staging]\ncapacity = \"1000 kB\"\n";
 pub(super) const KB: usize = 1_000;
 
+/// Pauses or resumes a topic, and that of what reads from servers at the same stage.
 pub(super) fn pause(world: &World, topic: &str, is_paused: bool) {
     let topic = topic.to_owned();
     let set = move |tx: &mut dyn strongroom_registry::Transaction| {
+        tasks::set_paused(tx, &format!("{topic}.remote"), is_paused)?;
         Ok::<_, RegistryError>(tasks::set_paused(tx, &topic, is_paused)?)
     };
     world.home.registry.write(set).expect("pauses or resumes");
