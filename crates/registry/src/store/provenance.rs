@@ -284,8 +284,7 @@ pub fn history(
         (act.at, act.activity.0, act.run, act.cursor)
     });
     let (time, activity, run, (used, ended)) = last;
-    let values =
-        [entity.id.into(), time.into(), activity.into(), run.into(), used.into(), ended.into(), limit.into()];
+    let values = [entity.id.into(), time.into(), activity.into(), run.into(), used.into(), ended.into(), limit.into()];
     let act = |row: &Row| {
         let invalidates = row.bool("invalidates")?;
         let kind = match (invalidates, row.bool("is_first")?) {
