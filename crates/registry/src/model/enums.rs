@@ -360,9 +360,9 @@ words! {
         Auditor = "auditor",
     }
 
-    /// What a key may be used for, at most: its user has to have the right as well.
+    /// What a key may be used for, at most: its user has to have the right as well. Each includes to read.
     KeyScope ("a scope of a key") {
-        /// Whatever changes nothing.
+        /// What changes nothing, and no more.
         Read = "read",
         /// Deposits, and descriptions of objects.
         Deposit = "deposit",
