@@ -1,4 +1,4 @@
-//! Sessions of people who sign in. The system calls these functions for whoever presents a password, a code or the token of a session; a server
+//! Sessions of people who sign in. The system calls these functions for a person who presents a password, a code or the token of a session; a server
 //! adds cookies, and nothing else.
 //!
 //! An attempt is counted before its outcome is known. What a wrong address, a wrong password, a deactivated user and a disabled password have in

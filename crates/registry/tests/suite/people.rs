@@ -1,4 +1,4 @@
-//! Users, second factors, tokens, keys, sessions and throttles: what is used once is used once, whoever else asks at the same time and
+//! Users, second factors, tokens, keys, sessions and throttles: what is used once is used once, also where several ask at the same time and
 //! whatever the clock does, and nothing crosses the border of an institution.
 
 use std::time::Duration;
@@ -505,7 +505,7 @@ pub(crate) fn a_clock_that_is_turned_opens_no_throttle_and_locks_none_for_long(s
 pub(crate) fn attempts_on_accounts_that_exist_are_not_forgotten(subject: &dyn Subject) {
     let world = World::new(subject);
     let ann = ann(&world);
-    let (key, unknown) = (ThrottleKey::password(&ann.account), ThrottleKey::password("nobody@example.edu"));
+    let (key, unknown) = (ThrottleKey::password(&ann.account), ThrottleKey::password("eve@example.edu"));
     let address = ThrottleKey::address("2001:db8::1".parse().expect("an address"));
     attempt_from(&world, &key, Some(&address), Some(ann.id));
     attempt(&world, &unknown);
