@@ -23,7 +23,7 @@ pub(crate) enum Key {
         #[arg(long = "scope", value_name = "SCOPE", required = true, value_delimiter = ',')]
         scopes: Vec<String>,
         /// When it expires: a date, a time, a span such as 90d, or never
-        #[arg(long, value_name = "DATE|TIME|SPAN|never")]
+        #[arg(long, value_name = "TIME")]
         expires: String,
     },
     /// Revoke a key: programs that present it are refused from now on
