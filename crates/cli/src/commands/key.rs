@@ -15,6 +15,7 @@ pub(crate) enum Key {
     /// List the keys that were not revoked
     List(Filter),
     /// Make a key: its token is shown this once
+    #[command(override_usage = "strongroom key add --user <EMAIL> --scope <SCOPE> --expires <TIME>")]
     Add {
         /// The address of the user for whom it acts
         #[arg(long, value_name = "EMAIL")]
