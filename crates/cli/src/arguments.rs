@@ -6,8 +6,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     activity, background, backup, bag, batches, bench, checkm, collection, config, demo, deposit, fixity, identify,
-    init, institution, items, journal, man, migrate, notify, objects, ocfl, outbox, pipeline, profile, queue, rebuild,
-    receiving, restore, shell, signatures, status, store, work,
+    init, institution, items, journal, key, man, migrate, notify, objects, ocfl, outbox, pipeline, profile, queue,
+    rebuild, receiving, restore, shell, signatures, status, store, user, work,
 };
 
 /// Preserve digital deposits: check bags, keep verified copies in several stores, check the copies, restore objects.
@@ -113,6 +113,12 @@ pub(crate) enum Command {
     /// List and change collections
     #[command(subcommand)]
     Collection(collection::Collection),
+    /// List and change users: who may do what
+    #[command(subcommand)]
+    User(user::User),
+    /// List, make and revoke the keys of programs
+    #[command(subcommand)]
+    Key(key::Key),
     /// List, add and remove the profiles that bags are checked against
     #[command(subcommand)]
     Profile(profile::Profile),

@@ -208,6 +208,27 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("institution rename", &["strongroom institution rename example.edu \"Example University\""]),
     ("institution set", &["strongroom institution set example.edu --active false"]),
     ("institution remove", &["strongroom institution remove example.edu"]),
+    ("user list", &["strongroom user list --institution example.edu", "strongroom user list --role auditor --all"]),
+    ("user show", &["strongroom user show ann@example.edu"]),
+    (
+        "user add",
+        &[
+            "strongroom user add ann@example.edu --role auditor --institution example.edu",
+            "strongroom user add root@example.net --role system_admin --password-stdin",
+        ],
+    ),
+    (
+        "user set",
+        &[
+            "strongroom user set ann@example.edu --role institution_user",
+            "strongroom user set ann@example.edu --password-stdin",
+            "strongroom user set ann@example.edu --reset-second-factor",
+        ],
+    ),
+    ("user deactivate", &["strongroom user deactivate ann@example.edu"]),
+    ("key list", &["strongroom key list --user ann@example.edu", "strongroom key list --all --json"]),
+    ("key add", &["strongroom key add --user ann@example.edu --scope read,deposit --expires 90d"]),
+    ("key revoke", &["strongroom key revoke k7v2qwzn4a5xcd3e"]),
     ("collection list", &["strongroom collection list --institution example.edu"]),
     ("collection show", &["strongroom collection show default --institution example.edu"]),
     ("collection rules", &["strongroom collection rules default --institution example.edu"]),

@@ -356,6 +356,8 @@ fn shown_by(what: &str, id: &str) -> Option<String> {
         "message" => return Some("\"strongroom outbox list\" shows those that need review".to_owned()),
         "profile" => "profile show",
         "pipeline" => "pipeline show",
+        "user" => "user show",
+        "key" => return Some("\"strongroom key list --all\" shows those there are and were".to_owned()),
         _ => return None,
     };
     Some(format!("\"strongroom {command} {id}\" shows how it came to this"))
@@ -374,6 +376,8 @@ fn listing_of(what: &str) -> Option<String> {
         "finding" => "fixity problems --all",
         "upload" => "receiving list --all",
         "institution" => "institution list",
+        "user" => "user list",
+        "key" => "key list",
         "collection" => "collection list",
         "profile" => "profile list",
         "pipeline" => "pipeline list",

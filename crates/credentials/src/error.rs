@@ -3,6 +3,7 @@
 //! No text here contains a secret, nor a part of one: errors are logged and shown.
 
 use crate::password::Password;
+use crate::sealing::SealingKeyId;
 use crate::token::TokenKind;
 
 /// What is wrong with a credential, or what its making met with.
@@ -121,5 +122,22 @@ pub enum CredentialError {
     BackupCode {
         /// How many characters a code has, without what separates its groups.
         characters: usize,
+    },
+    /// The text is not a key that seals secrets.
+    #[error("the text is not a key that seals secrets, or a part of it is missing")]
+    SealingKey,
+    /// A secret was sealed with another key.
+    #[error("the secret of a second factor was sealed with the key {sealed}, and the key that is given is {given}")]
+    OtherKey {
+        /// The key that has sealed it.
+        sealed: SealingKeyId,
+        /// The key that was given.
+        given: SealingKeyId,
+    },
+    /// What is stored as a sealed secret is none.
+    #[error("the stored secret of a second factor cannot be read: {reason}; next: reset the second factor of the user")]
+    Sealed {
+        /// What is wrong with it.
+        reason: &'static str,
     },
 }

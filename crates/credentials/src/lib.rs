@@ -5,7 +5,8 @@
 //! - [`TotpSecret`] is a second factor by time (RFC 6238), each step usable once; [`BackupCode`] replaces it when it is lost.
 //! - [`Token`] is what proves who asks without a password: API keys, sessions, and links that are used once. [`Validity`] and
 //!   [`SessionTimes`] say until when.
-//! - [`Throttle`] limits how often any of these is tried.
+//! - [`Throttle`] limits how often any of these is tried; [`AccountName`] is by what an account is known.
+//! - [`SealingKey`] encrypts secrets of second factors, which have to be read again.
 //!
 //! The crate keeps nothing, and reads no clock: the caller gives the time, and stores what the crate returns. Of the
 //! operating system it asks for random bytes only. Values that are secret are hidden in `Debug`, and are overwritten in memory
@@ -37,12 +38,14 @@
 
 #![forbid(unsafe_code)]
 
+mod account;
 mod backup_codes;
 mod error;
 mod hashing;
 mod password;
 mod random;
 mod rules;
+mod sealing;
 mod session;
 mod throttle;
 mod throttle_key;
@@ -50,11 +53,13 @@ mod token;
 mod totp;
 mod validity;
 
+pub use account::AccountName;
 pub use backup_codes::{BackupCode, BackupCodeDigest, BackupCodeRefusal, StoredBackupCode};
 pub use error::CredentialError;
 pub use hashing::{HashParameters, PasswordHasher, StoredPassword, Verification};
 pub use password::Password;
 pub use rules::{AcceptedPassword, PasswordContext, PasswordUse};
+pub use sealing::{SealingKey, SealingKeyId};
 pub use session::{SessionEnd, SessionLimits, SessionNext, SessionTimes};
 pub use throttle::{Attempt, Throttle, ThrottlePolicy};
 pub use throttle_key::ThrottleKey;

@@ -82,6 +82,11 @@ impl AcceptedPassword {
     pub(crate) fn password(&self) -> &Password {
         &self.0
     }
+
+    /// Whether it is too short to be used without a second factor.
+    pub fn needs_second_factor(&self) -> bool {
+        self.0.characters() < PasswordUse::Alone.shortest()
+    }
 }
 
 /// The fewest guesses, as a power of ten, that a password has to withstand. It is the limit of `zxcvbn` for what withstands

@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
-use unicode_normalization::UnicodeNormalization as _;
+
+use crate::account::AccountName;
 
 /// The key of the row of a [`Throttle`](crate::Throttle): text of at most 80 characters.
 ///
@@ -43,13 +44,9 @@ impl ThrottleKey {
         &self.0
     }
 
-    /// Addresses that differ in capital letters, in spaces around them or in normalization are one account.
     fn of_account(kind: &str, account: &str) -> Self {
-        let mut digest = Sha256::new();
-        for character in account.trim().nfkc().flat_map(char::to_lowercase) {
-            digest.update(character.encode_utf8(&mut [0; 4]).as_bytes());
-        }
-        Self(format!("{kind}:{}", HEXLOWER.encode(&digest.finalize())))
+        let digest = Sha256::digest(AccountName::new(account).as_str().as_bytes());
+        Self(format!("{kind}:{}", HEXLOWER.encode(&digest)))
     }
 }
 

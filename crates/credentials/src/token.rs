@@ -227,7 +227,7 @@ fn is_base32(text: &str) -> bool {
 }
 
 /// Appends base32 in lower case. The text has room for it, so that it does not move and leave a copy behind.
-fn append(text: &mut String, bytes: &[u8]) {
+pub(crate) fn append(text: &mut String, bytes: &[u8]) {
     let start = text.len();
     BASE32.encode_append(bytes, text);
     if let Some(appended) = text.get_mut(start..) {
@@ -235,6 +235,7 @@ fn append(text: &mut String, bytes: &[u8]) {
     }
 }
 
-fn checksum(text: &str) -> [u8; 4] {
+/// The checksum of a text (CRC-32).
+pub(crate) fn checksum(text: &str) -> [u8; 4] {
     crc32fast::hash(text.as_bytes()).to_be_bytes()
 }

@@ -100,7 +100,7 @@ impl TotpSecret {
         random::bytes().map(Self)
     }
 
-    /// Reads a secret in base32, as it is stored or typed: capital letters, spaces and hyphens do not matter.
+    /// Reads a secret in base32, as it is typed: capital letters, spaces and hyphens do not matter.
     pub fn parse(text: &str) -> Result<Self, CredentialError> {
         let refused = || CredentialError::TotpSecret { characters: CHARACTERS };
         if text.len() > LONGEST {
@@ -112,7 +112,17 @@ impl TotpSecret {
         Ok(Self(Zeroizing::new(bytes.as_slice().try_into().map_err(|_| refused())?)))
     }
 
-    /// The secret in base32: to be stored, and to be typed into an app that cannot read a picture.
+    /// The bytes, to be sealed.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.0.as_slice()
+    }
+
+    /// The secret of these bytes, where they are as many as one has.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        Some(Self(Zeroizing::new(bytes.try_into().ok()?)))
+    }
+
+    /// The secret in base32: to be typed into an app that cannot read a picture.
     pub fn reveal(&self) -> Zeroizing<String> {
         let mut text = Zeroizing::new(String::with_capacity(CHARACTERS));
         BASE32.encode_append(self.0.as_slice(), &mut text);

@@ -2,6 +2,7 @@
 
 use strongroom_ark::EzidError;
 use strongroom_bagit::BagError;
+use strongroom_credentials::CredentialError;
 use strongroom_database::DatabaseError;
 use strongroom_ocfl::OcflError;
 use strongroom_registry::RegistryError;
@@ -32,6 +33,9 @@ pub enum EngineError {
     /// EZID could not be asked, or refused.
     #[error(transparent)]
     Ezid(#[from] EzidError),
+    /// A credential could not be made or read.
+    #[error(transparent)]
+    Credential(#[from] CredentialError),
     /// What was asked for does not exist.
     #[error("there is no {what} {name:?}{hint}")]
     NotFound {
@@ -155,6 +159,7 @@ impl EngineError {
             Self::Advised(advised) => advised.error.is_transient(),
             Self::Attempted(attempted) => attempted.error.is_transient(),
             Self::NotFound { .. }
+            | Self::Credential(_)
             | Self::Absent(_)
             | Self::Usage(_)
             | Self::Exists(_)

@@ -29,6 +29,7 @@ mod measure;
 pub mod notifications;
 pub mod outbox;
 mod paging;
+mod people;
 mod pipelines;
 pub mod places;
 mod profiles;

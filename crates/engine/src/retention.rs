@@ -3,16 +3,23 @@
 
 use std::time::Duration;
 
+use jiff::SignedDuration;
+use strongroom_credentials::{SessionLimits, ThrottlePolicy};
 use strongroom_records::{RecordsError, lists};
 use strongroom_registry::activities::{self, Activity, ActivityFilter};
 use strongroom_registry::versions::ROWS_AT_ONCE;
-use strongroom_registry::{ActivityState, Order, RegistryError, Scope, Time, documents, retention as record};
+use strongroom_registry::{
+    ActivityState, Order, RegistryError, Scope, Time, documents, one_time_tokens, retention as record, sessions,
+    throttles,
+};
 
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home, paging};
 
 /// Documents that are removed in one transaction: each may have a megabyte.
 const DOCUMENTS_AT_ONCE: usize = 100;
+/// How long a token that expired is kept, to say that it did.
+const KEPT_EXPIRED: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// Activities that are read at once.
 const PAGE: usize = 200;
 
@@ -31,6 +38,8 @@ pub struct Swept {
     pub record_lists: u64,
     /// Documents.
     pub documents: u64,
+    /// Sessions, tokens and counts of attempts whose time is over.
+    pub credentials: u64,
 }
 
 /// Removes what has had its time. Asked to stop, it stops between two transactions; the next sweep goes on.
@@ -65,7 +74,27 @@ pub fn sweep(home: &Home, stop: &Shutdown) -> Result<Swept, EngineError> {
             Ok(home.registry.write(move |tx| documents::drop(tx, before, DOCUMENTS_AT_ONCE))?)
         })?;
     }
+    swept.credentials = drop_credentials(home, stop, now)?;
     Ok(swept)
+}
+
+/// Removes sessions that have lasted for the longest time, tokens that expired a month ago, and attempts from addresses and on accounts that
+/// there are not once they are forgotten. No setting says how long: none of them is of use any more.
+fn drop_credentials(home: &Home, stop: &Shutdown, now: Time) -> Result<u64, EngineError> {
+    let before = |age: SignedDuration| now.plus(i64::try_from(-age.as_micros()).unwrap_or(i64::MIN));
+    let (started, expired) = (before(SessionLimits::default().absolute), before(KEPT_EXPIRED));
+    let tried = before(ThrottlePolicy::AUTHENTICATOR.forget_after.max(ThrottlePolicy::ADDRESS.forget_after));
+    let registry = &home.registry;
+    let old = until_few(stop, ROWS_AT_ONCE, &mut || {
+        Ok(registry.write(move |tx| sessions::drop_old(tx, started, ROWS_AT_ONCE))?)
+    })?;
+    let tokens = until_few(stop, ROWS_AT_ONCE, &mut || {
+        Ok(registry.write(move |tx| one_time_tokens::drop_expired(tx, expired, ROWS_AT_ONCE))?)
+    })?;
+    let attempts = until_few(stop, ROWS_AT_ONCE, &mut || {
+        Ok(registry.write(move |tx| throttles::drop_old(tx, tried, ROWS_AT_ONCE))?)
+    })?;
+    Ok(old + tokens + attempts)
 }
 
 /// Removes the records of activities that ended before a time, but for those that other activities still take, and those of activities that get

@@ -6,11 +6,16 @@ use std::path::{Path, PathBuf};
 
 use strongroom_database::Location;
 
+use crate::people::FACTOR_KEY_FILE;
 use crate::settings::Settings;
 
 /// What is there and gives others more access than it should: the path, and what to do about it.
 pub(crate) fn too_wide(directory: &Path, settings_file: &Path, settings: &Settings) -> Vec<(PathBuf, String)> {
-    let mut wanted: Vec<(PathBuf, u32)> = vec![(directory.to_owned(), 0o700), (settings_file.to_owned(), 0o600)];
+    let mut wanted: Vec<(PathBuf, u32)> = vec![
+        (directory.to_owned(), 0o700),
+        (settings_file.to_owned(), 0o600),
+        (directory.join(FACTOR_KEY_FILE), 0o600),
+    ];
     if let Ok(Location::Sqlite(registry)) = settings.registry_location(directory) {
         for suffix in ["", "-wal", "-shm"] {
             let mut name = registry.as_os_str().to_owned();

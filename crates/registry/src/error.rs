@@ -1,5 +1,6 @@
 //! Everything that can go wrong with the record.
 
+use strongroom_credentials::CredentialError;
 use strongroom_database::DatabaseError;
 use strongroom_queue::QueueError;
 use strongroom_records::RecordsError;
@@ -20,6 +21,9 @@ pub enum RegistryError {
     /// A record list failed or refused.
     #[error(transparent)]
     Records(RecordsError),
+    /// What is stored of a credential cannot be read.
+    #[error(transparent)]
+    Credential(#[from] CredentialError),
     /// Another program has brought the tables beyond the version that this one knows.
     #[error("the registry's schema was brought to version {found}, and this program knows version {known}")]
     NewerSchema {

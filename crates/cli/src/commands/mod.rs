@@ -21,6 +21,7 @@ pub(crate) mod init;
 pub(crate) mod institution;
 pub(crate) mod items;
 pub(crate) mod journal;
+pub(crate) mod key;
 pub(crate) mod man;
 pub(crate) mod migrate;
 pub(crate) mod notify;
@@ -40,6 +41,7 @@ pub(crate) mod signatures;
 pub(crate) mod status;
 pub(crate) mod store;
 mod submitted;
+pub(crate) mod user;
 mod values;
 pub(crate) mod wait;
 pub(crate) mod work;
@@ -78,6 +80,8 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Backup(command) => backup::run(&command, context),
         Command::Migrate(command) => migrate::run(&command, context),
         Command::Institution(command) => institution::run(command, context),
+        Command::User(command) => user::run(command, context),
+        Command::Key(command) => key::run(command, context),
         Command::Collection(command) => collection::run(command, context),
         Command::Profile(command) => profile::run(command, context),
         Command::Journal(command) => journal::run(command, context),

@@ -39,6 +39,21 @@ pub(super) fn moment(text: &str) -> Result<Time, Failure> {
     })
 }
 
+/// A point in time that lies ahead: as [`moment`], or how long from now, such as 90d; none for `never`.
+pub(super) fn expiry(text: &str) -> Result<Option<Time>, Failure> {
+    if text == NEVER {
+        return Ok(None);
+    }
+    let ahead = || span(text).and_then(|span| Timestamp::now().checked_add(span).ok()).map(Time::from);
+    moment_in(text, &TimeZone::system()).or_else(ahead).map(Some).ok_or_else(|| {
+        Failure::usage(format!("{text:?} is neither a date, a time nor a span"))
+            .next("give for example 2030-01-31, 2030-01-31T00:00:00Z, 90d, 12h or never")
+    })
+}
+
+/// Stands for no end.
+const NEVER: &str = "never";
+
 fn time_in(text: &str, zone: &TimeZone) -> Option<Time> {
     moment_in(text, zone).or_else(|| before_now(text))
 }
@@ -52,10 +67,15 @@ fn moment_in(text: &str, zone: &TimeZone) -> Option<Time> {
 }
 
 fn before_now(text: &str) -> Option<Time> {
+    Timestamp::now().checked_sub(span(text)?).ok().map(Time::from)
+}
+
+/// A span of time that is not negative.
+fn span(text: &str) -> Option<SignedDuration> {
     // Days are 24 hours: an age has no time zone.
     let hours = text.strip_suffix('d').and_then(|days| days.parse::<i64>().ok()).and_then(|days| days.checked_mul(24));
-    let age = hours.and_then(SignedDuration::try_from_hours).or_else(|| text.parse().ok())?;
-    Timestamp::now().checked_sub(age).ok().filter(|_| !age.is_negative()).map(Time::from)
+    let span = hours.and_then(SignedDuration::try_from_hours).or_else(|| text.parse().ok())?;
+    (!span.is_negative()).then_some(span)
 }
 
 /// A size in bytes, such as 50 GiB.
@@ -83,6 +103,20 @@ mod tests {
         assert!(time("7d") < time("12h"));
         assert_eq!(moment_in("2026-01-31", &zone), time("2026-01-31"));
         assert_eq!((moment_in("7d", &zone), moment_in("12h", &zone)), (None, None));
+    }
+
+    #[test]
+    fn an_expiry_lies_ahead_or_is_none() {
+        let now = Time::from(Timestamp::now());
+        assert_eq!(expiry("never").expect("is one"), None);
+        assert!(
+            expiry("12h").expect("is one") > Some(now)
+                && expiry("90d").expect("is one") > expiry("12h").expect("is one")
+        );
+        assert_eq!(expiry("2030-01-31T00:00:00Z").expect("is one"), moment("2030-01-31T00:00:00Z").ok());
+        for wrong in ["-1d", "soon", "", "99999999999999d"] {
+            expiry(wrong).expect_err(wrong);
+        }
     }
 
     #[test]

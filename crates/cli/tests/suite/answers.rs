@@ -8,7 +8,7 @@ use insta::{Settings, assert_snapshot};
 use crate::program::Place;
 
 /// What differs from run to run, and the word for it.
-pub(crate) const VARYING: [(&str, &str); 15] = [
+pub(crate) const VARYING: [(&str, &str); 18] = [
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<id>"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "<time>"),
     (r"\d{8}T\d{6}\.\d+Z", "<time>"),
@@ -24,6 +24,9 @@ pub(crate) const VARYING: [(&str, &str); 15] = [
     (r"content/<id>/[0-9a-f]{2}/<digest>", "content/<id>/<content>"),
     (r"\d+(\.\d+)? [KMGT]iB", "<size>"),
     (r"\b\d{5,}\b", "<number>"),
+    (r"strongroom_key_[a-z2-7]+_[a-z2-7]+", "<token>"),
+    (r#"(\bkey"?:?"? *)[a-z2-7]{16}\b"#, "${1}<key>"),
+    (r"(?m)^[a-z2-7]{16}( +ann@example\.edu )", "<key>${1}"),
     (r" {2,}", "  "),
 ];
 
@@ -265,6 +268,43 @@ fn the_answers_of_the_commands_that_act_are_as_they_were() {
             &["store", "backfill", "secondary", "--wait"],
             &["store", "retire", "secondary"],
             &["backup", "copy"],
+        ],
+    );
+}
+
+#[test]
+fn the_answers_about_people_are_as_they_were() {
+    let place = Place::with_home_of(ACTOR);
+    snapshot(
+        &place,
+        "people",
+        &[
+            &["user", "list"],
+            &["user", "add", "Ann@example.edu", "--role", "institution_admin", "--institution", "example.edu"],
+            &["user", "add", "ann@example.edu", "--role", "auditor"],
+            &["user", "add", "bob", "--role", "auditor"],
+            &["user", "add", "bob@example.edu", "--role", "institution_user"],
+            &["user", "add", "bob@example.edu", "--role", "system_admin", "--institution", "example.edu"],
+            &["user", "add", "bob@example.edu", "--role", "admin"],
+            &["user", "set", "ann@example.edu"],
+            &["user", "set", "ann@example.edu", "--role", "institution_user"],
+            &["user", "set", "ann@example.edu", "--reset-second-factor"],
+            &["user", "show", "eve@example.edu"],
+            &["key", "add", "--user", "ann@example.edu", "--scope", "read,deposit", "--expires", "never"],
+            &["key", "add", "--user", "ann@example.edu", "--scope", "write", "--expires", "never"],
+            &["key", "add", "--user", "ann@example.edu", "--scope", "read", "--expires", "soon"],
+            &["key", "list"],
+            &["institution", "set", "example.edu", "--second-factor-required", "true"],
+            &["user", "show", "ann@example.edu"],
+            &["user", "deactivate", "ann@example.edu"],
+            &["user", "deactivate", "ann@example.edu"],
+            &["key", "list"],
+            &["key", "list", "--all"],
+            &["key", "revoke", "none"],
+            &["key", "add", "--user", "ann@example.edu", "--scope", "read", "--expires", "never"],
+            &["user", "list"],
+            &["user", "list", "--all"],
+            &["user", "deactivate", "ann@example.edu", "--undo"],
         ],
     );
 }

@@ -419,6 +419,7 @@ pages! {
     tool_configuration: "docs/tool-configuration.md",
     troubleshooting: "docs/troubleshooting.md",
     upgrade: "docs/upgrade.md",
+    users: "docs/users.md",
 }
 
 /// Every page with its text.

@@ -30,3 +30,4 @@ mod status;
 mod stores;
 mod tables;
 mod terminal;
+mod users;

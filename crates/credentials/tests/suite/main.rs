@@ -2,6 +2,7 @@
 
 mod backup_codes;
 mod passwords;
+mod sealing;
 mod secrecy;
 mod sessions;
 mod throttling;

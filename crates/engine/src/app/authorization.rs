@@ -1,6 +1,8 @@
 //! Who may do what: one table of acts on resources with the roles that may do them. A function of [`crate::app`] names its line
 //! of the table; one that has none does not compile.
 
+use strongroom_registry::{KeyScope, UserRole};
+
 /// What an actor is to the system, or to one institution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
@@ -29,6 +31,17 @@ impl Role {
             Self::InstitutionUser => "institution user",
             Self::Auditor => "auditor",
             Self::System => "system",
+        }
+    }
+}
+
+impl From<UserRole> for Role {
+    fn from(role: UserRole) -> Self {
+        match role {
+            UserRole::SystemAdmin => Self::SystemAdmin,
+            UserRole::InstitutionAdmin => Self::InstitutionAdmin,
+            UserRole::InstitutionUser => Self::InstitutionUser,
+            UserRole::Auditor => Self::Auditor,
         }
     }
 }
@@ -82,6 +95,20 @@ impl Permission {
     /// Whether it changes something.
     pub fn writes(&self) -> bool {
         self.effect == Effect::Writes
+    }
+
+    /// The scope that a key needs for it; none: no key may do it. A key that leaks makes no other, and changes no user.
+    pub fn key_scope(&self) -> Option<KeyScope> {
+        if !self.writes() {
+            return Some(KeyScope::Read);
+        }
+        match self.name.split('.').next() {
+            Some("users" | "keys" | "sessions" | "second_factors") => None,
+            Some("deposits") => Some(KeyScope::Deposit),
+            Some("restorations") => Some(KeyScope::Restore),
+            _ if self.name == OBJECTS_DESCRIBE.name => Some(KeyScope::Deposit),
+            _ => Some(KeyScope::Manage),
+        }
     }
 
     /// Whether one of these roles has it.
@@ -152,6 +179,10 @@ permissions! {
     ITEMS_STEER "items.steer" Institutions Writes [SystemAdmin InstitutionAdmin]
     ITEMS_WORK "items.work" Installation Writes [SystemAdmin System]
     JOURNAL_LIST "journal.list" Institutions Reads [SystemAdmin InstitutionAdmin Auditor]
+    KEYS_ADD "keys.add" Institutions Writes [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    KEYS_LIST "keys.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    KEYS_REVOKE "keys.revoke" Institutions Writes [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    KEYS_USE "keys.use" Installation Writes [System]
     NOTIFICATIONS_TEST "notifications.test" Installation Writes [SystemAdmin]
     OBJECTS_DESCRIBE "objects.describe" Institutions Writes [SystemAdmin InstitutionAdmin InstitutionUser System]
     OBJECTS_LIST "objects.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
@@ -187,6 +218,10 @@ permissions! {
     REGISTRY_MIGRATE "registry.migrate" Installation Writes [SystemAdmin System]
     REGISTRY_REBUILD "registry.rebuild" Installation Writes [SystemAdmin]
     RESTORATIONS_REQUEST "restorations.request" Institutions Writes [SystemAdmin InstitutionAdmin InstitutionUser]
+    SECOND_FACTORS_RESET "second_factors.reset" Institutions Writes [SystemAdmin InstitutionAdmin]
+    SECOND_FACTORS_SET "second_factors.set" Installation Writes [System]
+    SESSIONS_START "sessions.start" Installation Writes [System]
+    SESSIONS_USE "sessions.use" Installation Writes [System]
     SETTINGS_CHECK "settings.check" Installation Reads [SystemAdmin Auditor]
     SETTINGS_SHOW "settings.show" Installation Reads [SystemAdmin Auditor]
     SIGNATURES_BEHIND "signatures.behind" Installation Reads [SystemAdmin Auditor]
@@ -202,6 +237,14 @@ permissions! {
     STORES_REPLACE "stores.replace" Installation Writes [SystemAdmin]
     STORES_RETIRE "stores.retire" Installation Writes [SystemAdmin]
     STORES_USE "stores.use" Installation Writes [SystemAdmin]
+    USERS_ADD "users.add" Institutions Writes [SystemAdmin InstitutionAdmin]
+    USERS_CHOOSE_PASSWORD "users.choose_password" Installation Writes [System]
+    USERS_DEACTIVATE "users.deactivate" Institutions Writes [SystemAdmin InstitutionAdmin]
+    USERS_INVITE "users.invite" Installation Writes [SystemAdmin System]
+    USERS_LIST "users.list" Institutions Reads [SystemAdmin InstitutionAdmin Auditor]
+    USERS_SET "users.set" Institutions Writes [SystemAdmin InstitutionAdmin]
+    USERS_SET_PASSWORD "users.set_password" Installation Writes [SystemAdmin]
+    USERS_SHOW "users.show" Institutions Reads [SystemAdmin InstitutionAdmin Auditor]
     VERSIONS_LIST "versions.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     WORKERS_RUN "workers.run" Installation Writes [SystemAdmin System]
 }

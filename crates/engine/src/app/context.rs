@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use strongroom_credentials::AccountName;
 use strongroom_registry::journal::{self, Actor, LONGEST_NAME};
 use strongroom_registry::named::{self, Named};
 use strongroom_registry::tenants::{self, Institution};
-use strongroom_registry::{ActorKind, JournalOutcome, Registry, RegistryError, Scope, Transaction};
+use strongroom_registry::users::User;
+use strongroom_registry::{ActorKind, JournalOutcome, KeyScope, Registry, RegistryError, Scope, Transaction};
 use uuid::Uuid;
 
 use super::authorization::{Permission, Role};
@@ -27,6 +29,8 @@ pub struct Caller {
     pub scope: Scope,
     /// What the actor is within that scope.
     pub roles: Vec<Role>,
+    /// What it may be used for, at most, where a key was presented.
+    pub key_scopes: Option<Vec<KeyScope>>,
 }
 
 impl Caller {
@@ -42,21 +46,29 @@ impl Caller {
     /// The text is no address: without `@`, with blanks, control characters or characters that are not seen, or longer than 254
     /// bytes (RFC 5321 section 4.5.3.1).
     pub fn named_at_console(email: &str) -> Result<Self, EngineError> {
-        let email = email.to_lowercase();
-        let is_address = email.len() <= LONGEST_NAME
-            && email.split_once('@').is_some_and(|(local, domain)| !local.is_empty() && domain.contains(|c| c != '@'))
-            && email.matches('@').count() == 1
-            && !email.chars().any(|c| c.is_whitespace() || is_unseen(c));
+        let (email, is_address) = (AccountName::new(email), is_address(email));
+        let email = email.as_str();
         if !is_address {
             return Err(
                 EngineError::Usage(format!("{email:?} is no email address")).next("give one such as ann@example.edu")
             );
         }
-        Ok(Self::of_system(Actor::new(ActorKind::User, &email), Role::SystemAdmin))
+        Ok(Self::of_system(Actor::new(ActorKind::User, email), Role::SystemAdmin))
+    }
+
+    /// The system itself: what a server does before it knows who asks.
+    pub fn system() -> Self {
+        Self::of_system(Actor::system(), Role::System)
+    }
+
+    /// A user, as the registry has it now.
+    pub(crate) fn of_user(user: &User) -> Self {
+        let actor = Actor::new(ActorKind::User, &user.account);
+        Self { actor, scope: user.scope(), roles: vec![user.role.into()], key_scopes: None }
     }
 
     fn of_system(actor: Actor, role: Role) -> Self {
-        Self { actor, scope: Scope::System, roles: vec![role] }
+        Self { actor, scope: Scope::System, roles: vec![role], key_scopes: None }
     }
 
     /// Asks whether the caller may do this; `tell` hears why not, where it would have changed something.
@@ -66,11 +78,23 @@ impl Caller {
         tell: impl FnOnce(&str),
     ) -> Result<(), EngineError> {
         let has_role = permission.admits(&self.roles);
-        if has_role && (!permission.is_of_installation() || self.scope == Scope::System) {
+        let has_scope = !permission.is_of_installation() || self.scope == Scope::System;
+        let needed = permission.key_scope();
+        // Each scope includes to read: what was done is answered with what came of it.
+        let has_key = match (&self.key_scopes, needed) {
+            (None, _) | (Some(_), Some(KeyScope::Read)) => true,
+            (Some(given), Some(needed)) => given.contains(&needed),
+            (Some(_), None) => false,
+        };
+        if has_role && has_scope && has_key {
             return Ok(());
         }
         let roles = self.roles.iter().map(|role| role.as_str()).collect::<Vec<_>>().join(", ");
         let reason = match (has_role, roles.as_str()) {
+            (true, _) if has_scope => match needed {
+                Some(needed) => format!("the key does not have the scope {needed}"),
+                None => "it is not done with a key".to_owned(),
+            },
             (true, _) => "it concerns the whole installation, and the actor acts for one institution".to_owned(),
             (false, "") => "the actor has no role".to_owned(),
             (false, roles) => format!("the role {roles} does not include it"),
@@ -105,6 +129,17 @@ impl Caller {
             Event::RegistryUnavailable { act: "record a refused act in the journal", error: &error }.emit();
         }
     }
+}
+
+/// Whether a text can be the email address of an account.
+pub(crate) fn is_address(email: &str) -> bool {
+    let name = AccountName::new(email);
+    let text = name.as_str();
+    email.len() <= LONGEST_NAME
+        && text.len() <= LONGEST_NAME
+        && text.split_once('@').is_some_and(|(local, domain)| !local.is_empty() && domain.contains(|c| c != '@'))
+        && text.matches('@').count() == 1
+        && !email.chars().chain(text.chars()).any(|c| c.is_whitespace() || is_unseen(c))
 }
 
 /// Whether a character is not seen, or changes how those beside it are: two names that differ by it look the same.
@@ -239,6 +274,22 @@ impl<'c> Authorized<'c> {
     /// What the act leaves in the journal.
     pub(crate) fn entry(&self) -> JournalEntry {
         self.context.entry(self.permission)
+    }
+
+    /// The same for an act of the user whom a credential has proved, which the system carries out.
+    pub(crate) fn entry_of(&self, user: &User) -> JournalEntry {
+        JournalEntry { actor: Caller::of_user(user).actor, ..self.entry() }
+    }
+
+    /// The refusal of an act by what it is about.
+    pub(crate) fn refused(&self, reason: &str) -> EngineError {
+        let (actor, act) = (self.actor().name.clone(), self.permission.name());
+        EngineError::NotAllowed { actor, act, reason: reason.to_owned() }
+    }
+
+    /// Whether the actor has one of these roles.
+    pub(crate) fn has_role(&self, roles: &[Role]) -> bool {
+        self.context.caller.roles.iter().any(|role| roles.contains(role))
     }
 
     /// The same for an act of which the table has one line and people have several words, such as `items.hold`.

@@ -49,14 +49,17 @@ pub struct Changes {
     pub active: Option<bool>,
     /// Bytes that its open deposits may have in staging together; 0: no limit but that of staging itself.
     pub staging_quota: Option<u64>,
+    /// Whether each of its users needs a second factor.
+    pub second_factor_required: Option<bool>,
 }
 
 /// Changes an institution.
 pub fn set(context: &OpContext, institution: &str, changes: Changes) -> Result<InstitutionView, EngineError> {
-    let Changes { name, active, staging_quota } = changes;
-    if name.is_none() && active.is_none() && staging_quota.is_none() {
-        return Err(EngineError::Usage("nothing to set".to_owned())
-            .next("give --name NAME, --active true|false or --staging-quota SIZE"));
+    let Changes { name, active, staging_quota, second_factor_required } = changes;
+    if name.is_none() && active.is_none() && staging_quota.is_none() && second_factor_required.is_none() {
+        return Err(EngineError::Usage("nothing to set".to_owned()).next(
+            "give --name NAME, --active true|false, --staging-quota SIZE or --second-factor-required true|false",
+        ));
     }
     let (authorized, found) = context.authorize_in(&INSTITUTIONS_SET, institution)?;
     let scope = authorized.scope();
@@ -65,6 +68,9 @@ pub fn set(context: &OpContext, institution: &str, changes: Changes) -> Result<I
         let name = name.as_deref().unwrap_or(&found.name);
         let quota = staging_quota.map_or(found.staging_quota, |bytes| Some(bytes).filter(|bytes| *bytes > 0));
         tenants::set_institution(tx, found.id, name, (active.unwrap_or(found.active), quota))?;
+        if let Some(is_required) = second_factor_required {
+            tenants::require_second_factor(tx, found.id, is_required)?;
+        }
         let changed = find_institution(tx, scope, &found.identifier)?;
         Ok((Target::of(found.id, &found.identifier), InstitutionView::from(&changed)))
     })?)

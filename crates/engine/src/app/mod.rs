@@ -25,6 +25,7 @@ pub mod institutions;
 pub mod interim;
 pub mod items;
 pub mod journal;
+pub mod keys;
 pub mod notifications;
 pub mod objects;
 pub mod outbox;
@@ -37,24 +38,33 @@ pub mod receiving;
 pub mod registry;
 pub mod reports;
 pub mod restorations;
+pub mod second_factors;
+pub mod sessions;
 pub mod settings;
 pub mod status;
 pub mod stores;
 mod untold;
+pub mod users;
 pub mod versions;
 pub mod views;
 pub mod workers;
 
-pub(crate) use context::{Authorized, find_institution, target_among};
+pub(crate) use context::{Authorized, find_institution, is_address, target_among};
 
 pub use crate::measure::queue_rate;
 /// The wish of a person or the system that work comes to its end.
 pub use crate::runtime::Shutdown;
 pub use context::{Caller, OpContext};
 pub use installation::{Installation, Opened};
-pub use strongroom_registry::Order;
+pub use strongroom_credentials::Password;
+pub use strongroom_registry::{KeyScope, Order, UserRole};
 
 use crate::EngineError;
+
+/// Reads a password as a person wrote it.
+pub fn password(text: &str) -> Result<Password, EngineError> {
+    Password::new(text).map_err(|error| crate::people::unusable(&error))
+}
 
 /// Rows read at once.
 pub(crate) const PAGE: usize = 500;

@@ -29,7 +29,10 @@ fn acting_for(home: &TestHome, institution: &'static str, role: Role) -> OpConte
         home.registry.write(move |tx| tenants::add_institution(tx, id, institution, institution)).expect("adds it");
     }
     let actor = Actor::new(ActorKind::User, &format!("ann@{institution}"));
-    OpContext::new(home.home.clone(), Caller { actor, scope: Scope::Institution(id), roles: vec![role] })
+    OpContext::new(
+        home.home.clone(),
+        Caller { actor, scope: Scope::Institution(id), roles: vec![role], key_scopes: None },
+    )
 }
 
 /// Every row of a listing.

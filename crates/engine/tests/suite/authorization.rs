@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use strongroom_credentials::{SealingKey, Token, TokenKind};
 use strongroom_engine::EngineError;
 use strongroom_engine::app::authorization::{PERMISSIONS, Permission, Role};
 use strongroom_engine::app::installation::SETTINGS_FILE;
@@ -27,7 +28,8 @@ use strongroom_registry::tenants::{self, CollectionRules};
 use strongroom_registry::tool_findings::{Examined, NewToolFinding};
 use strongroom_registry::{
     ActivityId, ActorKind, BatchId, CollectionId, FindingId, InstitutionId, ItemId, RegistryError, Scope, Time,
-    ToolFindingId, UploadId, documents, holds, journal, objects, pipelines, provenance, tool_findings,
+    ToolFindingId, UploadId, UserId, api_keys, documents, holds, journal, objects, pipelines, provenance,
+    second_factors, tool_findings, users,
 };
 
 use crate::fixture::{INSTITUTION, TestHome, home};
@@ -35,6 +37,8 @@ use crate::fixture::{INSTITUTION, TestHome, home};
 /// Another institution of the same home, which keeps nothing.
 const OTHER: &str = "other.edu";
 const COLLECTION: &str = "papers";
+/// The actor, a user of [`INSTITUTION`].
+const ANN: &str = "ann@example.edu";
 /// The collection of the object that is kept.
 const KEPT: &str = "kept";
 
@@ -60,6 +64,8 @@ struct World {
     file: String,
     task: TaskId,
     bag: PathBuf,
+    /// A key of the actor.
+    key: String,
 }
 
 /// Whose the actor is.
@@ -355,6 +361,15 @@ const CASES: &[Case] = cases! {
         let of_ours = page.items.iter().filter(|line| line.institution.as_deref() == Some(INSTITUTION));
         Ok(some(&of_ours.collect::<Vec<_>>()))
     };
+    "keys::list" "keys.list" |call, _| {
+        app::keys::list(call, &app::keys::Filter::default(), None).map(|page| some(&page.items))
+    };
+    "keys::add" "keys.add" |call, _| {
+        let scopes = vec![app::KeyScope::Read];
+        something(app::keys::add(call, app::keys::Request { user: ANN.to_owned(), scopes, expires_at: None }))
+    };
+    "keys::authenticate" "keys.use" |call, _| something(app::keys::authenticate(call, "no key"));
+    "keys::revoke" "keys.revoke" |call, world| something(app::keys::revoke(call, &world.key));
     "notifications::test" "notifications.test" |call, _| {
         let receiver = app::notifications::Receiver::Mail("someone@example.edu".to_owned());
         something(app::notifications::test(call, &receiver, Some(INSTITUTION)))
@@ -444,6 +459,42 @@ const CASES: &[Case] = cases! {
         let target = app::restorations::RestorationTarget::RestorationStore;
         something(app::restorations::of_list(call, &mut [Ok(letters())].into_iter(), target))
     };
+    "second_factors::begin" "second_factors.set" |call, _| something(app::second_factors::begin(call, "no session"));
+    "second_factors::confirm" "second_factors.set" |call, _| {
+        something(app::second_factors::confirm(call, "no session", "123456", None))
+    };
+    "second_factors::renew_backup_codes" "second_factors.set" |call, _| {
+        something(app::second_factors::renew_backup_codes(call, "no session"))
+    };
+    "second_factors::reset" "second_factors.reset" |call, _| something(app::second_factors::reset(call, ANN));
+    "sessions::start" "sessions.start" |call, _| {
+        something(app::sessions::start(call, ANN, &app::password("wrong").expect("a password"), None))
+    };
+    "sessions::confirm" "sessions.use" |call, _| something(app::sessions::confirm(call, "no session", "123456", None));
+    "sessions::resume" "sessions.use" |call, _| something(app::sessions::resume(call, "no session"));
+    "sessions::end" "sessions.use" |call, _| something(app::sessions::end(call, "no session"));
+    "users::list" "users.list" |call, _| {
+        app::users::list(call, &app::users::Filter::default(), None).map(|page| some(&page.items))
+    };
+    "users::show" "users.show" |call, _| something(app::users::show(call, ANN));
+    "users::add" "users.add" |call, _| {
+        let (email, role) = ("bob@test.edu".to_owned(), app::UserRole::InstitutionUser);
+        let institution = Some(INSTITUTION.to_owned());
+        something(app::users::add(call, app::users::NewUser { email, role, institution, password: None }))
+    };
+    "users::set" "users.set" |call, _| {
+        let role = Some(app::UserRole::InstitutionUser);
+        something(app::users::set(call, ANN, &app::users::Changes { role, institution: None }))
+    };
+    "users::set_password" "users.set_password" |call, _| {
+        something(app::users::set_password(call, ANN, app::password("short").expect("a password")))
+    };
+    "users::invite" "users.invite" |call, _| something(app::users::invite(call, ANN));
+    "users::choose_password" "users.choose_password" |call, _| {
+        something(app::users::choose_password(call, "no token", app::password("short").expect("a password")))
+    };
+    "users::deactivate" "users.deactivate" |call, _| something(app::users::deactivate(call, ANN));
+    "users::activate" "users.deactivate" |call, _| something(app::users::activate(call, ANN));
     "settings::check" "settings.check" |call, world| something(app::settings::check(&installation(call, world)));
     "settings::show" "settings.show" |call, world| something(app::settings::show(&installation(call, world)));
     "status::show" "status.show" |call, world| something(app::status::show(&installation(call, world)));
@@ -573,7 +624,21 @@ impl World {
         };
         let tool_finding = new.examined.finding_id(&new.tool);
         home.registry.write(move |tx| tool_findings::open(tx, &new)).expect("opens a finding");
+        let key = Token::generate(TokenKind::ApiKey).expect("a key");
+        let (key_id, key_digest, ann) = (key.id(), key.digest(), UserId::new());
+        home.registry
+            .write(move |tx| {
+                let role = app::UserRole::InstitutionAdmin;
+                users::add(tx, &users::NewUser { id: ann, email: ANN.to_owned(), role, institution: Some(own) })?;
+                let sealed = second_factors::SealedFactor::from([1].as_slice());
+                second_factors::begin(tx, ann, &sealed, SealingKey::generate().expect("a key").id())?;
+                let (id, digest, actor) = (key_id.clone(), key_digest.clone(), &Actor::system());
+                let scopes = &[app::KeyScope::Read];
+                api_keys::add(tx, &api_keys::NewKey { id, digest, user: ann, actor, scopes, expires_at: None })
+            })
+            .expect("adds a user");
         Self {
+            key: key.id().to_string(),
             activity,
             ended_activity,
             failed_activity,
@@ -599,14 +664,13 @@ impl World {
             Whose::Own => Scope::Institution(self.own),
             Whose::Foreign => Scope::Institution(self.other),
         };
-        let actor = Actor::new(ActorKind::User, "ann@example.edu");
-        OpContext::new(self.home.home.clone(), Caller { actor, scope, roles: vec![role] })
+        let actor = Actor::new(ActorKind::User, ANN);
+        OpContext::new(self.home.home.clone(), Caller { actor, scope, roles: vec![role], key_scopes: None })
     }
 
     /// What the journal tells of the acts of the actor that [`Self::call`] has.
     fn told(&self) -> Vec<(String, String)> {
-        let filter =
-            journal::LineFilter { actor: Some("ann@example.edu".to_owned()), ..journal::LineFilter::default() };
+        let filter = journal::LineFilter { actor: Some(ANN.to_owned()), ..journal::LineFilter::default() };
         let lines =
             self.home.registry.read(|tx| journal::list(tx, Scope::System, &filter, None, 1_000)).expect("lists");
         lines.into_iter().map(|line| (line.act, line.outcome.to_string())).collect()
@@ -692,10 +756,40 @@ fn no_role_sees_or_changes_anything_of_a_foreign_institution() {
 #[test]
 fn an_actor_without_a_role_may_nothing() {
     let world = World::new();
-    let actor = Actor::new(ActorKind::User, "ann@example.edu");
-    let call = OpContext::new(world.home.home.clone(), Caller { actor, scope: Scope::System, roles: Vec::new() });
+    let actor = Actor::new(ActorKind::User, ANN);
+    let call = OpContext::new(
+        world.home.home.clone(),
+        Caller { actor, scope: Scope::System, roles: Vec::new(), key_scopes: None },
+    );
     for case in CASES {
         assert!((case.call)(&call, &world).as_ref().is_err_and(is_refusal), "{}", case.function);
+    }
+}
+
+#[test]
+fn a_key_may_what_its_scopes_and_its_user_may() {
+    for scope in app::KeyScope::ALL {
+        let world = World::new();
+        let caller =
+            Caller { key_scopes: Some(vec![*scope]), ..world.call(Role::SystemAdmin, Whose::All).caller().clone() };
+        let call = OpContext::new(world.home.home.clone(), caller);
+        for case in CASES {
+            let permission = permission(case.permission);
+            let needed = permission.key_scope();
+            let has_scope = needed == Some(*scope) || needed == Some(app::KeyScope::Read);
+            let may = permission.admits(&[Role::SystemAdmin]) && has_scope;
+            let answer = (case.call)(&call, &world);
+            assert_eq!(answer.as_ref().is_err_and(is_refusal), !may, "{} with {scope}: {answer:?}", case.function);
+        }
+    }
+}
+
+#[test]
+fn no_key_changes_users_or_keys() {
+    for permission in PERMISSIONS.iter().filter(|permission| permission.writes()) {
+        let is_of_people =
+            ["users.", "keys.", "sessions.", "second_factors."].iter().any(|of| permission.name().starts_with(of));
+        assert_eq!(permission.key_scope().is_none(), is_of_people, "{}", permission.name());
     }
 }
 

@@ -20,6 +20,7 @@ mod notifications;
 mod older;
 mod outbox;
 mod packages;
+mod people;
 mod profiles;
 mod rebuild;
 mod receiving;

@@ -348,6 +348,38 @@ words! {
         Unverified = "unverified",
     }
 
+    /// What a user may do, within an institution or the whole installation.
+    UserRole ("the role of a user") {
+        /// Runs the installation.
+        SystemAdmin = "system_admin",
+        /// Answers for what an institution keeps.
+        InstitutionAdmin = "institution_admin",
+        /// Deposits for an institution, and inspects what it keeps.
+        InstitutionUser = "institution_user",
+        /// Sees everything, of an institution or of all, and changes nothing.
+        Auditor = "auditor",
+    }
+
+    /// What a key may be used for, at most: its user has to have the right as well. Each includes to read.
+    KeyScope ("a scope of a key") {
+        /// What changes nothing, and no more.
+        Read = "read",
+        /// Deposits, and descriptions of objects.
+        Deposit = "deposit",
+        /// Restorations.
+        Restore = "restore",
+        /// Whatever else changes something, but users and keys.
+        Manage = "manage",
+    }
+
+    /// What a token that is used once is for.
+    OneTimeKind ("what a token is for") {
+        /// A new user chooses a first password.
+        Invitation = "invitation",
+        /// A user chooses a new password.
+        PasswordReset = "password_reset",
+    }
+
     /// What `compare` found for a file.
     Decision ("a decision") {
         /// A path the object did not have.

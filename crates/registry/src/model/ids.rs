@@ -87,6 +87,10 @@ ids! {
     EntityId,
     /// A harvested document.
     DocumentId,
+    /// A user.
+    UserId,
+    /// A session of a user.
+    SessionId,
 }
 
 /// An identifier that follows from others, so that making it again makes the same one: of the SHA-256 of both, as a UUID of an

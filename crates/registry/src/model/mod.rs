@@ -17,13 +17,14 @@ pub(crate) mod workflow;
 
 pub use enums::{
     ActivityInput, ActivityState, ActorKind, BatchState, CopyState, Decision, FindingKind, FindingState, Health,
-    HoldKind, ItemStatus, JournalOutcome, MailKind, ObjectState, ProfileOrigin, ProvenanceKind, PublicAccess,
-    ReportKind, RestoredState, ToolFindingState, UploadState, VersionState, WaitReason,
+    HoldKind, ItemStatus, JournalOutcome, KeyScope, MailKind, ObjectState, OneTimeKind, ProfileOrigin, ProvenanceKind,
+    PublicAccess, ReportKind, RestoredState, ToolFindingState, UploadState, UserRole, VersionState, WaitReason,
 };
 pub use format::Format;
 pub use ids::{
     ActivityId, ActorId, BatchId, CollectionId, ContentId, DocumentId, EntityId, EventId, FileId, FindingId,
-    GenerationId, InstitutionId, ItemId, JournalId, ObjectId, PipelineId, ReportId, ToolFindingId, UploadId, VersionId,
+    GenerationId, InstitutionId, ItemId, JournalId, ObjectId, PipelineId, ReportId, SessionId, ToolFindingId, UploadId,
+    UserId, VersionId,
 };
 pub use order::Order;
 pub use origin::{HARVESTED_FROM, Origin};

@@ -21,6 +21,8 @@ pub struct Institution {
     pub active: bool,
     /// Bytes that its open deposits may have in staging together; none: no limit but that of staging itself.
     pub staging_quota: Option<u64>,
+    /// Whether each of its users needs a second factor.
+    pub second_factor_required: bool,
     /// When it was added.
     pub created_at: Time,
 }
@@ -145,6 +147,17 @@ pub fn set_institution(
     Ok(())
 }
 
+/// Says whether each user of an institution needs a second factor.
+pub fn require_second_factor(
+    tx: &mut dyn Transaction,
+    id: InstitutionId,
+    is_required: bool,
+) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    tx.execute(Statement("institutions.require_second_factor"), &[id.into(), is_required.into(), now.into()])?;
+    Ok(())
+}
+
 /// An institution by its domain name.
 pub fn institution(
     tx: &mut dyn Transaction,
@@ -186,6 +199,7 @@ fn institution_row(row: &Row) -> Result<Institution, RegistryError> {
         name: row.text("name")?.to_owned(),
         active: row.text("state")? == "active",
         staging_quota: optional_count(row, "staging_quota")?,
+        second_factor_required: row.bool("second_factor_required")?,
         created_at: row.time("created_at")?,
     })
 }

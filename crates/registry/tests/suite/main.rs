@@ -29,6 +29,7 @@ mod messages;
 mod model;
 mod ordering;
 mod parts;
+mod people;
 mod placements;
 mod postgres;
 mod profiles;
@@ -292,6 +293,26 @@ macro_rules! conformance_suite {
                 parts_of_one_set_do_not_wait_for_each_other
                 a_deposit_that_ends_wakes_the_next_that_waits_for_its_turn
                 what_is_missing_follows_from_the_set_that_was_named_last
+            }
+            people {
+                an_account_is_one_however_its_address_is_typed
+                an_account_that_is_added_twice_at_once_is_one
+                a_role_belongs_to_an_institution_or_to_the_installation
+                users_and_keys_of_another_institution_are_not_seen
+                a_deactivated_user_has_no_session_token_or_key
+                a_new_password_ends_sessions_and_tokens_and_forgets_attempts
+                a_hash_is_renewed_only_where_no_other_password_was_set
+                a_step_of_a_second_factor_is_used_once_and_none_before_it_afterwards
+                a_second_factor_is_confirmed_once_and_is_not_replaced
+                all_second_factors_are_sealed_with_one_key_until_they_are_reset
+                a_backup_code_is_used_once_and_goes_with_the_second_factor
+                a_token_is_used_once_until_it_expires_and_the_newest_only
+                a_key_is_named_revoked_once_and_says_when_it_was_used
+                the_token_of_a_session_is_replaced_once_and_the_one_before_is_known
+                a_session_ends_by_its_times_and_by_a_clock_that_is_turned_back
+                attempts_at_once_are_counted_one_after_the_other
+                a_clock_that_is_turned_opens_no_throttle_and_locks_none_for_long
+                attempts_on_accounts_that_exist_are_not_forgotten
             }
             profiles {
                 a_version_of_a_profile_stays_as_it_was_added

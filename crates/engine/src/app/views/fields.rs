@@ -4,9 +4,9 @@
 use super::{
     ActivityView, AgentView, BackgroundTaskView, BatchView, CheckView, CollectionView, CoverageView, DifferenceView,
     EventView, FailureGroupView, FileView, FindingView, FoundView, HistoryLineView, InstitutionView, InterimFileView,
-    ItemCountsView, ItemView, JournalView, MessageView, ObjectView, PipelineView, ProfileView, RecordView,
+    ItemCountsView, ItemView, JournalView, KeyView, MessageView, ObjectView, PipelineView, ProfileView, RecordView,
     ReportRowView, ReportView, RulesView, SettingView, StoreCheckView, StoreView, TaskView, ToolFindingView, TopicView,
-    UploadView, VersionView,
+    UploadView, UserView, VersionView,
 };
 
 /// What lists show row by row.
@@ -82,7 +82,11 @@ views! {
         message, institution, kind, state, subject, to, refused, batch, item, created_at, delivered_at, removed_at,
         undeliverable_at, attempts, next_attempt_at, reason, next
     }
-    InstitutionView { institution, name, active, staging_quota, created_at }
+    InstitutionView { institution, name, active, staging_quota, second_factor_required, created_at }
+    UserView {
+        user, email, role, institution, active, has_password, second_factor, signed_in_at, created_at, deactivated_at
+    }
+    KeyView { key, user, institution, scopes, state, made_by, created_at, expires_at, revoked_at, last_used_at }
     CollectionView {
         collection, institution, name, profile, profile_version, placement, held, public, embargo_until, priority,
         accepted, max_size, max_rows, shoulder, rules_version, notify_to, suppress, callback_url, callback_required,

@@ -26,6 +26,7 @@ mod restorations;
 mod settings;
 mod stores;
 mod tenants;
+mod users;
 mod versions;
 mod workers;
 
@@ -62,6 +63,7 @@ pub use stores::{
     ReusedStoreView, StoreCheckView, StoreView, UnretiredView,
 };
 pub use tenants::{CollectionView, InstitutionView, RulesView};
+pub use users::{AddedKeyView, FactorState, KeyState, KeyView, SecretText, TokenView, UserView};
 pub use versions::VersionView;
 pub use workers::ScheduleView;
 
