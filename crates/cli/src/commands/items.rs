@@ -343,10 +343,9 @@ fn list(filter: &Filter, context: &Context) -> Outcome {
 
 /// A work item in a table. People see of one whose topic is paused, or whose workers wait for servers, that it waits for that.
 fn row(table: &mut Table<'_>, item: &ItemView) -> Result<(), Failure> {
-    match (&item.paused, item.waits_behind_servers()) {
-        (Some(topic), _) => table.row_with(item, &[("note", format!("the topic {topic} is paused"))]),
-        (None, Some(topic)) => table.row_with(item, &[("note", format!("waits for a worker of {topic}"))]),
-        (None, None) => table.row(item),
+    match item.waits_in_topic() {
+        Some(note) => table.row_with(item, &[("note", note)]),
+        None => table.row(item),
     }
 }
 
@@ -412,8 +411,8 @@ fn show(item: &str, context: &Context) -> Outcome {
     }
     // One problem and one hold a line, behind the other fields; what the note advises is a field of its own.
     let problems: Vec<String> = item.problems.iter().map(problem_line).collect();
-    let behind = item.waits_behind_servers().map(|topic| format!("waits for a worker of {topic}"));
-    let note = behind.or_else(|| item.said().map(str::to_owned));
+    let in_topic = if item.paused.is_none() { item.waits_in_topic() } else { None };
+    let note = in_topic.or_else(|| item.said().map(str::to_owned));
     context.output.show(&ItemView { problems: Vec::new(), holds: Vec::new(), note, ..item.clone() })?;
     show_holds(&item.holds, context)?;
     if !problems.is_empty() {

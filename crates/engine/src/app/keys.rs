@@ -103,10 +103,13 @@ pub fn add(context: &OpContext, request: Request) -> Result<AddedKeyView, Engine
     Ok(AddedKeyView { key: made, token: key.into() })
 }
 
-/// Revokes a key, which is named by its identifier or a part of it.
+/// Revokes a key, which is named by its identifier or a part of it, or by the whole token.
 pub fn revoke(context: &OpContext, key: &str) -> Result<KeyView, EngineError> {
     let authorized = context.authorize(&KEYS_REVOKE)?;
-    let found = authorized.read(|tx| api_keys::named(tx, authorized.scope(), key))?;
+    // A key that was found is given whole: its secret is not for an error.
+    let id = Token::parse(key, TokenKind::ApiKey).map(|token| token.id());
+    let named = id.as_ref().map_or(key, |id| id.as_str());
+    let found = authorized.read(|tx| api_keys::named(tx, authorized.scope(), named))?;
     let may_others = authorized.has_role(&[Role::SystemAdmin, Role::InstitutionAdmin]);
     if !may_others && !is_own(&authorized, &found.account) {
         return Err(authorized.refused("the key acts for another user"));

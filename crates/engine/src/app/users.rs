@@ -120,28 +120,36 @@ pub struct Changes {
 /// Changes what a user may do, and where. Sessions end; keys end where the institution changes.
 pub fn set(context: &OpContext, email: &str, changes: &Changes) -> Result<UserView, EngineError> {
     let authorized = context.authorize(&USERS_SET)?;
-    let found = find(&authorized, email)?;
-    let role = changes.role.unwrap_or(found.role);
-    let scope = match changes.institution.as_deref() {
-        None if role == UserRole::SystemAdmin => Scope::System,
-        None => found.scope(),
-        Some("") => Scope::System,
-        Some(name) => Scope::Institution(authorized.read(|tx| find_institution(tx, authorized.scope(), name))?.id),
-    };
-    check_role(&authorized, role, scope)?;
-    let (institution, within) = (institution_of(scope), authorized.scope());
-    let (entry, account) = (authorized.entry(), AccountName::new(email));
-    Ok(authorized.home().registry.write(move |tx| {
-        let before = users::find(tx, within, &account)?;
-        users::set_role(tx, before.id, role, institution)?;
-        if before.institution != institution {
-            api_keys::revoke_of_user(tx, before.id)?;
+    loop {
+        let found = find(&authorized, email)?;
+        let role = changes.role.unwrap_or(found.role);
+        let scope = match changes.institution.as_deref() {
+            None if role == UserRole::SystemAdmin => Scope::System,
+            None => found.scope(),
+            Some("") => Scope::System,
+            Some(name) => Scope::Institution(authorized.read(|tx| find_institution(tx, authorized.scope(), name))?.id),
+        };
+        check_role(&authorized, role, scope)?;
+        let (institution, entry) = (institution_of(scope), authorized.entry());
+        let changed = authorized.home().registry.write(move |tx| {
+            let before = known(tx, found.id)?;
+            if (before.role, before.institution) != (found.role, found.institution) {
+                // Changed by others meanwhile: decided anew by what it is now.
+                return Ok(None);
+            }
+            users::set_role(tx, before.id, role, institution)?;
+            if before.institution != institution {
+                api_keys::revoke_of_user(tx, before.id)?;
+            }
+            let after = known(tx, before.id)?;
+            let detail = format!("{} becomes {}", told(&before), told(&after));
+            entry.append(tx, &target(&before), JournalOutcome::Done, Some(&detail))?;
+            Ok::<_, RegistryError>(Some(UserView::from(&after)))
+        })?;
+        if let Some(view) = changed {
+            return Ok(view);
         }
-        let after = known(tx, before.id)?;
-        let detail = format!("{} becomes {}", told(&before), told(&after));
-        entry.append(tx, &target(&before), JournalOutcome::Done, Some(&detail))?;
-        Ok::<_, RegistryError>(UserView::from(&after))
-    })?)
+    }
 }
 
 /// Sets the password of a user. Sessions end.

@@ -316,7 +316,8 @@ fn a_key_acts_for_its_user_within_its_scopes_until_it_ends() {
     users::set(&console(&home), ANN, &changes).expect("is set");
     users::list(&by_key(&home, &token).expect("is valid"), &users::Filter::default(), None).expect_err("no admin");
     keys::revoke(&console(&home), &read.key[..8]).expect("is revoked");
-    keys::revoke(&console(&home), &read.key).expect_err("it was");
+    let refused = keys::revoke(&console(&home), &token).expect_err("it was").to_string();
+    assert!(refused.contains(&read.key) && !refused.contains(&token), "{refused}");
     assert!(by_key(&home, &token).is_none());
     let (_, token) = key(&home, &[KeyScope::Read], None);
     assert!(by_key(&home, &token[..token.len() - 1]).is_none() && by_key(&home, "").is_none());
@@ -324,6 +325,29 @@ fn a_key_acts_for_its_user_within_its_scopes_until_it_ends() {
     assert!(by_key(&home, &token).is_none());
     users::activate(&console(&home), ANN).expect("is activated");
     assert!(by_key(&home, &token).is_none(), "it stays revoked");
+}
+
+/// Each says one thing of the user, and both hold afterwards.
+#[test]
+fn of_two_who_change_a_user_at_once_each_is_heard() {
+    let home = home();
+    ann(&home);
+    let other = "other.example.edu";
+    institutions::add(&console(&home), other, None).expect("is added");
+    for number in 0..20 {
+        let (role, institution) = if number % 2 == 0 {
+            (UserRole::InstitutionUser, other)
+        } else {
+            (UserRole::InstitutionAdmin, INSTITUTION)
+        };
+        let set = |changes: Changes| users::set(&console(&home), ANN, &changes).expect("is set");
+        std::thread::scope(|scope| {
+            scope.spawn(|| set(Changes { role: Some(role), institution: None }));
+            scope.spawn(|| set(Changes { role: None, institution: Some(institution.to_owned()) }));
+        });
+        let found = users::show(&console(&home), ANN).expect("is there");
+        assert_eq!((found.role, found.institution.as_deref()), (role, Some(institution)));
+    }
 }
 
 #[test]

@@ -89,9 +89,15 @@ pub struct ItemView {
 }
 
 impl ItemView {
-    /// The topic whose workers it waits for, where these wait for servers: a free one may take long.
-    pub fn waits_behind_servers(&self) -> Option<&str> {
-        self.topic.as_deref().filter(|topic| self.waits_for.is_none() && local_topic(topic).is_some())
+    /// That its topic is paused, or whose workers it waits for where these wait for servers: a free one may take long. None of one whose last attempt
+    /// failed, which its note says.
+    pub fn waits_in_topic(&self) -> Option<String> {
+        if let Some(topic) = &self.paused {
+            return Some(format!("the topic {topic} is paused"));
+        }
+        let is_behind = self.waits_for.is_none() && self.attempts == 0;
+        let topic = self.topic.as_deref().filter(|topic| is_behind && local_topic(topic).is_some());
+        topic.map(|topic| format!("waits for a worker of {topic}"))
     }
 
     /// The note without what it advises.
