@@ -44,6 +44,14 @@ JOIN task ON task.key = wanted.key AND task.topic = wanted.topic AND task.state 
 ORDER BY task.id
 FOR UPDATE OF task
 
+-- As queue_live, without waiting for others.
+-- name: queue_live_if_free
+SELECT wanted.place, task.id
+FROM unnest((SELECT $1::text[]), (SELECT $2::text[])) WITH ORDINALITY AS wanted (key, topic, place)
+JOIN task ON task.key = wanted.key AND task.topic = wanted.topic AND task.state < 3
+ORDER BY task.id
+FOR UPDATE OF task SKIP LOCKED
+
 -- name: queue_bring_forward
 UPDATE task SET ready_at = least(ready_at, $2), priority = least(priority, $3) WHERE id = $1 AND state + 0 = 1
 

@@ -23,6 +23,10 @@ ON CONFLICT (key, topic) WHERE state < 3 DO NOTHING
 -- name: queue_live
 SELECT id, state, priority FROM task WHERE key = ?1 AND topic = ?2 AND state < 3
 
+-- No other transaction writes at the same time.
+-- name: queue_live_if_free
+SELECT id FROM task WHERE key = ?1 AND topic = ?2 AND state < 3
+
 -- name: queue_bring_forward
 UPDATE task SET ready_at = min(ready_at, ?2), priority = min(priority, ?3) WHERE id = ?1 AND state = 1
 

@@ -12,7 +12,7 @@ pub use administer::{
     are_all_paused, counts, dead_of_key, delete, delete_key, delete_keys_with_prefix, empty, list, lock_key, of_key,
     paused_topics, request_cancel, retry, retry_topic, set_all_paused, set_paused, set_priority, show,
 };
-pub use enqueue::enqueue;
+pub use enqueue::{enqueue, hasten};
 pub use lease::{
     GoesOn, Locked, Outlook, QueueStatus, checkpoint, go_on, has_others, heartbeat, is_paused, last_lease, lease,
     leased_of, lock_with_outlooks, look, pass_on, ready_of_others, room,
