@@ -180,15 +180,14 @@ fn end(
         registry.write_by_rows(move |tx| write(tx, &holder, &group)).unwrap_or_else(|_| vec![None; count])
     };
     let ended = if registry.database().writes_alone() { None } else { ends.ask(bare.clone(), together) };
-    let ended = match ended {
-        Some(ended) => ended,
-        None => {
-            let holder = holder.to_string();
-            registry.write_by_rows(move |tx| {
-                let next = Next { writes: None, room: bare.room.as_ref(), known_schema: None };
-                work::end_stage(tx, &Stages, (&bare.claim, &holder), &bare.end, next)
-            })?
-        }
+    let ended = if let Some(ended) = ended {
+        ended
+    } else {
+        let holder = holder.to_string();
+        registry.write_by_rows(move |tx| {
+            let next = Next { writes: None, room: bare.room.as_ref(), known_schema: None };
+            work::end_stage(tx, &Stages, (&bare.claim, &holder), &bare.end, next)
+        })?
     };
     match (next, ended.goes_on) {
         (Some(_), None) => Err("the item went by the queue".into()),

@@ -70,8 +70,8 @@ struct State {
     owes_queue: bool,
     /// Slots kept for tasks that a transaction under way may lease.
     reserved: usize,
-    /// Whether one who looked for work found no slot free while some were kept.
-    is_passed_by: bool,
+    /// How many looks for work found no slot free while some were kept.
+    looks_passed_by: u64,
     threads: usize,
     idle: usize,
     closed: bool,
@@ -187,7 +187,7 @@ impl Pool {
                 last_begun_of: BTreeMap::new(),
                 owes_queue: false,
                 reserved: 0,
-                is_passed_by: false,
+                looks_passed_by: 0,
                 threads: 0,
                 idle: 0,
                 closed: false,
@@ -224,15 +224,17 @@ impl Pool {
     pub(super) fn is_open(&self) -> bool {
         let mut state = self.state();
         let is_open = state.free() > 0;
-        state.is_passed_by |= !is_open && state.reserved > 0;
+        state.looks_passed_by += u64::from(!is_open && state.reserved > 0);
         is_open
     }
 
     /// Whether a slot is free that was kept when a look passed the pool by: what came into the queue meanwhile was seen by none.
     pub(super) fn has_missed(&self) -> bool {
         let mut state = self.state();
-        let has_missed = state.is_passed_by && state.free() > 0;
-        state.is_passed_by &= !has_missed;
+        let has_missed = state.looks_passed_by > 0 && state.free() > 0;
+        if has_missed {
+            state.looks_passed_by = 0;
+        }
         has_missed
     }
 

@@ -134,6 +134,9 @@ pub struct Outlook {
     clock: Option<i64>,
 }
 
+/// The answers to what was asked besides, each with one for each of its value lists.
+pub type Answers = Vec<Vec<Option<Row>>>;
+
 /// How tasks that other transactions have locked are met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Locked {
@@ -151,7 +154,7 @@ pub fn lock_with_outlooks(
     held: &[(Lease, &str)],
     locked: Locked,
     besides: Vec<Asked>,
-) -> Result<(Vec<Option<Outlook>>, Vec<Vec<Option<Row>>>), QueueError> {
+) -> Result<(Vec<Option<Outlook>>, Answers), QueueError> {
     let now = transaction.known_now()?.map_or(Value::Null, Value::from);
     let values = |(lease, next): &(Lease, &str)| {
         vec![lease.task.0.into(), lease.attempt.into(), (*next).into(), ALL_TOPICS.into(), now.clone()]
