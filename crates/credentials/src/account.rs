@@ -12,8 +12,9 @@ pub struct AccountName(String);
 impl AccountName {
     /// The form of an address as it was typed, whether there is such an account or not.
     pub fn new(typed: &str) -> Self {
-        // Small letters of normalized text may have another normal form.
-        Self(typed.trim().nfkc().flat_map(char::to_lowercase).nfkc().collect())
+        // Small letters of normalized text may have another normal form, and a normal form may begin with a space.
+        let form: String = typed.nfkc().flat_map(char::to_lowercase).nfkc().collect();
+        Self(form.trim().to_owned())
     }
 
     /// The form.

@@ -50,6 +50,12 @@ fn neither_key_nor_secret_is_in_what_is_shown() {
     assert!(!shown.contains(&key.reveal()[19..]) && !shown.contains(secret.reveal().as_str()), "{shown}");
 }
 
+/// U+1FCD is a space with marks in its normal form.
+#[test]
+fn a_name_begins_with_no_space_that_its_normal_form_has() {
+    assert_eq!(AccountName::new("\u{1fcd}ann@example.edu").as_str(), "\u{313}\u{300}ann@example.edu");
+}
+
 proptest! {
     #[test]
     fn the_name_of_an_account_is_its_own_name(typed in "\\PC{0,30}") {
