@@ -37,7 +37,7 @@ struct Waiting<R, A> {
 enum Answer<R, A> {
     /// What came of its request.
     Is(Option<A>),
-    /// To carry out its own request, which is given back, with those that wait.
+    /// That it carries out its own request, which this has, together with those that wait.
     Lead(R),
 }
 

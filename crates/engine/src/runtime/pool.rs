@@ -5,7 +5,7 @@
 //! of the queue has its turn before another passes.
 //!
 //! A pool whose tasks wait for servers has a share for each institution: an institution is given another task only while more workers are free
-//! than it has tasks. So no institution has all workers of a pool of several, and the next one always finds one. Such a pool prefetches
+//! than it has tasks. So no institution has all workers of a pool of several: of four, the first one has two, and two others one each. Such a pool prefetches
 //! nothing, and leases one task at a time.
 //!
 //! Those that wait here are begun in turns, too, as in the queue: first the tasks of whom the fewest are worked on, then of whom none was begun

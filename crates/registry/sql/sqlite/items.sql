@@ -17,21 +17,18 @@ RETURNING id, status
 SELECT {items.columns}
 FROM {items.tables}
 WHERE w.id = ?1 AND (?2 IS NULL OR w.institution_id = ?2)
+-- list: items.found_claimed
+SELECT {items.columns},
+    EXISTS (SELECT 1 FROM object_leases l WHERE l.owner = w.id AND l.lease_until > 0) AS holds_object,
+    coalesce((SELECT value FROM registry_facts WHERE name = 'stores.replacements'), '0') AS replacements,
+    (SELECT coalesce(max(version), 0) FROM schema_version) AS schema_version
+FROM {items.tables}
+WHERE w.id = ?1 AND w.fence = ?2 AND w.status = 'started'
 -- name: items.claimed
-SELECT {items.columns},
-    EXISTS (SELECT 1 FROM object_leases l WHERE l.owner = w.id AND l.lease_until > 0) AS holds_object,
-    coalesce((SELECT value FROM registry_facts WHERE name = 'stores.replacements'), '0') AS replacements,
-    (SELECT coalesce(max(version), 0) FROM schema_version) AS schema_version
-FROM {items.tables}
-WHERE w.id = ?1 AND w.fence = ?2 AND w.status = 'started'
--- As items.claimed: no other transaction writes at the same time.
+{items.found_claimed}
+-- No other transaction writes at the same time.
 -- name: items.claimed_if_free
-SELECT {items.columns},
-    EXISTS (SELECT 1 FROM object_leases l WHERE l.owner = w.id AND l.lease_until > 0) AS holds_object,
-    coalesce((SELECT value FROM registry_facts WHERE name = 'stores.replacements'), '0') AS replacements,
-    (SELECT coalesce(max(version), 0) FROM schema_version) AS schema_version
-FROM {items.tables}
-WHERE w.id = ?1 AND w.fence = ?2 AND w.status = 'started'
+{items.found_claimed}
 -- name: items.to_take_up
 SELECT {items.columns},
     EXISTS (SELECT 1 FROM object_leases l WHERE l.owner = w.id AND l.lease_until > 0) AS holds_object,
