@@ -85,7 +85,7 @@ pub use local::{
 };
 pub use object::Object;
 pub use path::{content_path, object_id, owned_content_path};
-pub use purge::{PurgePlan, PurgeScope, Tombstone};
+pub use purge::{GoOn, LastRecord, PurgePlan, PurgeScope, Rewriting, Tombstone};
 pub use root::{Objects, RootFault, StorageRoot};
 pub use spec::SpecVersion;
 pub use validate::{Problem, Report, ValidateOptions, Validated, validate_directory, validate_object, validate_root};

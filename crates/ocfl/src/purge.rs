@@ -2,6 +2,7 @@
 //!
 //! The order is forward only: root inventory, version inventories, contents, tombstone. The root inventory never names
 //! missing bytes, every step may be repeated, and a purge that was cut short is completed by carrying out its plan again.
+//! Where a store has a later root inventory by then, only what the plan left there is removed ([`PurgePlan::sweep`]).
 //!
 //! A content that a later version still uses stays where it is. The inventories of the versions between the one that holds
 //! it and the first that uses it could then neither name it (E107) nor leave it out (E023), so these are removed; the
@@ -22,6 +23,9 @@ use crate::{
     OcflError, VersionAssembly, VersionDetails, VersionNumber, read_inventory,
 };
 
+/// Asked whether to go on.
+pub type GoOn<'g> = dyn FnMut() -> Result<(), OcflError> + 'g;
+
 /// Inventories up to this size are rewritten in memory, larger ones through a temporary file.
 const IN_MEMORY: usize = 8 << 20;
 
@@ -38,10 +42,22 @@ pub struct PurgePlan {
     pub before: InventorySeal,
     /// The root inventory after it.
     pub after: InventorySeal,
+    /// The inventories of the versions that have one of their own, before the purge and after it.
+    pub inventories: BTreeMap<VersionNumber, Rewriting>,
     /// What is taken out.
     pub scope: PurgeScope,
-    /// What is left in `logs/` to record it.
+    /// What is left in `logs/` to record it. A reader of the plan in a tombstone puts that tombstone here.
+    #[serde(skip)]
     pub tombstone: Tombstone,
+}
+
+/// What a purge makes of the inventory of a version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rewriting {
+    /// The one before.
+    pub before: InventorySeal,
+    /// The one after; none where it is removed.
+    pub after: Option<InventorySeal>,
 }
 
 /// What a purge takes out.
@@ -57,21 +73,23 @@ pub enum PurgeScope {
         /// The versions whose own inventories are removed.
         without_inventory: BTreeSet<VersionNumber>,
     },
-    /// Everything: a last version holds only the tombstone.
+    /// Everything: a last version holds only a record of it.
     Object {
         /// The version that is added.
         version: VersionNumber,
         /// What its inventory says of it.
         details: VersionDetails,
-        /// The logical path of the tombstone.
+        /// The logical path of what the version holds.
         path: String,
+        /// What it holds.
+        content: String,
         /// The assembly that the version is written in.
         assembly: String,
     },
 }
 
 /// The file that records a purge.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tombstone {
     /// Its name in `logs/`.
     pub name: String,
@@ -80,12 +98,9 @@ pub struct Tombstone {
 }
 
 impl PurgePlan {
-    /// Plans to take logical paths out of every version of an object. Refused when no version has one of them.
-    pub fn for_paths(
-        object: &Object<'_>,
-        paths: impl IntoIterator<Item = String>,
-        tombstone: Tombstone,
-    ) -> Result<Self, OcflError> {
+    /// Plans to take logical paths out of every version of an object. Refused when no version has one of them. The caller adds the
+    /// tombstone.
+    pub fn for_paths(object: &Object<'_>, paths: impl IntoIterator<Item = String>) -> Result<Self, OcflError> {
         let paths: BTreeSet<String> = paths.into_iter().collect();
         let mut found = BTreeSet::new();
         let mut digests = HashMap::<Digest, Option<VersionNumber>>::new();
@@ -127,7 +142,7 @@ impl PurgePlan {
                 contents.insert(path);
                 continue;
             };
-            let holder = path.split('/').next().and_then(|name| name.parse::<VersionNumber>().ok());
+            let holder = version_of(&path);
             let between =
                 |version: &VersionNumber| holder.is_some_and(|holder| holder <= *version) && *version < first_use;
             without_inventory.extend(header.head.up_to().filter(between));
@@ -136,18 +151,13 @@ impl PurgePlan {
         let scope = PurgeScope::Paths { paths, contents, without_inventory };
         let after = rewrite(&mut || open_inventory(object, object.root()), &scope)?.seal;
         let InventoryHeader { id, head, algorithm, .. } = header;
-        Ok(Self { id, head, algorithm, before, after, scope, tombstone })
+        let inventories = rewritings(object, head, &scope)?;
+        Ok(Self { id, head, algorithm, before, after, inventories, scope, tombstone: Tombstone::default() })
     }
 
-    /// Plans to take everything out of an object. What stays is one more version with the tombstone under the logical
-    /// path `path`, written in the assembly `assembly`, and its older versions without any file.
-    pub fn for_object(
-        object: &Object<'_>,
-        details: VersionDetails,
-        path: &str,
-        assembly: &str,
-        tombstone: Tombstone,
-    ) -> Result<Self, OcflError> {
+    /// Plans to take everything out of an object. What stays is one more version with a record of it, and its older versions
+    /// without any file. The caller adds the tombstone.
+    pub fn for_object(object: &Object<'_>, details: VersionDetails, record: LastRecord<'_>) -> Result<Self, OcflError> {
         let summary = object.read(Limits::default(), &mut |_| Ok(()))?;
         let header = &summary.header;
         if header.algorithm != Algorithm::Sha512
@@ -157,43 +167,127 @@ impl PurgePlan {
         }
         let before = current(object, Algorithm::Sha512)?;
         let version = header.head.next()?;
-        let (_, after) = tombstone_inventory(&summary, (version, assembly), &details, path, &tombstone)?;
-        let scope = PurgeScope::Object { version, details, path: path.to_owned(), assembly: assembly.to_owned() };
+        let (_, after) = last_inventory(&summary, version, &details, record)?;
+        let LastRecord { path, content, assembly } = record;
+        let (path, content, assembly) = (path.to_owned(), content.to_owned(), assembly.to_owned());
+        let scope = PurgeScope::Object { version, details, path, content, assembly };
         let InventoryHeader { id, head, algorithm, .. } = summary.header;
-        Ok(Self { id, head, algorithm, before, after, scope, tombstone })
+        let inventories = rewritings(object, head, &scope)?;
+        Ok(Self { id, head, algorithm, before, after, inventories, scope, tombstone: Tombstone::default() })
     }
 
-    /// Carries the plan out in the store that `object` lies in. Refused when the object's root inventory is neither the
-    /// one before nor the one after the purge.
-    pub fn carry_out(&self, object: &Object<'_>) -> Result<(), OcflError> {
+    /// The content paths that are removed, where they are known one by one: those of a purge of paths.
+    fn contents(&self) -> Box<dyn Iterator<Item = &String> + '_> {
         match &self.scope {
-            PurgeScope::Paths { contents, without_inventory, .. } => {
+            PurgeScope::Paths { contents, .. } => Box::new(contents.iter()),
+            PurgeScope::Object { .. } => Box::new(std::iter::empty()),
+        }
+    }
+
+    /// Carries the plan out in the store that `object` lies in. `go_on` is asked before each change. Refused when the object's
+    /// root inventory is neither the one before nor the one after the purge.
+    pub fn carry_out(&self, object: &Object<'_>, go_on: &mut GoOn<'_>) -> Result<(), OcflError> {
+        match &self.scope {
+            PurgeScope::Paths { without_inventory, .. } => {
+                self.check_contents(object)?;
+                go_on()?;
                 self.replace_root_inventory(object)?;
                 self.copy_root_inventory(object)?;
                 for version in self.head.up_to().rev().skip(1) {
+                    go_on()?;
                     if without_inventory.contains(&version) {
                         remove_inventory(object, version)?;
                     } else {
                         self.rewrite_version_inventory(object, version)?;
                     }
                 }
-                for content in contents {
-                    object.store().delete(&object.root().join(content)?)?;
-                }
             }
-            PurgeScope::Object { version, details, path, assembly } => {
-                self.add_tombstone_version(object, *version, details, path, assembly)?;
-                let older = |older: &VersionNumber| older < version;
-                for version in version.up_to().filter(older).rev() {
+            PurgeScope::Object { version, details, path, content, assembly } => {
+                let record = LastRecord { path, content, assembly };
+                go_on()?;
+                self.add_last_version(object, *version, details, record)?;
+                for version in self.head.up_to().rev() {
+                    go_on()?;
                     self.rewrite_version_inventory(object, version)?;
-                }
-                for version in version.up_to().filter(older) {
-                    object.store().delete_all(&object.root().join(&format!("{version}/{CONTENT}"))?)?;
                 }
             }
         }
+        self.remove_contents(object, go_on)
+    }
+
+    /// Removes what the plan left in a store whose root inventory is a later one, or that has none: contents, and inventories that
+    /// the plan removes; then puts the tombstone. Refused when the root inventory names what is to be removed.
+    pub fn sweep(&self, object: &Object<'_>, go_on: &mut GoOn<'_>) -> Result<(), OcflError> {
+        let is_removed = |path: &str| match &self.scope {
+            PurgeScope::Paths { contents, .. } => contents.contains(path),
+            PurgeScope::Object { version, .. } => version_of(path).is_some_and(|of| of < *version),
+        };
+        if object.root_inventory()?.is_some() {
+            let mut named = None;
+            object.read(Limits::default(), &mut |entry| {
+                if let InventoryEntry::Manifest { path, .. } = entry
+                    && is_removed(path)
+                {
+                    named.get_or_insert_with(|| path.to_owned());
+                }
+                Ok(())
+            })?;
+            if let Some(named) = named {
+                return Err(refused(object, format!("its root inventory names {named}, which was deleted")));
+            }
+        }
+        if let PurgeScope::Paths { without_inventory, .. } = &self.scope {
+            for version in without_inventory {
+                go_on()?;
+                remove_inventory(object, *version)?;
+            }
+        }
+        self.remove_contents(object, go_on)
+    }
+
+    fn remove_contents(&self, object: &Object<'_>, go_on: &mut GoOn<'_>) -> Result<(), OcflError> {
+        for content in self.contents() {
+            go_on()?;
+            object.store().delete(&object.root().join(content)?)?;
+        }
+        if let PurgeScope::Object { .. } = self.scope {
+            for version in self.head.up_to() {
+                go_on()?;
+                object.store().delete_all(&object.root().join(&format!("{version}/{CONTENT}"))?)?;
+            }
+        }
+        go_on()?;
         object.put_log(&self.tombstone.name, self.tombstone.text.as_bytes())?;
         Ok(())
+    }
+
+    /// Refuses a plan that takes a content away which a path that stays has: one that was made for another inventory, or that
+    /// was changed where it was kept.
+    fn check_contents(&self, object: &Object<'_>) -> Result<(), OcflError> {
+        let PurgeScope::Paths { paths, contents, .. } = &self.scope else { return Ok(()) };
+        let (mut removed, mut kept) = (HashSet::new(), HashSet::new());
+        object.read(Limits::default(), &mut |entry| {
+            if let InventoryEntry::Manifest { digest, path } = entry {
+                if contents.contains(path) {
+                    removed.insert(digest)
+                } else {
+                    kept.insert(digest)
+                };
+            }
+            Ok(())
+        })?;
+        removed.retain(|digest| !kept.contains(digest));
+        let mut used = None;
+        object.read(Limits::default(), &mut |entry| {
+            if let InventoryEntry::State { digest, path, version } = entry
+                && removed.contains(&digest)
+                && !paths.contains(path)
+            {
+                used.get_or_insert_with(|| format!("{path} of {version}"));
+            }
+            Ok(())
+        })?;
+        used.map_or(Ok(()), |used| Err(refused(object, format!("{used} has a content that the plan removes"))))
     }
 
     /// Puts the root inventory without the paths.
@@ -243,27 +337,26 @@ impl PurgePlan {
             .make(&mut || body.take().ok_or_else(|| refused(object, "an inventory was asked for twice".to_owned())))
     }
 
-    /// Writes the version that holds only the tombstone, and makes it the head.
-    fn add_tombstone_version(
+    /// Writes the version that holds only a record of the purge, and makes it the head.
+    fn add_last_version(
         &self,
         object: &Object<'_>,
         version: VersionNumber,
         details: &VersionDetails,
-        path: &str,
-        assembly: &str,
+        record: LastRecord<'_>,
     ) -> Result<(), OcflError> {
         let directory = object.root().join(&version.to_string())?;
         let written = stored_inventory(object.store(), &directory, Algorithm::Sha512)?;
         if written.is_none_or(|inventory| inventory.seal != self.after) {
             let mut summary = object.read(Limits::default(), &mut |_| Ok(()))?;
             summary.versions.retain(|(older, _)| *older < version);
-            let (inventory, seal) = tombstone_inventory(&summary, (version, assembly), details, path, &self.tombstone)?;
+            let (inventory, seal) = last_inventory(&summary, version, details, record)?;
             if seal != self.after {
                 return Err(refused(object, "its root inventory is not the one the purge was planned for".to_owned()));
             }
-            let writing = VersionAssembly::open(object.store(), assembly, object.root(), version)?;
-            let text = self.tombstone.text.as_bytes();
-            writing.put_content(&text_digest(&self.tombstone)?, text.len() as u64, None, &mut &*text)?;
+            let writing = VersionAssembly::open(object.store(), record.assembly, object.root(), version)?;
+            let text = record.content.as_bytes();
+            writing.put_content(&record.digest()?, text.len() as u64, None, &mut &*text)?;
             writing.sync()?;
             return writing.commit(&mut Commit {
                 seal: &seal,
@@ -292,32 +385,77 @@ fn current(object: &Object<'_>, algorithm: Algorithm) -> Result<InventorySeal, O
     found.map(|inventory| inventory.seal).ok_or_else(|| refused(object, "it has no root inventory".to_owned()))
 }
 
-fn text_digest(tombstone: &Tombstone) -> Result<Digest, OcflError> {
-    let failed = |source| OcflError::Io { act: "hash a tombstone", source };
-    let (_, digests) = hash_reader(tombstone.text.as_bytes(), &[Algorithm::Sha512]).map_err(failed)?;
-    digests
-        .get(Algorithm::Sha512)
-        .ok_or_else(|| OcflError::unwritable("a tombstone", tombstone.name.as_str(), "its digest was not computed"))
+/// What the inventories of the versions up to `head` are and become, of those that have one of their own.
+fn rewritings(
+    object: &Object<'_>,
+    head: VersionNumber,
+    scope: &PurgeScope,
+) -> Result<BTreeMap<VersionNumber, Rewriting>, OcflError> {
+    let mut all = BTreeMap::new();
+    for version in head.up_to() {
+        let directory = object.root().join(&version.to_string())?;
+        let summary = match object.store().open(&directory.join(INVENTORY)?, 0, None) {
+            Ok(body) => read_inventory(body, Limits::default(), &mut |_| Ok(()))?,
+            Err(error) if error.is_not_found() => continue,
+            Err(error) => return Err(error.into()),
+        };
+        let Some(found) = stored_inventory(object.store(), &directory, summary.header.algorithm)? else { continue };
+        let is_removed = match scope {
+            PurgeScope::Paths { without_inventory, .. } => without_inventory.contains(&version),
+            PurgeScope::Object { .. } => false,
+        };
+        let after = match is_removed {
+            true => None,
+            false => Some(rewrite(&mut || open_inventory(object, &directory), scope)?.seal),
+        };
+        all.insert(version, Rewriting { before: found.seal, after });
+    }
+    Ok(all)
 }
 
-/// The inventory of an object of which only the tombstone is left.
-fn tombstone_inventory(
+/// What is left of an object of which everything is taken out.
+#[derive(Debug, Clone, Copy)]
+pub struct LastRecord<'a> {
+    /// The logical path, in a version of its own.
+    pub path: &'a str,
+    /// The text.
+    pub content: &'a str,
+    /// The assembly that the version is written in.
+    pub assembly: &'a str,
+}
+
+impl LastRecord<'_> {
+    /// The SHA-512 of the text.
+    fn digest(&self) -> Result<Digest, OcflError> {
+        let failed = |source| OcflError::Io { act: "hash a record", source };
+        let (_, digests) = hash_reader(self.content.as_bytes(), &[Algorithm::Sha512]).map_err(failed)?;
+        let missing = || OcflError::unwritable("a record", self.path, "its digest was not computed");
+        digests.get(Algorithm::Sha512).ok_or_else(missing)
+    }
+}
+
+/// The inventory of an object of which only a record is left.
+fn last_inventory(
     summary: &InventorySummary,
-    (version, assembly): (VersionNumber, &str),
+    version: VersionNumber,
     details: &VersionDetails,
-    path: &str,
-    tombstone: &Tombstone,
+    record: LastRecord<'_>,
 ) -> Result<(Vec<u8>, InventorySeal), OcflError> {
-    let digest = text_digest(tombstone)?;
+    let digest = record.digest()?;
     let header = InventoryHeader { head: version, ..summary.header.clone() };
     let mut writer = InventoryWriter::new(Vec::new(), &header)?;
-    writer.manifest(&digest, &owned_content_path(version, assembly, &digest))?;
+    writer.manifest(&digest, &owned_content_path(version, record.assembly, &digest))?;
     for (older, details) in &summary.versions {
         writer.version(*older, details)?;
     }
     writer.version(version, details)?;
-    writer.state(&digest, path)?;
+    writer.state(&digest, record.path)?;
     writer.finish()
+}
+
+/// The version in whose directory a content lies.
+fn version_of(content_path: &str) -> Option<VersionNumber> {
+    content_path.split('/').next()?.parse().ok()
 }
 
 fn remove_inventory(object: &Object<'_>, version: VersionNumber) -> Result<(), OcflError> {

@@ -1,7 +1,8 @@
 //! The same promises on a real disk: the folder store, and directories that are no store.
 
 use strongroom_ocfl::{
-    Object, PurgePlan, Report, StorageRoot, Tombstone, ValidateOptions, Validated, validate_directory, validate_object,
+    LastRecord, Object, PurgePlan, Report, StorageRoot, Tombstone, ValidateOptions, Validated, validate_directory,
+    validate_object,
 };
 use strongroom_storage::{FolderStore, Key, Store};
 
@@ -38,13 +39,17 @@ fn an_object_in_a_folder_store_is_written_validated_and_purged() {
 
     let object = Object::new(&store, object_root.clone());
     let tombstone = Tombstone { name: "deletion-1.json".into(), text: "{}".into() };
-    let plan = PurgePlan::for_paths(&object, ["deposit/a.txt".to_owned()], tombstone.clone()).unwrap();
-    plan.carry_out(&object).unwrap();
-    plan.carry_out(&object).unwrap();
-    let plan =
-        PurgePlan::for_object(&object, Sample::details(3), "metadata/v3/tombstone.json", "purge", tombstone).unwrap();
-    plan.carry_out(&object).unwrap();
-    plan.carry_out(&object).unwrap();
+    let plan = PurgePlan {
+        tombstone: tombstone.clone(),
+        ..PurgePlan::for_paths(&object, ["deposit/a.txt".to_owned()]).unwrap()
+    };
+    plan.carry_out(&object, &mut || Ok(())).unwrap();
+    plan.carry_out(&object, &mut || Ok(())).unwrap();
+    let record = LastRecord { path: "metadata/v3/record.jsonl", content: "{}", assembly: "purge" };
+    let plan = PurgePlan::for_object(&object, Sample::details(3), record).unwrap();
+    let plan = PurgePlan { tombstone, ..plan };
+    plan.carry_out(&object, &mut || Ok(())).unwrap();
+    plan.carry_out(&object, &mut || Ok(())).unwrap();
     let report = validate_object(&store, &object_root, &ValidateOptions::default()).unwrap();
     assert_eq!(codes(&report), Vec::<&str>::new());
     assert!(store.assemblies().unwrap().is_empty());

@@ -3,8 +3,8 @@
 
 use strongroom_digest::Algorithm;
 use strongroom_ocfl::{
-    InventoryEntry, InventoryHeader, InventoryWriter, Limits, Object, OcflError, PurgePlan, Tombstone, ValidateOptions,
-    VersionNumber, owned_content_path, validate_object,
+    InventoryEntry, InventoryHeader, InventoryWriter, LastRecord, Limits, Object, OcflError, PurgePlan, PurgeScope,
+    Tombstone, ValidateOptions, VersionNumber, owned_content_path, validate_object,
 };
 use strongroom_storage::Key;
 
@@ -31,12 +31,17 @@ fn root() -> Key {
 
 fn plan_paths(store: &MemoryStore, paths: &[&str]) -> PurgePlan {
     let paths = paths.iter().map(|path| (*path).to_owned());
-    PurgePlan::for_paths(&Object::new(store, root()), paths, tombstone()).unwrap()
+    PurgePlan { tombstone: tombstone(), ..PurgePlan::for_paths(&Object::new(store, root()), paths).unwrap() }
 }
 
 fn plan_object(store: &MemoryStore) -> PurgePlan {
-    let path = "metadata/v4/tombstone.json";
-    PurgePlan::for_object(&Object::new(store, root()), Sample::details(4), path, "purge-7", tombstone()).unwrap()
+    let plan =
+        PurgePlan::for_object(&Object::new(store, root()), Sample::details(4), record("metadata/v4/record.jsonl"));
+    PurgePlan { tombstone: tombstone(), ..plan.unwrap() }
+}
+
+fn record(path: &str) -> LastRecord<'_> {
+    LastRecord { path, content: "{\"record\":\"version\"}\n", assembly: "purge-7" }
 }
 
 /// Every logical path with its version, and every content path.
@@ -68,7 +73,7 @@ fn a_purged_file_is_gone_from_every_version() {
     for store in [MemoryStore::folder(), MemoryStore::bucket()] {
         sample().write(&store, &root());
         let plan = plan_paths(&store, &["deposit/secret.txt"]);
-        plan.carry_out(&Object::new(&store, root())).unwrap();
+        plan.carry_out(&Object::new(&store, root()), &mut || Ok(())).unwrap();
 
         assert_eq!(warnings(&store), []);
         assert!(named(&store).0.iter().all(|(_, path)| path != "deposit/secret.txt"));
@@ -88,7 +93,7 @@ fn a_purged_file_is_gone_from_every_version() {
 fn a_content_that_another_path_uses_stays() {
     let store = MemoryStore::folder();
     sample().write(&store, &root());
-    plan_paths(&store, &["deposit/moved.txt"]).carry_out(&Object::new(&store, root())).unwrap();
+    plan_paths(&store, &["deposit/moved.txt"]).carry_out(&Object::new(&store, root()), &mut || Ok(())).unwrap();
     assert_eq!(warnings(&store), []);
     let beta = Sample::content_path(1, &sha512(b"beta"));
     assert_eq!(store.get(&format!("object/{beta}")).unwrap(), b"beta");
@@ -99,7 +104,7 @@ fn a_content_that_another_path_uses_stays() {
 fn a_content_that_only_a_later_version_uses_costs_the_earlier_inventories() {
     let store = MemoryStore::folder();
     sample().write(&store, &root());
-    plan_paths(&store, &["deposit/b.txt"]).carry_out(&Object::new(&store, root())).unwrap();
+    plan_paths(&store, &["deposit/b.txt"]).carry_out(&Object::new(&store, root()), &mut || Ok(())).unwrap();
     assert_eq!(warnings(&store), [("W010", "v1".to_owned()), ("W010", "v2".to_owned())]);
     let beta = Sample::content_path(1, &sha512(b"beta"));
     assert_eq!(store.get(&format!("object/{beta}")).unwrap(), b"beta");
@@ -109,7 +114,9 @@ fn a_content_that_only_a_later_version_uses_costs_the_earlier_inventories() {
 fn several_files_are_purged_at_once() {
     let store = MemoryStore::bucket();
     sample().write(&store, &root());
-    plan_paths(&store, &["deposit/b.txt", "deposit/moved.txt"]).carry_out(&Object::new(&store, root())).unwrap();
+    plan_paths(&store, &["deposit/b.txt", "deposit/moved.txt"])
+        .carry_out(&Object::new(&store, root()), &mut || Ok(()))
+        .unwrap();
     assert_eq!(warnings(&store), []);
     let beta = Sample::content_path(1, &sha512(b"beta"));
     assert_eq!(store.get(&format!("object/{beta}")), None);
@@ -120,13 +127,13 @@ fn a_purged_object_keeps_only_its_tombstone() {
     for store in [MemoryStore::folder(), MemoryStore::bucket()] {
         sample().write(&store, &root());
         let plan = plan_object(&store);
-        plan.carry_out(&Object::new(&store, root())).unwrap();
+        plan.carry_out(&Object::new(&store, root()), &mut || Ok(())).unwrap();
 
         assert_eq!(warnings(&store), []);
         let (logical, contents) = named(&store);
-        assert_eq!(logical, [(4, "metadata/v4/tombstone.json".to_owned())]);
-        let tombstone = sha512(tombstone().text.as_bytes());
-        assert_eq!(contents, [owned_content_path(VersionNumber::new(4).unwrap(), "purge-7", &tombstone)]);
+        assert_eq!(logical, [(4, "metadata/v4/record.jsonl".to_owned())]);
+        let kept = sha512(record("").content.as_bytes());
+        assert_eq!(contents, [owned_content_path(VersionNumber::new(4).unwrap(), "purge-7", &kept)]);
         assert_eq!(store.keys().iter().filter(|key| key.contains("/content/")).count(), 1);
     }
 }
@@ -143,16 +150,17 @@ fn a_purge_cut_short_at_any_write_is_completed_by_its_recorded_plan() {
         for planner in planners {
             let whole = make();
             sample().write(&whole, &root());
-            planner(&whole).carry_out(&Object::new(&whole, root())).unwrap();
+            planner(&whole).carry_out(&Object::new(&whole, root()), &mut || Ok(())).unwrap();
             let mut writes = 0;
             loop {
                 let store = make();
                 sample().write(&store, &root());
                 let recorded = serde_json::to_string(&planner(&store)).unwrap();
                 let plan: PurgePlan = serde_json::from_str(&recorded).unwrap();
+                let plan = PurgePlan { tombstone: tombstone(), ..plan };
                 let object = Object::new(&store, root());
                 store.fail_after(Some(writes));
-                let cut = plan.carry_out(&object).is_err();
+                let cut = plan.carry_out(&object, &mut || Ok(())).is_err();
                 store.fail_after(None);
                 let (_, contents) = named(&store);
                 for content in contents {
@@ -161,7 +169,7 @@ fn a_purge_cut_short_at_any_write_is_completed_by_its_recorded_plan() {
                         "the root inventory names missing bytes"
                     );
                 }
-                plan.carry_out(&object).unwrap();
+                plan.carry_out(&object, &mut || Ok(())).unwrap();
                 assert_eq!(store.files(), whole.files(), "cut after {writes} writes");
                 writes += 1;
                 if !cut {
@@ -177,7 +185,9 @@ fn a_purge_cut_short_at_any_write_is_completed_by_its_recorded_plan() {
 fn a_version_that_loses_all_its_files_stays_in_its_order() {
     let store = MemoryStore::folder();
     sample().write(&store, &root());
-    plan_paths(&store, &["deposit/a.txt", "deposit/moved.txt"]).carry_out(&Object::new(&store, root())).unwrap();
+    plan_paths(&store, &["deposit/a.txt", "deposit/moved.txt"])
+        .carry_out(&Object::new(&store, root()), &mut || Ok(()))
+        .unwrap();
     let (logical, _) = named(&store);
     assert!(logical.iter().all(|(version, _)| *version < 3), "{logical:?}");
     assert_eq!(warnings(&store), []);
@@ -189,7 +199,7 @@ fn a_version_without_an_inventory_of_its_own_is_purged_too() {
     sample().write(&store, &root());
     store.remove("object/v1/inventory.json");
     store.remove("object/v1/inventory.json.sha512");
-    plan_paths(&store, &["deposit/secret.txt"]).carry_out(&Object::new(&store, root())).unwrap();
+    plan_paths(&store, &["deposit/secret.txt"]).carry_out(&Object::new(&store, root()), &mut || Ok(())).unwrap();
     assert_eq!(store.get("object/v1/inventory.json"), None);
     assert!(!named(&store).0.iter().any(|(_, path)| path == "deposit/secret.txt"));
 }
@@ -200,7 +210,7 @@ fn a_version_whose_inventory_cannot_be_read_does_not_pass_for_purged() {
     sample().write(&store, &root());
     let plan = plan_paths(&store, &["deposit/secret.txt"]);
     store.unreadable("object/v1/inventory.json");
-    let refused = plan.carry_out(&Object::new(&store, root()));
+    let refused = plan.carry_out(&Object::new(&store, root()), &mut || Ok(()));
     assert!(matches!(&refused, Err(OcflError::Storage(error)) if !error.is_not_found()), "{refused:?}");
     assert_eq!(store.get("object/logs/deletion-7.json"), None, "it is not told as done");
 }
@@ -211,15 +221,15 @@ fn a_finished_purge_is_repeated_without_writing_its_tombstone_again() {
         sample().write(&store, &root());
         let plan = plan_object(&store);
         let object = Object::new(&store, root());
-        plan.carry_out(&object).unwrap();
+        plan.carry_out(&object, &mut || Ok(())).unwrap();
         let whole = store.files();
-        let (puts, outcome) = store.puts(|| plan.carry_out(&object));
+        let (puts, outcome) = store.puts(|| plan.carry_out(&object, &mut || Ok(())));
         outcome.unwrap();
         assert!(!puts.iter().any(|put| put.key.contains("content/")), "{puts:?}");
         assert!(store.files() == whole);
 
         store.remove("object/v4/inventory.json");
-        plan.carry_out(&object).unwrap();
+        plan.carry_out(&object, &mut || Ok(())).unwrap();
         assert!(store.files() == whole, "the inventory of the tombstone's version is made again");
     }
 }
@@ -254,13 +264,8 @@ fn an_object_of_another_form_than_ours_is_not_purged_whole() {
         (Algorithm::Sha256, None, false),
     ] {
         let store = written_by_others(algorithm, directory);
-        let plan = PurgePlan::for_object(
-            &Object::new(&store, root()),
-            Sample::details(2),
-            "metadata/v2/tombstone.json",
-            "purge-7",
-            tombstone(),
-        );
+        let plan =
+            PurgePlan::for_object(&Object::new(&store, root()), Sample::details(2), record("metadata/v2/record.jsonl"));
         let is_refused = matches!(plan, Err(OcflError::Purge { .. }));
         assert_eq!((plan.is_ok(), is_refused), (is_ours, !is_ours), "{algorithm} {directory:?}");
     }
@@ -274,7 +279,7 @@ fn a_plan_is_refused_once_the_object_has_changed() {
     let plan = plan_paths(&store, &["deposit/secret.txt"]);
     all.write_version(&store, &root(), 2).unwrap();
     let before = store.files();
-    let refused = plan.carry_out(&Object::new(&store, root()));
+    let refused = plan.carry_out(&Object::new(&store, root()), &mut || Ok(()));
     assert!(matches!(refused, Err(OcflError::Head { .. })), "{refused:?}");
     assert_eq!(store.files(), before);
 }
@@ -285,7 +290,7 @@ fn a_path_that_no_version_has_cannot_be_purged() {
     sample().write(&store, &root());
     let object = Object::new(&store, root());
     for paths in [vec!["deposit/none.txt".to_owned()], Vec::new()] {
-        let refused = PurgePlan::for_paths(&object, paths, tombstone());
+        let refused = PurgePlan::for_paths(&object, paths);
         assert!(matches!(refused, Err(OcflError::Purge { .. })), "{refused:?}");
     }
 }
@@ -301,9 +306,65 @@ fn a_file_of_an_object_that_others_wrote_can_be_purged() {
     let store = MemoryStore::load(&fixture);
     let object = Object::new(&store, Key::ROOT);
     let paths = ["my_content/dracula.txt".to_owned()];
-    let plan = PurgePlan::for_paths(&object, paths, tombstone()).unwrap();
-    plan.carry_out(&object).unwrap();
+    let plan = PurgePlan { tombstone: tombstone(), ..PurgePlan::for_paths(&object, paths).unwrap() };
+    plan.carry_out(&object, &mut || Ok(())).unwrap();
     let report = validate_object(&store, &Key::ROOT, &ValidateOptions::default()).unwrap();
     assert!(report.is_valid(), "{report:#?}");
     assert!(!String::from_utf8(store.get("inventory.json").unwrap()).unwrap().contains("\"my_content/dracula.txt\""));
+}
+
+#[test]
+fn a_store_with_a_later_inventory_is_swept_and_one_that_names_what_goes_is_not() {
+    let store = MemoryStore::bucket();
+    let all = sample();
+    all.write_version(&store, &root(), 1).unwrap();
+    let secret = Sample::content_path(1, &sha512(b"secret"));
+    let plan = plan_paths(&store, &["deposit/secret.txt"]);
+    let object = Object::new(&store, root());
+    let refused = plan.sweep(&object, &mut || Ok(()));
+    assert!(matches!(refused, Err(OcflError::Purge { .. })), "{refused:?}");
+    assert!(store.get(&format!("object/{secret}")).is_some());
+
+    let later = MemoryStore::bucket();
+    all.write(&later, &root());
+    plan_paths(&later, &["deposit/secret.txt"]).carry_out(&Object::new(&later, root()), &mut || Ok(())).unwrap();
+    later.set(&format!("object/{secret}"), b"secret");
+    plan.sweep(&Object::new(&later, root()), &mut || Ok(())).unwrap();
+    assert_eq!(later.get(&format!("object/{secret}")), None);
+    assert_eq!(later.get("object/logs/deletion-7.json").unwrap(), b"{\"deletion\":7}");
+    assert_eq!(warnings(&later), []);
+}
+
+#[test]
+fn a_plan_that_takes_away_what_another_path_has_is_refused() {
+    let store = MemoryStore::folder();
+    sample().write(&store, &root());
+    let mut plan = plan_paths(&store, &["deposit/secret.txt"]);
+    let PurgeScope::Paths { contents, .. } = &mut plan.scope else { panic!("a purge of paths") };
+    contents.insert(Sample::content_path(1, &sha512(b"alpha")));
+    let before = store.files();
+    let refused = plan.carry_out(&Object::new(&store, root()), &mut || Ok(()));
+    assert!(matches!(refused, Err(OcflError::Purge { .. })), "{refused:?}");
+    assert_eq!(store.files(), before);
+}
+
+#[test]
+fn a_plan_says_what_the_inventories_of_versions_become() {
+    let store = MemoryStore::folder();
+    sample().write(&store, &root());
+    let number = |version: u32| VersionNumber::new(version).unwrap();
+    let object = Object::new(&store, root());
+    let now = |version| object.version_inventory(number(version)).unwrap().map(|found| found.seal);
+    for planner in [|store: &MemoryStore| plan_paths(store, &["deposit/b.txt"]), plan_object] {
+        let plan = planner(&store);
+        let before: Vec<_> = (1..=3).map(now).collect();
+        let said: Vec<_> =
+            (1..=3).map(|version| plan.inventories.get(&number(version)).map(|one| one.before)).collect();
+        assert_eq!(before, said);
+        plan.carry_out(&object, &mut || Ok(())).unwrap();
+        let after: Vec<_> = (1..=3).map(now).collect();
+        let said: Vec<_> =
+            (1..=3).map(|version| plan.inventories.get(&number(version)).and_then(|one| one.after)).collect();
+        assert_eq!(after, said);
+    }
 }

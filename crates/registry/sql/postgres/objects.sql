@@ -104,14 +104,18 @@ SELECT id, institution_id, object_id, file_id, content_id, item_id, version, typ
 ON CONFLICT DO NOTHING
 -- name: events.of_object
 SELECT e.id, e.institution_id, e.object_id, e.file_id, e.content_id, e.item_id, e.version, e.type, e.components, e.time,
-    e.outcome, e.detail, e.outcome_detail, e.store, e.agent, f.path, c.md5, c.sha1, c.sha256, c.sha512,
+    e.outcome, e.detail, e.outcome_detail, e.store, e.agent, f.path, coalesce(c.md5, d.md5) AS md5,
+    coalesce(c.sha1, d.sha1) AS sha1, coalesce(c.sha256, d.sha256) AS sha256, coalesce(c.sha512, d.sha512) AS sha512,
     e.actor_id, a.kind, a.name
 FROM events e JOIN objects o ON o.id = e.object_id LEFT JOIN files f ON f.id = e.file_id
 LEFT JOIN contents c ON c.id = e.content_id
+LEFT JOIN deleted_contents d ON d.id = e.content_id
 LEFT JOIN actors a ON a.id = e.actor_id
-WHERE e.object_id = $1 AND ($2::uuid IS NULL OR o.institution_id = $2) AND (e.version IS NULL OR e.version <= o.head)
+WHERE e.object_id = $1 AND ($2::uuid IS NULL OR o.institution_id = $2) AND (e.version IS NULL OR e.version <= o.head
+        OR e.time <= (SELECT max(x.begun_at) FROM deletions x WHERE x.object_id = o.id AND x.is_whole AND x.generation <> o.generation))
     AND (e.time > $3 OR (e.time = $3 AND e.id > $4)) AND ($5::uuid IS NULL OR e.file_id = $5
         OR (e.file_id IS NULL AND (e.content_id IN (SELECT x.content_id FROM entries x WHERE x.file_id = $5)
+            OR e.content_id IN (SELECT x.content_id FROM deleted_entries x WHERE x.file_id = $5)
             OR (e.content_id IS NULL AND e.components IS NOT NULL))))
 ORDER BY e.time, e.id LIMIT $6
 -- name: entries.drop

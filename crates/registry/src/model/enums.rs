@@ -226,6 +226,16 @@ words! {
         Dropped = "dropped",
     }
 
+    /// Where a deletion is.
+    DeletionState ("a deletion's state") {
+        /// Rows and bytes are removed; no other work can hold the object.
+        Begun = "begun",
+        /// The registry says what is left of the object; some stores may still have bytes.
+        Settled = "settled",
+        /// Carried out in every store.
+        Completed = "completed",
+    }
+
     /// Where a copy is.
     CopyState ("a copy's state") {
         /// Kept, as far as is known.

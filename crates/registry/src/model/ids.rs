@@ -57,6 +57,8 @@ ids! {
     GenerationId,
     /// A file: a path of an object. It never changes.
     FileId,
+    /// The deletion of an object, or of files of one.
+    DeletionId,
     /// A content: distinct bytes within one generation of an object.
     ContentId,
     /// A version of an object.

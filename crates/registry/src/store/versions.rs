@@ -239,7 +239,7 @@ pub fn put_contents(
     insert_contents(tx, version, contents)
 }
 
-fn insert_contents(
+pub(crate) fn insert_contents(
     tx: &mut dyn Transaction,
     version: &Version,
     contents: &[NewContent],
@@ -292,7 +292,11 @@ pub fn put_entries(
     insert_entries(tx, version, entries)
 }
 
-fn insert_entries(tx: &mut dyn Transaction, version: &Version, entries: &[NewEntry]) -> Result<(), RegistryError> {
+pub(crate) fn insert_entries(
+    tx: &mut dyn Transaction,
+    version: &Version,
+    entries: &[NewEntry],
+) -> Result<(), RegistryError> {
     let now = tx.now()?;
     tx.execute_each(
         Statement("files.insert"),

@@ -1,0 +1,106 @@
+-- list: deletions.columns
+d.id, d.item_id, d.institution_id, d.object_id, d.generation, d.is_whole, d.state, d.name, d.tombstone, d.begun_at,
+    d.settled_at, d.completed_at
+-- name: deletions.insert
+INSERT INTO deletions (id, item_id, institution_id, object_id, generation, is_whole, state, name, tombstone, begun_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+ON CONFLICT (id) DO NOTHING
+-- name: deletions.insert_store
+INSERT INTO deletion_stores (deletion_id, store, object_id) VALUES (?1, ?2, ?3)
+ON CONFLICT DO NOTHING
+-- name: deletions.get
+SELECT {deletions.columns} FROM deletions d WHERE d.id = ?1
+-- name: deletions.of_item
+SELECT {deletions.columns} FROM deletions d WHERE d.item_id = ?1
+-- name: deletions.of_object
+SELECT {deletions.columns} FROM deletions d WHERE d.object_id = ?1 ORDER BY d.begun_at, d.id
+-- name: deletions.count_of_object
+SELECT count(*) AS deletions FROM deletions WHERE object_id = ?1
+-- What is still to be done in stores about an object, in the order in which it was begun.
+-- name: deletions.pending_of_object
+SELECT {deletions.columns}, s.store FROM deletion_stores s JOIN deletions d ON d.id = s.deletion_id
+WHERE s.object_id = ?1 AND s.done_at IS NULL AND d.state <> 'begun'
+ORDER BY d.begun_at, d.id, s.store
+-- name: deletions.any_pending
+SELECT 1 AS found FROM deletion_stores WHERE object_id = ?1 AND done_at IS NULL LIMIT 1
+-- name: deletions.pending_objects
+SELECT DISTINCT s.object_id FROM deletion_stores s WHERE s.done_at IS NULL AND s.object_id > ?1 ORDER BY s.object_id LIMIT ?2
+-- name: deletions.stores
+SELECT store, done_at, reason FROM deletion_stores WHERE deletion_id = ?1 ORDER BY store
+-- name: deletions.store_is_done
+UPDATE deletion_stores SET done_at = ?3, reason = NULL WHERE deletion_id = ?1 AND store = ?2 AND done_at IS NULL
+-- name: deletions.store_failed
+UPDATE deletion_stores SET reason = ?3 WHERE deletion_id = ?1 AND store = ?2 AND done_at IS NULL
+-- name: deletions.store_again
+UPDATE deletion_stores SET done_at = NULL, reason = NULL WHERE store = ?1 AND deletion_id > ?2 AND deletion_id <= ?3
+-- name: deletions.last_of_store
+SELECT max(deletion_id) AS last FROM (SELECT deletion_id FROM deletion_stores WHERE store = ?1 AND deletion_id > ?2
+    ORDER BY deletion_id LIMIT ?3) AS page
+-- name: deletions.settle
+UPDATE deletions SET state = 'settled', settled_at = ?2 WHERE id = ?1 AND state = 'begun'
+-- name: deletions.complete
+UPDATE deletions SET state = 'completed', completed_at = ?2 WHERE id = ?1 AND state = 'settled'
+    AND NOT EXISTS (SELECT 1 FROM deletion_stores s WHERE s.deletion_id = ?1 AND s.done_at IS NULL)
+-- name: deletions.set_object
+UPDATE objects SET state = 'deleted', files = 0, bytes = 0, updated_at = ?2 WHERE id = ?1
+-- name: deletions.set_head
+UPDATE objects SET state = 'deleted', head = ?3, files = 0, bytes = 0 WHERE id = ?1 AND generation = ?2 AND head < ?3
+-- name: deletions.set_totals_of_object
+UPDATE objects SET files = ?3, bytes = ?4, updated_at = ?5 WHERE id = ?1 AND generation = ?2
+-- name: deletions.insert_version
+INSERT INTO versions (id, object_id, generation, number, state, item_id, message, user_name, description, created_at,
+    inventory_sha512, files, bytes, published_at, owns_contents)
+VALUES (?1, ?2, ?3, ?4, 'published', ?5, ?6, ?7, ?8, ?9, ?10, 0, 0, ?11, ?12)
+ON CONFLICT DO NOTHING
+-- name: deletions.set_inventory
+UPDATE versions SET inventory_sha512 = ?4, files = ?5, bytes = ?6
+WHERE object_id = ?1 AND generation = ?2 AND number = ?3 AND state = 'published'
+-- name: deletions.file_of_path
+SELECT id FROM files WHERE object_id = ?1 AND path = ?2
+-- name: deletions.keep_entries
+INSERT INTO deleted_entries (file_id, content_id)
+SELECT DISTINCT e.file_id, e.content_id FROM entries e
+WHERE e.file_id = ?3 AND e.object_id = ?1 AND e.generation = ?2 AND e.content_id IS NOT NULL
+ON CONFLICT DO NOTHING
+-- name: deletions.remove_entries
+DELETE FROM entries WHERE file_id = ?3 AND object_id = ?1 AND generation = ?2 AND content_id IS NOT NULL
+-- name: deletions.keep_content
+INSERT INTO deleted_contents (id, object_id, generation, sha512, size, md5, sha1, sha256, version)
+SELECT c.id, c.object_id, c.generation, c.sha512, c.size, c.md5, c.sha1, c.sha256, c.version FROM contents c
+WHERE c.object_id = ?1 AND c.generation = ?2 AND c.sha512 = ?3
+    AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.content_id = c.id)
+ON CONFLICT DO NOTHING
+-- name: deletions.remove_copies
+DELETE FROM copies WHERE content_id IN (SELECT c.id FROM contents c
+    WHERE c.object_id = ?1 AND c.generation = ?2 AND c.sha512 = ?3
+        AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.content_id = c.id))
+-- name: deletions.remove_content
+DELETE FROM contents WHERE object_id = ?1 AND generation = ?2 AND sha512 = ?3
+    AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.content_id = contents.id)
+-- name: deletions.keep_all_entries
+INSERT INTO deleted_entries (file_id, content_id)
+SELECT DISTINCT p.file_id, p.content_id FROM (SELECT e.file_id, e.content_id FROM entries e
+    WHERE e.object_id = ?1 AND e.generation = ?2 AND e.version <= ?3 ORDER BY e.version, e.file_id LIMIT ?4) AS p
+WHERE p.content_id IS NOT NULL
+ON CONFLICT DO NOTHING
+-- name: deletions.remove_all_entries
+DELETE FROM entries WHERE object_id = ?1 AND generation = ?2 AND (version, file_id) IN (SELECT e.version, e.file_id FROM entries e
+    WHERE e.object_id = ?1 AND e.generation = ?2 AND e.version <= ?3 ORDER BY e.version, e.file_id LIMIT ?4)
+-- name: deletions.keep_all_contents
+INSERT INTO deleted_contents (id, object_id, generation, sha512, size, md5, sha1, sha256, version)
+SELECT c.id, c.object_id, c.generation, c.sha512, c.size, c.md5, c.sha1, c.sha256, c.version FROM contents c
+WHERE c.object_id = ?1 AND c.generation = ?2 AND c.version <= ?3 ORDER BY c.sha512 LIMIT ?4
+ON CONFLICT DO NOTHING
+-- name: deletions.remove_all_copies
+DELETE FROM copies WHERE content_id IN (SELECT c.id FROM contents c
+    WHERE c.object_id = ?1 AND c.generation = ?2 AND c.version <= ?3 ORDER BY c.sha512 LIMIT ?4)
+-- name: deletions.remove_all_contents
+DELETE FROM contents WHERE id IN (SELECT c.id FROM contents c
+    WHERE c.object_id = ?1 AND c.generation = ?2 AND c.version <= ?3 ORDER BY c.sha512 LIMIT ?4)
+-- name: deletions.keep_recorded
+INSERT INTO deleted_contents (id, object_id, generation, sha512, size, md5, sha1, sha256, version)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+ON CONFLICT DO NOTHING
+-- name: deletions.keep_recorded_entry
+INSERT INTO deleted_entries (file_id, content_id) VALUES (?1, ?2)
+ON CONFLICT DO NOTHING

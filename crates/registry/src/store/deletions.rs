@@ -1,0 +1,402 @@
+//! What is deleted of objects: the intent, recorded before a byte is removed; the rows that go; the stores in which it is still to
+//! be carried out. The caller holds the object, and everything may be repeated.
+
+use strongroom_database::{Row, Statement, Time, Transaction};
+use strongroom_digest::Digest;
+use uuid::Uuid;
+
+use crate::backfill::{self, BroughtCopy, CopyProof};
+use crate::versions::{self, ContentPlace, NewContent, NewEntry, Version};
+use crate::{
+    ContentId, DeletionId, DeletionState, Description, Digests, FileId, Format, GenerationId, InstitutionId, ItemId,
+    ObjectId, RegistryError, VersionId, VersionState,
+};
+
+/// At most so many paths or contents are given at a time.
+pub const AT_ONCE: usize = 300;
+
+/// A deletion as it is recorded.
+#[derive(Debug, Clone)]
+pub struct Deletion {
+    /// Its identifier.
+    pub id: DeletionId,
+    /// The work item that carries it out; none where a store told of it.
+    pub item: Option<ItemId>,
+    /// Whose the object is.
+    pub institution: InstitutionId,
+    /// The object.
+    pub object: ObjectId,
+    /// Of which generation.
+    pub generation: GenerationId,
+    /// Whether all of the object is deleted.
+    pub is_whole: bool,
+    /// Where it is.
+    pub state: DeletionState,
+    /// The name of its tombstone in `logs/`.
+    pub name: String,
+    /// The tombstone.
+    pub tombstone: String,
+    /// When it was begun.
+    pub begun_at: Time,
+    /// When the registry said what is left.
+    pub settled_at: Option<Time>,
+    /// When no store had anything left.
+    pub completed_at: Option<Time>,
+}
+
+/// How far a deletion is in a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeletionStore {
+    /// The store.
+    pub store: String,
+    /// When it was carried out there.
+    pub done_at: Option<Time>,
+    /// Why it could not be when that was last tried.
+    pub reason: Option<String>,
+}
+
+/// Records a deletion, and the stores that it has to be carried out in. Nothing changes where it is recorded.
+pub fn insert(tx: &mut dyn Transaction, deletion: &Deletion, stores: &[String]) -> Result<(), RegistryError> {
+    tx.execute(
+        Statement("deletions.insert"),
+        &[
+            deletion.id.into(),
+            deletion.item.into(),
+            deletion.institution.into(),
+            deletion.object.into(),
+            deletion.generation.into(),
+            deletion.is_whole.into(),
+            deletion.state.as_str().into(),
+            (&deletion.name).into(),
+            (&deletion.tombstone).into(),
+            deletion.begun_at.into(),
+        ],
+    )?;
+    let mut rows = stores.iter().map(|store| vec![deletion.id.into(), store.into(), deletion.object.into()]);
+    tx.execute_each(Statement("deletions.insert_store"), &mut rows)?;
+    if deletion.is_whole {
+        let now = tx.now()?;
+        tx.execute(Statement("deletions.set_object"), &[deletion.object.into(), now.into()])?;
+    }
+    Ok(())
+}
+
+/// A deletion by its identifier.
+pub fn get(tx: &mut dyn Transaction, id: DeletionId) -> Result<Option<Deletion>, RegistryError> {
+    tx.query_one(Statement("deletions.get"), &[id.into()])?.as_ref().map(row).transpose()
+}
+
+/// The deletion that a work item has begun.
+pub fn of_item(tx: &mut dyn Transaction, item: ItemId) -> Result<Option<Deletion>, RegistryError> {
+    tx.query_one(Statement("deletions.of_item"), &[item.into()])?.as_ref().map(row).transpose()
+}
+
+/// The deletions of an object and of files of it, oldest first.
+pub fn of_object(tx: &mut dyn Transaction, object: ObjectId) -> Result<Vec<Deletion>, RegistryError> {
+    tx.query(Statement("deletions.of_object"), &[object.into()])?.iter().map(row).collect()
+}
+
+/// How many deletions of an object, and of files of it, were begun: what reads the object page by page compares it, to know that
+/// nothing was deleted meanwhile.
+pub fn count_of_object(tx: &mut dyn Transaction, object: ObjectId) -> Result<u64, RegistryError> {
+    let row = tx.query_one(Statement("deletions.count_of_object"), &[object.into()])?;
+    row.map_or(Ok(0), |row| Ok(row.count("deletions")?))
+}
+
+/// What is settled of an object and not yet carried out in some stores, in the order in which it was begun: the deletion and the
+/// store.
+pub fn pending_of_object(tx: &mut dyn Transaction, object: ObjectId) -> Result<Vec<(Deletion, String)>, RegistryError> {
+    let rows = tx.query(Statement("deletions.pending_of_object"), &[object.into()])?;
+    rows.iter().map(|found| Ok((row(found)?, found.text("store")?.to_owned()))).collect()
+}
+
+/// Whether something is to be deleted of an object in a store.
+pub fn is_any_pending(tx: &mut dyn Transaction, object: ObjectId) -> Result<bool, RegistryError> {
+    Ok(tx.query_one(Statement("deletions.any_pending"), &[object.into()])?.is_some())
+}
+
+/// Objects of which something is to be deleted in a store, after `after`.
+pub fn pending_objects(
+    tx: &mut dyn Transaction,
+    after: Option<ObjectId>,
+    limit: usize,
+) -> Result<Vec<ObjectId>, RegistryError> {
+    let after = after.unwrap_or(ObjectId(Uuid::nil()));
+    let rows = tx.query(Statement("deletions.pending_objects"), &[after.into(), limit.into()])?;
+    rows.iter().map(|row| Ok(ObjectId(row.uuid("object_id")?))).collect()
+}
+
+/// How far a deletion is in its stores.
+pub fn stores(tx: &mut dyn Transaction, id: DeletionId) -> Result<Vec<DeletionStore>, RegistryError> {
+    let rows = tx.query(Statement("deletions.stores"), &[id.into()])?;
+    let store = |row: &Row| {
+        Ok(DeletionStore {
+            store: row.text("store")?.to_owned(),
+            done_at: row.optional_time("done_at")?,
+            reason: row.optional_text("reason")?.map(str::to_owned),
+        })
+    };
+    rows.iter().map(store).collect()
+}
+
+/// Records that a deletion was carried out in a store.
+pub fn set_done(tx: &mut dyn Transaction, id: DeletionId, store: &str) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    tx.execute(Statement("deletions.store_is_done"), &[id.into(), store.into(), now.into()])?;
+    Ok(())
+}
+
+/// Records why a deletion could not be carried out in a store.
+pub fn set_failed(tx: &mut dyn Transaction, id: DeletionId, store: &str, reason: &str) -> Result<(), RegistryError> {
+    tx.execute(Statement("deletions.store_failed"), &[id.into(), store.into(), reason.into()])?;
+    Ok(())
+}
+
+/// Lets every deletion be carried out in a store once more, of which other content is in use now: a page of them behind `after`.
+/// Where the next page begins; none where there is no more.
+pub fn carry_out_again(
+    tx: &mut dyn Transaction,
+    store: &str,
+    after: DeletionId,
+    limit: usize,
+) -> Result<Option<DeletionId>, RegistryError> {
+    let row = tx.query_one(Statement("deletions.last_of_store"), &[store.into(), after.into(), limit.into()])?;
+    let last = row.map(|row| row.optional_uuid("last")).transpose()?.flatten().map(DeletionId);
+    if let Some(last) = last {
+        tx.execute(Statement("deletions.store_again"), &[store.into(), after.into(), last.into()])?;
+    }
+    Ok(last)
+}
+
+/// Removes the entries of paths in every version; at most [`AT_ONCE`] at a time. The identifiers of their files stay.
+pub fn remove_paths(
+    tx: &mut dyn Transaction,
+    (object, generation): (ObjectId, GenerationId),
+    paths: &[String],
+) -> Result<(), RegistryError> {
+    for path in paths {
+        let Some(file) = file_of_path(tx, object, path)? else { continue };
+        let key = [object.into(), generation.into(), file.into()];
+        tx.execute(Statement("deletions.keep_entries"), &key)?;
+        tx.execute(Statement("deletions.remove_entries"), &key)?;
+    }
+    Ok(())
+}
+
+/// The file that an object has, or had, under a logical path.
+pub fn file_of_path(tx: &mut dyn Transaction, object: ObjectId, path: &str) -> Result<Option<FileId>, RegistryError> {
+    let row = tx.query_one(Statement("deletions.file_of_path"), &[object.into(), path.into()])?;
+    row.map(|row| Ok(FileId(row.uuid("id")?))).transpose()
+}
+
+/// Removes contents that no path has any more, with their copies, by their SHA-512; at most [`AT_ONCE`] at a time.
+pub fn remove_contents(
+    tx: &mut dyn Transaction,
+    (object, generation): (ObjectId, GenerationId),
+    contents: &[Digest],
+) -> Result<(), RegistryError> {
+    for content in contents {
+        let key = [object.into(), generation.into(), content.as_bytes().into()];
+        tx.execute(Statement("deletions.keep_content"), &key)?;
+        tx.execute(Statement("deletions.remove_copies"), &key)?;
+        tx.execute(Statement("deletions.remove_content"), &key)?;
+    }
+    Ok(())
+}
+
+/// Removes some rows of the versions of a generation up to a number: entries, then contents with their copies. Whether all are gone.
+pub fn remove_rows(
+    tx: &mut dyn Transaction,
+    (object, generation): (ObjectId, GenerationId),
+    head: u64,
+) -> Result<bool, RegistryError> {
+    let page = [object.into(), generation.into(), head.into(), AT_ONCE.into()];
+    tx.execute(Statement("deletions.keep_all_entries"), &page)?;
+    if tx.execute(Statement("deletions.remove_all_entries"), &page)? > 0 {
+        return Ok(false);
+    }
+    tx.execute(Statement("deletions.keep_all_contents"), &page)?;
+    tx.execute(Statement("deletions.remove_all_copies"), &page)?;
+    Ok(tx.execute(Statement("deletions.remove_all_contents"), &page)? == 0)
+}
+
+/// What a version is after a deletion: its number, and the digest of its own inventory where it still has one.
+pub type Rewritten = (u64, Option<Digest>);
+
+/// Records what the inventories of versions are now, with how many files and bytes readers see of each; at most [`AT_ONCE`] at a time.
+pub fn set_inventories(
+    tx: &mut dyn Transaction,
+    (object, generation): (ObjectId, GenerationId),
+    versions: &[Rewritten],
+) -> Result<(), RegistryError> {
+    for (number, inventory) in versions {
+        let key = [object.into(), generation.into(), (*number).into()];
+        let (files, bytes) = totals(tx, &key)?;
+        let [object, generation, number] = key;
+        let inventory = inventory.map(|digest| digest.as_bytes().to_vec());
+        let values = [object, generation, number, inventory.into(), files.into(), bytes.into()];
+        tx.execute(Statement("deletions.set_inventory"), &values)?;
+    }
+    Ok(())
+}
+
+fn totals(tx: &mut dyn Transaction, key: &[strongroom_database::Value; 3]) -> Result<(u64, u64), RegistryError> {
+    match tx.query_one(Statement("versions.totals"), key)? {
+        Some(row) => Ok((row.count("files")?, row.count("bytes")?)),
+        None => Ok((0, 0)),
+    }
+}
+
+/// The last version of an object that was deleted: it holds its record and nothing else.
+#[derive(Debug, Clone)]
+pub struct LastVersion {
+    /// Its identifier.
+    pub id: VersionId,
+    /// Its number.
+    pub number: u64,
+    /// The work item that makes it.
+    pub item: ItemId,
+    /// Why it is made.
+    pub message: String,
+    /// Who has it made.
+    pub user: String,
+    /// What the object was.
+    pub description: Description,
+    /// When it was begun.
+    pub created_at: Time,
+    /// SHA-512 of its inventory.
+    pub inventory: Digest,
+    /// The file of its record.
+    pub file: FileId,
+    /// The logical path of it.
+    pub path: String,
+    /// The content of it.
+    pub content: ContentId,
+    /// Its bytes.
+    pub size: u64,
+    /// Its digests.
+    pub digests: Digests,
+    /// What it is.
+    pub format: Format,
+}
+
+/// Settles the deletion of an object: its last version is published.
+pub fn settle_whole(tx: &mut dyn Transaction, deletion: &Deletion, last: &LastVersion) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    let (object, generation) = (deletion.object, deletion.generation);
+    let description = serde_json::to_string(&last.description)
+        .map_err(|_| RegistryError::Corrupt { wanted: "a description", found: format!("{:?}", last.description) })?;
+    tx.execute(
+        Statement("deletions.insert_version"),
+        &[
+            last.id.into(),
+            object.into(),
+            generation.into(),
+            last.number.into(),
+            last.item.into(),
+            (&last.message).into(),
+            (&last.user).into(),
+            description.into(),
+            last.created_at.into(),
+            last.inventory.as_bytes().into(),
+            now.into(),
+            true.into(),
+        ],
+    )?;
+    let version = versions::get(tx, last.id)?.filter(|version| version.state == VersionState::Published);
+    let version =
+        version.ok_or_else(|| RegistryError::NotFound { what: "last version of object", id: object.to_string() })?;
+    put_last(tx, &version, last)?;
+    tx.execute(Statement("deletions.set_head"), &[object.into(), generation.into(), last.number.into()])?;
+    tx.execute(Statement("deletions.settle"), &[deletion.id.into(), now.into()])?;
+    Ok(())
+}
+
+fn put_last(tx: &mut dyn Transaction, version: &Version, last: &LastVersion) -> Result<(), RegistryError> {
+    let content = NewContent { id: last.content, size: last.size, digests: last.digests };
+    let content = versions::insert_contents(tx, version, std::slice::from_ref(&content))?;
+    let content = content.first().copied().unwrap_or(last.content);
+    let (file, path, format) = (last.file, last.path.clone(), last.format.clone());
+    versions::insert_entries(tx, version, &[NewEntry { file, path, modified: None, content, format }])
+}
+
+/// Records that a store has the last version of an object: it was read back there.
+pub fn put_last_copy(
+    tx: &mut dyn Transaction,
+    deletion: &Deletion,
+    store: &str,
+    (content, key): (ContentId, &str),
+) -> Result<(), RegistryError> {
+    let copy = BroughtCopy { content, key: key.to_owned(), class: None, proof: CopyProof::Read };
+    backfill::put_copies(tx, deletion.institution, deletion.object, store, std::slice::from_ref(&copy))
+}
+
+/// Settles the deletion of files: readers see of the object what is left.
+pub fn settle_files(tx: &mut dyn Transaction, deletion: &Deletion, head: u64) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    let key = [deletion.object.into(), deletion.generation.into(), head.into()];
+    let (files, bytes) = totals(tx, &key)?;
+    let [object, generation, _] = key;
+    tx.execute(
+        Statement("deletions.set_totals_of_object"),
+        &[object, generation, files.into(), bytes.into(), now.into()],
+    )?;
+    tx.execute(Statement("deletions.settle"), &[deletion.id.into(), now.into()])?;
+    Ok(())
+}
+
+/// Records that a deletion was carried out in every store, where that is so. Whether it is.
+pub fn complete(tx: &mut dyn Transaction, id: DeletionId) -> Result<bool, RegistryError> {
+    let now = tx.now()?;
+    tx.execute(Statement("deletions.complete"), &[id.into(), now.into()])?;
+    Ok(get(tx, id)?.is_some_and(|deletion| deletion.state == DeletionState::Completed))
+}
+
+/// Keeps what a record says of contents that are not in the stores any more: for the events that name them.
+pub fn keep_recorded(
+    tx: &mut dyn Transaction,
+    (object, generation): (ObjectId, GenerationId),
+    version: u64,
+    files: &[(FileId, ContentId, u64, Digests)],
+) -> Result<(), RegistryError> {
+    for (file, content, size, digests) in files {
+        tx.execute(
+            Statement("deletions.keep_recorded"),
+            &[
+                (*content).into(),
+                object.into(),
+                generation.into(),
+                digests.sha512.as_bytes().into(),
+                (*size).into(),
+                digests.md5.as_bytes().into(),
+                digests.sha1.as_bytes().into(),
+                digests.sha256.as_bytes().into(),
+                version.into(),
+            ],
+        )?;
+        tx.execute(Statement("deletions.keep_recorded_entry"), &[(*file).into(), (*content).into()])?;
+    }
+    Ok(())
+}
+
+/// Where the last version of an object keeps its record.
+pub fn place_of_last(last: &LastVersion) -> ContentPlace {
+    ContentPlace { version: last.number, owner: Some(last.id) }
+}
+
+fn row(row: &Row) -> Result<Deletion, RegistryError> {
+    Ok(Deletion {
+        id: DeletionId(row.uuid("id")?),
+        item: row.optional_uuid("item_id")?.map(ItemId),
+        institution: InstitutionId(row.uuid("institution_id")?),
+        object: ObjectId(row.uuid("object_id")?),
+        generation: GenerationId(row.uuid("generation")?),
+        is_whole: row.bool("is_whole")?,
+        state: row.text("state")?.parse()?,
+        name: row.text("name")?.to_owned(),
+        tombstone: row.text("tombstone")?.to_owned(),
+        begun_at: row.time("begun_at")?,
+        settled_at: row.optional_time("settled_at")?,
+        completed_at: row.optional_time("completed_at")?,
+    })
+}
