@@ -112,7 +112,7 @@ LEFT JOIN contents c ON c.id = e.content_id
 LEFT JOIN deleted_contents d ON d.id = e.content_id
 LEFT JOIN actors a ON a.id = e.actor_id
 WHERE e.object_id = $1 AND ($2::uuid IS NULL OR o.institution_id = $2) AND (e.version IS NULL OR e.version <= o.head
-        OR e.time <= (SELECT max(x.begun_at) FROM deletions x WHERE x.object_id = o.id AND x.is_whole AND x.generation <> o.generation))
+        OR e.time <= (SELECT max(x.begun_at) FROM deletions x WHERE x.object_id = o.id AND x.files IS NULL AND x.generation <> o.generation))
     AND (e.time > $3 OR (e.time = $3 AND e.id > $4)) AND ($5::uuid IS NULL OR e.file_id = $5
         OR (e.file_id IS NULL AND (e.content_id IN (SELECT x.content_id FROM entries x WHERE x.file_id = $5)
             OR e.content_id IN (SELECT x.content_id FROM deleted_entries x WHERE x.file_id = $5)

@@ -1,8 +1,8 @@
 -- list: deletions.columns
-d.id, d.item_id, d.institution_id, d.object_id, d.generation, d.is_whole, d.state, d.name, d.tombstone, d.begun_at,
+d.id, d.item_id, d.institution_id, d.object_id, d.generation, d.files, d.state, d.name, d.tombstone, d.begun_at,
     d.settled_at, d.completed_at
 -- name: deletions.insert
-INSERT INTO deletions (id, item_id, institution_id, object_id, generation, is_whole, state, name, tombstone, begun_at)
+INSERT INTO deletions (id, item_id, institution_id, object_id, generation, files, state, name, tombstone, begun_at)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
 ON CONFLICT (id) DO NOTHING
 -- name: deletions.insert_store
@@ -104,3 +104,12 @@ ON CONFLICT DO NOTHING
 -- name: deletions.keep_recorded_entry
 INSERT INTO deleted_entries (file_id, content_id) VALUES (?1, ?2)
 ON CONFLICT DO NOTHING
+-- name: begun_deletions.of_object
+SELECT d.item_id, d.object_id, o.identifier, d.files, d.begun_at FROM deletions d JOIN objects o ON o.id = d.object_id
+WHERE d.object_id = ?1 AND d.state <> 'completed' ORDER BY d.id LIMIT ?2
+-- name: begun_deletions.of_collection
+SELECT d.item_id, d.object_id, o.identifier, d.files, d.begun_at FROM objects o JOIN deletions d ON d.object_id = o.id
+WHERE o.collection_id = ?1 AND d.state <> 'completed' ORDER BY d.id LIMIT ?2
+-- name: deletions.holders
+SELECT store FROM object_copies WHERE object_id = ?1
+UNION SELECT store FROM copies WHERE object_id = ?1 ORDER BY store

@@ -6,6 +6,7 @@ use strongroom_digest::Digest;
 use uuid::Uuid;
 
 use crate::backfill::{self, BroughtCopy, CopyProof};
+use crate::store::objects::optional_count;
 use crate::versions::{self, ContentPlace, NewContent, NewEntry, Version};
 use crate::{
     ContentId, DeletionId, DeletionState, Description, Digests, FileId, Format, GenerationId, InstitutionId, ItemId,
@@ -28,8 +29,8 @@ pub struct Deletion {
     pub object: ObjectId,
     /// Of which generation.
     pub generation: GenerationId,
-    /// Whether all of the object is deleted.
-    pub is_whole: bool,
+    /// How many files are deleted; none: the whole object.
+    pub files: Option<u64>,
     /// Where it is.
     pub state: DeletionState,
     /// The name of its tombstone in `logs/`.
@@ -65,7 +66,7 @@ pub fn insert(tx: &mut dyn Transaction, deletion: &Deletion, stores: &[String]) 
             deletion.institution.into(),
             deletion.object.into(),
             deletion.generation.into(),
-            deletion.is_whole.into(),
+            deletion.files.into(),
             deletion.state.as_str().into(),
             (&deletion.name).into(),
             (&deletion.tombstone).into(),
@@ -74,7 +75,7 @@ pub fn insert(tx: &mut dyn Transaction, deletion: &Deletion, stores: &[String]) 
     )?;
     let mut rows = stores.iter().map(|store| vec![deletion.id.into(), store.into(), deletion.object.into()]);
     tx.execute_each(Statement("deletions.insert_store"), &mut rows)?;
-    if deletion.is_whole {
+    if deletion.files.is_none() {
         let now = tx.now()?;
         tx.execute(Statement("deletions.set_object"), &[deletion.object.into(), now.into()])?;
     }
@@ -150,6 +151,12 @@ pub fn set_done(tx: &mut dyn Transaction, id: DeletionId, store: &str) -> Result
 pub fn set_failed(tx: &mut dyn Transaction, id: DeletionId, store: &str, reason: &str) -> Result<(), RegistryError> {
     tx.execute(Statement("deletions.store_failed"), &[id.into(), store.into(), reason.into()])?;
     Ok(())
+}
+
+/// The stores that hold something of an object, by the record, also those that are out of use.
+pub fn holders(tx: &mut dyn Transaction, object: ObjectId) -> Result<Vec<String>, RegistryError> {
+    let rows = tx.query(Statement("deletions.holders"), &[object.into()])?;
+    rows.iter().map(|row| Ok(row.text("store")?.to_owned())).collect()
 }
 
 /// Lets every deletion be carried out in a store once more, of which other content is in use now: a page of them behind `after`.
@@ -391,7 +398,7 @@ fn row(row: &Row) -> Result<Deletion, RegistryError> {
         institution: InstitutionId(row.uuid("institution_id")?),
         object: ObjectId(row.uuid("object_id")?),
         generation: GenerationId(row.uuid("generation")?),
-        is_whole: row.bool("is_whole")?,
+        files: optional_count(row, "files")?,
         state: row.text("state")?.parse()?,
         name: row.text("name")?.to_owned(),
         tombstone: row.text("tombstone")?.to_owned(),

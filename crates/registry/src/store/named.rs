@@ -6,7 +6,8 @@ use uuid::Uuid;
 
 use super::outbox::MessageId;
 use crate::{
-    ActivityId, BatchId, DocumentId, FileId, FindingId, ItemId, ObjectId, RegistryError, Scope, ToolFindingId, UploadId,
+    ActivityId, BatchId, DocumentId, FileId, FindingId, ItemId, LegalHoldId, ObjectId, RegistryError, Scope,
+    ToolFindingId, UploadId,
 };
 
 /// Hexadecimal digits of an identifier.
@@ -50,6 +51,7 @@ named! {
     MessageId "message" Statement("named.messages"),
     ActivityId "activity" Statement("named.activities"),
     DocumentId "document" Statement("named.documents"),
+    LegalHoldId "legal hold" Statement("named.legal_holds"),
 }
 
 /// The one record that a text names.

@@ -7,8 +7,8 @@ CREATE TABLE deletions (
     institution_id BLOB NOT NULL,
     object_id      BLOB NOT NULL REFERENCES objects (id),
     generation     BLOB NOT NULL,
-    -- Whether all of the object is deleted.
-    is_whole       INTEGER NOT NULL,
+    -- How many files are deleted; none: the whole object.
+    files          INTEGER,
     -- begun: rows and bytes are removed, and no other work can hold the object. settled: the registry says what is left, and some
     -- stores may still have bytes. completed: no store in use has any.
     state          TEXT NOT NULL CHECK (state IN ('begun', 'settled', 'completed')),
@@ -19,6 +19,7 @@ CREATE TABLE deletions (
     completed_at   INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX deletions_by_object ON deletions (object_id, begun_at, id);
+CREATE INDEX deletions_under_way ON deletions (object_id, id) WHERE state <> 'completed';
 
 -- The stores that a deletion is carried out in.
 CREATE TABLE deletion_stores (
