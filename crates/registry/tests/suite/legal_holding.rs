@@ -99,7 +99,7 @@ fn begin_in(tx: &mut dyn Transaction, item: ItemId, object: ObjectId) -> Result<
 
 fn complete(world: &World<'_>, item: ItemId) {
     world.write(move |tx| {
-        let deletion = deletions::of_item(tx, item)?.expect("has begun");
+        let Some(deletion) = deletions::of_item(tx, item)? else { return Ok(false) };
         deletions::settle_files(tx, &deletion, 1)?;
         deletions::complete(tx, deletion.id)
     });
