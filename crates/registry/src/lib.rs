@@ -21,7 +21,7 @@ pub use model::advice;
 pub(crate) use model::workflow;
 pub use model::{
     Action, ActivityId, ActivityInput, ActivityState, ActorId, ActorKind, BatchId, BatchState, CollectionId, ContentId,
-    CopyState, Decision, DocumentId, EntityId, EventId, FileId, FindingId, FindingKind, FindingState, Format,
+    CopyState, Decision, DeletionId, DeletionState, DocumentId, EntityId, EventId, FileId, FindingId, FindingKind, FindingState, Format,
     GenerationId, HARVESTED_FROM, Health, HoldKind, InstitutionId, ItemId, ItemStatus, JournalId, JournalOutcome,
     KeyScope, MailKind, ObjectId, ObjectState, OneTimeKind, Order, Origin, PERMANENT_CODES, PipelineId, Position,
     ProfileOrigin, ProvenanceKind, PublicAccess, ReportId, ReportKind, RestoredState, Scope, SessionId, Stage, Subject,
@@ -32,7 +32,7 @@ pub use registry::{Registry, check_schema, migrations, schema, statements};
 pub use store::objects::{Description, Digests, Layout};
 pub use store::parts::{Part, Parts};
 pub use store::{
-    activities, api_keys, backfill, batches, checks, comparing, confirmations, copies, discarding, documents, epoch,
+    activities, api_keys, backfill, batches, checks, comparing, confirmations, copies, deletion_requests, discarding, documents, epoch,
     events, failures, fixity, health, holds, identification, interim, items, journal, leases, named, notifications,
     object_ids, objects, one_time_tokens, outbox, parts, pipelines, placements, profiles, provenance,
     provisional_reports, rebuild, receiving, reports, restorations, restored, retention, schedules, search,

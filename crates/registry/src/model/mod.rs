@@ -16,13 +16,13 @@ pub(crate) mod version;
 pub(crate) mod workflow;
 
 pub use enums::{
-    ActivityInput, ActivityState, ActorKind, BatchState, CopyState, Decision, FindingKind, FindingState, Health,
+    ActivityInput, ActivityState, ActorKind, BatchState, CopyState, Decision, DeletionState, FindingKind, FindingState, Health,
     HoldKind, ItemStatus, JournalOutcome, KeyScope, MailKind, ObjectState, OneTimeKind, ProfileOrigin, ProvenanceKind,
     PublicAccess, ReportKind, RestoredState, ToolFindingState, UploadState, UserRole, VersionState, WaitReason,
 };
 pub use format::Format;
 pub use ids::{
-    ActivityId, ActorId, BatchId, CollectionId, ContentId, DocumentId, EntityId, EventId, FileId, FindingId,
+    ActivityId, ActorId, BatchId, CollectionId, ContentId, DeletionId, DocumentId, EntityId, EventId, FileId, FindingId,
     GenerationId, InstitutionId, ItemId, JournalId, ObjectId, PipelineId, ReportId, SessionId, ToolFindingId, UploadId,
     UserId, VersionId,
 };

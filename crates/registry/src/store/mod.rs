@@ -13,6 +13,7 @@ mod claims;
 pub mod comparing;
 pub mod confirmations;
 pub mod copies;
+pub mod deletion_requests;
 pub mod discarding;
 pub mod documents;
 mod endings;

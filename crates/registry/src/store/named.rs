@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::outbox::MessageId;
 use crate::{
-    ActivityId, BatchId, DocumentId, FileId, FindingId, ItemId, ObjectId, RegistryError, Scope, ToolFindingId, UploadId,
+    ActivityId, BatchId, DeletionId, DocumentId, FileId, FindingId, ItemId, ObjectId, RegistryError, Scope, ToolFindingId, UploadId,
 };
 
 /// Hexadecimal digits of an identifier.
@@ -50,6 +50,7 @@ named! {
     MessageId "message" Statement("named.messages"),
     ActivityId "activity" Statement("named.activities"),
     DocumentId "document" Statement("named.documents"),
+    DeletionId "request for deletion" Statement("named.deletions"),
 }
 
 /// The one record that a text names.
