@@ -432,6 +432,8 @@ fn checked(asked: Rules, known: CollectionRules, authorized: &Authorized<'_>) ->
         most_bytes: asked.most_bytes.or(known.most_bytes).filter(|most| *most > 0),
         most_rows: asked.most_rows.or(known.most_rows).filter(|most| *most > 0),
         shoulder: over(asked.shoulder, known.shoulder),
+        retention: known.retention,
+        disposal: known.disposal,
         notifications,
     };
     if let Some(priority) = rules.priority.filter(|priority| *priority > MOST_PRIORITY) {

@@ -4,7 +4,7 @@ c.id, c.institution_id, i.identifier AS institution_identifier, c.identifier, c.
     r.version AS rules_version, {collections.rules}
 -- list: collections.rules
 r.profile, r.profile_version, r.placement, r.public_access, r.embargo_until, r.priority, r.accepted, r.most_bytes, r.most_rows,
-    r.shoulder, r.notify_to, r.suppressed, r.callback_url, r.callback_required
+    r.shoulder, r.notify_to, r.suppressed, r.callback_url, r.callback_required, r.retention, r.disposal
 -- list: collections.tables
 collections c JOIN institutions i ON i.id = c.institution_id
     JOIN collection_rules r ON r.collection_id = c.id AND r.version = c.rules_version
@@ -27,8 +27,9 @@ UPDATE collections SET name = ?2, state = ?3, updated_at = ?4, rules_version = ?
 UPDATE collections SET rules_version = rules_version WHERE id = ?1
 -- name: collections.insert_rules
 INSERT INTO collection_rules (collection_id, version, set_at, set_by, profile, profile_version, placement, public_access,
-    embargo_until, priority, accepted, most_bytes, most_rows, shoulder, notify_to, suppressed, callback_url, callback_required)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
+    embargo_until, priority, accepted, most_bytes, most_rows, shoulder, notify_to, suppressed, callback_url, callback_required,
+    retention, disposal)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)
 -- name: collections.rules
 SELECT r.version AS rules_version, r.set_at, r.set_by, {collections.rules}
 FROM collection_rules r WHERE r.collection_id = ?1 AND r.version > ?2 ORDER BY r.version LIMIT ?3

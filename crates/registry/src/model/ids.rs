@@ -93,6 +93,8 @@ ids! {
     SessionId,
     /// A request for deletion.
     DeletionId,
+    /// A legal hold.
+    LegalHoldId,
 }
 
 /// An identifier that follows from others, so that making it again makes the same one: of the SHA-256 of both, as a UUID of an

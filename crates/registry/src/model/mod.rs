@@ -10,24 +10,27 @@ pub(crate) mod ids;
 pub(crate) mod item;
 mod order;
 pub(crate) mod origin;
+mod period;
 pub(crate) mod permanent;
 mod scope;
 pub(crate) mod version;
 pub(crate) mod workflow;
 
 pub use enums::{
-    ActivityInput, ActivityState, ActorKind, BatchState, CopyState, Decision, DeletionState, FindingKind, FindingState, Health,
-    HoldKind, ItemStatus, JournalOutcome, KeyScope, MailKind, ObjectState, OneTimeKind, ProfileOrigin, ProvenanceKind,
-    PublicAccess, ReportKind, RestoredState, ToolFindingState, UploadState, UserRole, VersionState, WaitReason,
+    ActivityInput, ActivityState, ActorKind, BatchState, CopyState, Decision, DeletionState, FindingKind, FindingState,
+    Health, HoldKind, ItemStatus, JournalOutcome, KeyScope, MailKind, ObjectState, OneTimeKind, ProfileOrigin,
+    ProvenanceKind, PublicAccess, ReportKind, RestoredState, ToolFindingState, UploadState, UserRole, VersionState,
+    WaitReason,
 };
 pub use format::Format;
 pub use ids::{
-    ActivityId, ActorId, BatchId, CollectionId, ContentId, DeletionId, DocumentId, EntityId, EventId, FileId, FindingId,
-    GenerationId, InstitutionId, ItemId, JournalId, ObjectId, PipelineId, ReportId, SessionId, ToolFindingId, UploadId,
-    UserId, VersionId,
+    ActivityId, ActorId, BatchId, CollectionId, ContentId, DeletionId, DocumentId, EntityId, EventId, FileId,
+    FindingId, GenerationId, InstitutionId, ItemId, JournalId, LegalHoldId, ObjectId, PipelineId, ReportId, SessionId,
+    ToolFindingId, UploadId, UserId, VersionId,
 };
 pub use order::Order;
 pub use origin::{HARVESTED_FROM, Origin};
+pub use period::Period;
 pub use permanent::{PERMANENT_CODES, is_permanent_code};
 pub use scope::Scope;
 pub use workflow::{Action, Position, Stage, Subject, WaitKey, Workflows};

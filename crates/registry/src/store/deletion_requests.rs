@@ -84,7 +84,11 @@ pub struct Request {
 impl Request {
     /// Where it is at a time: what can no longer be approved has expired, also where that is not recorded yet.
     pub fn state_at(&self, now: Time) -> DeletionState {
-        if self.state == DeletionState::Requested && self.expires_at <= now { DeletionState::Expired } else { self.state }
+        if self.state == DeletionState::Requested && self.expires_at <= now {
+            DeletionState::Expired
+        } else {
+            self.state
+        }
     }
 }
 
@@ -314,8 +318,7 @@ pub fn list(
     limit: usize,
 ) -> Result<Vec<Request>, RegistryError> {
     let after = after.unwrap_or(DeletionId(Uuid::nil()));
-    let mut values =
-        vec![after.into(), scope.value(), filter.state.map(DeletionState::as_str).into(), limit.into()];
+    let mut values = vec![after.into(), scope.value(), filter.state.map(DeletionState::as_str).into(), limit.into()];
     let statement = match (filter.object, scope) {
         (Some(object), _) => {
             values.push(object.into());
@@ -373,8 +376,7 @@ fn close(
 ) -> Result<bool, RegistryError> {
     journal::know(tx, &by.actor)?;
     let now = tx.now()?;
-    let values =
-        [id.into(), by.user.into(), by.actor.id.into(), by.account.clone().into(), now.into(), reason.into()];
+    let values = [id.into(), by.user.into(), by.actor.id.into(), by.account.clone().into(), now.into(), reason.into()];
     let is_closed = tx.query_one(statement, &values)?.is_some();
     if is_closed {
         end_tokens(tx, id)?;
@@ -518,12 +520,7 @@ pub fn unmade(tx: &mut dyn Transaction, id: DeletionId, limit: usize) -> Result<
 }
 
 /// Records the work item that deletes an object, or the files of it that a request names.
-pub fn set_item(
-    tx: &mut dyn Transaction,
-    id: DeletionId,
-    object: ObjectId,
-    item: ItemId,
-) -> Result<(), RegistryError> {
+pub fn set_item(tx: &mut dyn Transaction, id: DeletionId, object: ObjectId, item: ItemId) -> Result<(), RegistryError> {
     tx.execute(Statement("deletions.set_item"), &[id.into(), object.into(), item.into()])?;
     Ok(())
 }

@@ -6,7 +6,8 @@ use uuid::Uuid;
 
 use super::outbox::MessageId;
 use crate::{
-    ActivityId, BatchId, DeletionId, DocumentId, FileId, FindingId, ItemId, ObjectId, RegistryError, Scope, ToolFindingId, UploadId,
+    ActivityId, BatchId, DeletionId, DocumentId, FileId, FindingId, ItemId, LegalHoldId, ObjectId, RegistryError,
+    Scope, ToolFindingId, UploadId,
 };
 
 /// Hexadecimal digits of an identifier.
@@ -51,6 +52,7 @@ named! {
     ActivityId "activity" Statement("named.activities"),
     DocumentId "document" Statement("named.documents"),
     DeletionId "request for deletion" Statement("named.deletions"),
+    LegalHoldId "legal hold" Statement("named.legal_holds"),
 }
 
 /// The one record that a text names.

@@ -6,7 +6,7 @@ use strongroom_database::{Row, Statement, Time, Transaction, Value};
 use crate::items::Item;
 use crate::notifications::{self, Notifications};
 use crate::store::objects::optional_count;
-use crate::{CollectionId, InstitutionId, PublicAccess, RegistryError, Scope};
+use crate::{CollectionId, InstitutionId, Period, PublicAccess, RegistryError, Scope};
 
 /// A tenant; nothing crosses its border.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,6 +74,10 @@ pub struct CollectionRules {
     pub most_rows: Option<u64>,
     /// What the names of its new ARKs begin with; none: as the settings say.
     pub shoulder: Option<String>,
+    /// For how long nothing of an object is deleted after it was deposited last; none: for no time.
+    pub retention: Option<Period>,
+    /// How long after that its objects are due for disposal; none: never.
+    pub disposal: Option<Period>,
     /// Who hears of its batches.
     pub notifications: Notifications,
 }
@@ -276,6 +280,8 @@ fn put_rules(
             notifications::as_json(&rules.notifications.suppressed).into(),
             rules.notifications.callback_url.clone().into(),
             rules.notifications.is_callback_required.into(),
+            rules.retention.map(|period| period.to_string()).into(),
+            rules.disposal.map(|period| period.to_string()).into(),
         ],
     )?;
     Ok(())
@@ -369,6 +375,8 @@ fn rules_row(row: &Row) -> Result<CollectionRules, RegistryError> {
         most_bytes: optional_count(row, "most_bytes")?,
         most_rows: optional_count(row, "most_rows")?,
         shoulder: row.optional_text("shoulder")?.map(str::to_owned),
+        retention: row.optional_text("retention")?.map(str::parse).transpose()?,
+        disposal: row.optional_text("disposal")?.map(str::parse).transpose()?,
         notifications: notifications::read(row)?,
     })
 }

@@ -24,6 +24,7 @@ mod identification;
 mod identifying;
 mod isolation;
 mod journal;
+mod legal_holding;
 mod marks;
 mod messages;
 mod model;
@@ -288,6 +289,15 @@ macro_rules! conformance_suite {
             }
             journal {
                 a_refusal_is_found_by_its_actor_and_act_since_a_time
+            }
+            legal_holding {
+                each_of_several_holds_on_a_target_forbids_until_it_is_released_by_itself
+                a_hold_is_released_once_and_keeps_what_it_says
+                a_hold_is_placed_once_and_only_on_what_is_there
+                what_forbids_a_deletion_is_named_by_kinds_and_bounded
+                retention_counts_from_the_last_deposit_and_follows_the_rules_of_now
+                a_deletion_begins_where_nothing_forbids_it_and_is_not_asked_again
+                a_hold_and_a_deletion_at_once_do_not_miss_each_other
             }
             parts {
                 parts_of_one_set_do_not_wait_for_each_other

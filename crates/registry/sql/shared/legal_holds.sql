@@ -1,0 +1,51 @@
+-- The columns of a legal hold as it is read from a row, and the tables that they are of.
+-- list: legal_holds.columns
+h.id, h.institution_id, i.identifier AS institution_identifier, h.collection_id, c.identifier AS collection_identifier,
+    h.object_id, o.identifier AS object_identifier, h.file_id, f.path, h.reason, p.name AS placed_by, h.placed_at,
+    r.name AS released_by, h.released_at, h.release_reason
+-- list: legal_holds.tables
+legal_holds h JOIN institutions i ON i.id = h.institution_id JOIN actors p ON p.id = h.placed_by
+    LEFT JOIN collections c ON c.id = h.collection_id LEFT JOIN objects o ON o.id = h.object_id
+    LEFT JOIN files f ON f.id = h.file_id LEFT JOIN actors r ON r.id = h.released_by
+-- name: legal_holds.place
+INSERT INTO legal_holds (id, institution_id, collection_id, object_id, file_id, reason, placed_by, placed_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+ON CONFLICT (id) DO NOTHING
+-- name: legal_holds.release
+UPDATE legal_holds SET released_by = ?2, released_at = ?3, release_reason = ?4 WHERE id = ?1 AND released_at IS NULL
+RETURNING id
+-- What is written here orders a hold and the beginning of a deletion.
+-- name: legal_holds.lock_object
+UPDATE objects SET state = state WHERE id = ?1 AND state = 'active' RETURNING id, institution_id, collection_id
+-- name: legal_holds.lock_collection
+UPDATE collections SET rules_version = rules_version WHERE id = ?1 RETURNING id, institution_id
+-- Whether a version that readers see has the file.
+-- name: legal_holds.file
+SELECT f.id FROM files f JOIN objects o ON o.id = f.object_id
+WHERE f.id = ?1 AND o.id = ?2 AND EXISTS (SELECT 1 FROM entries e
+    WHERE e.file_id = f.id AND e.generation = o.generation AND e.version <= o.head AND e.content_id IS NOT NULL)
+-- name: legal_holds.of_collection
+SELECT h.id, h.collection_id, h.object_id, h.file_id FROM legal_holds h
+WHERE h.collection_id = ?1 AND h.released_at IS NULL ORDER BY h.id LIMIT ?2
+-- Those on an object itself and on its files.
+-- name: legal_holds.of_object
+SELECT h.id, h.collection_id, h.object_id, h.file_id FROM legal_holds h
+WHERE h.object_id = ?1 AND h.released_at IS NULL ORDER BY h.id LIMIT ?2
+-- name: legal_holds.of_object_itself
+SELECT h.id, h.collection_id, h.object_id, h.file_id FROM legal_holds h
+WHERE h.object_id = ?1 AND h.file_id IS NULL AND h.released_at IS NULL ORDER BY h.id LIMIT ?2
+-- name: legal_holds.of_file
+SELECT h.id, h.collection_id, h.object_id, h.file_id FROM legal_holds h
+WHERE h.file_id = ?1 AND h.object_id = ?2 AND h.released_at IS NULL ORDER BY h.id LIMIT 1
+-- name: begun_deletions.get
+SELECT item_id FROM begun_deletions WHERE item_id = ?1
+-- name: begun_deletions.insert
+INSERT INTO begun_deletions (item_id, object_id, collection_id, files, begun_at) VALUES (?1, ?2, ?3, ?4, ?5)
+-- name: begun_deletions.end
+DELETE FROM begun_deletions WHERE item_id = ?1
+-- name: begun_deletions.of_object
+SELECT d.item_id, d.object_id, o.identifier, d.files, d.begun_at FROM begun_deletions d JOIN objects o ON o.id = d.object_id
+WHERE d.object_id = ?1 ORDER BY d.item_id LIMIT ?2
+-- name: begun_deletions.of_collection
+SELECT d.item_id, d.object_id, o.identifier, d.files, d.begun_at FROM begun_deletions d JOIN objects o ON o.id = d.object_id
+WHERE d.collection_id = ?1 ORDER BY d.item_id LIMIT ?2

@@ -1,0 +1,251 @@
+//! Legal holds: what forbids the deletion of a collection with all of its objects, of an object with all of its files, or of a file, until
+//! it is released. Several may be on one target, one for each cause; each is released by itself. Rows stay, and of a row only the release
+//! is set, once. They are no holds of work ([`crate::holds`]): deposits and repairs go on.
+
+use strongroom_database::{Row, Statement, Time, Transaction};
+
+use crate::begun_deletions::{self, BegunDeletion};
+use crate::journal::Actor;
+use crate::{CollectionId, FileId, InstitutionId, LegalHoldId, ObjectId, RegistryError, Scope, journal};
+
+/// The most characters of a reason.
+pub const LONGEST_REASON: usize = 2_000;
+
+/// What a legal hold is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum On {
+    /// Every object of a collection, also those that it will have.
+    Collection(CollectionId),
+    /// An object with all of its files, also those that it will have.
+    Object(ObjectId),
+    /// One file of an object.
+    File {
+        /// The object.
+        object: ObjectId,
+        /// The file.
+        file: FileId,
+    },
+}
+
+impl On {
+    fn columns(self) -> (Option<CollectionId>, Option<ObjectId>, Option<FileId>) {
+        match self {
+            Self::Collection(id) => (Some(id), None, None),
+            Self::Object(id) => (None, Some(id), None),
+            Self::File { object, file } => (None, Some(object), Some(file)),
+        }
+    }
+
+    /// What the columns of a row name.
+    pub(crate) fn of_row(row: &Row) -> Result<Self, RegistryError> {
+        let collection = row.optional_uuid("collection_id")?.map(CollectionId);
+        let object = row.optional_uuid("object_id")?.map(ObjectId);
+        let file = row.optional_uuid("file_id")?.map(FileId);
+        match (collection, object, file) {
+            (Some(id), None, None) => Ok(Self::Collection(id)),
+            (None, Some(id), None) => Ok(Self::Object(id)),
+            (None, Some(object), Some(file)) => Ok(Self::File { object, file }),
+            _ => Err(RegistryError::Corrupt {
+                wanted: "the target of a legal hold",
+                found: "another combination of columns".to_owned(),
+            }),
+        }
+    }
+}
+
+/// A legal hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LegalHold {
+    /// Its identifier.
+    pub id: LegalHoldId,
+    /// What it is on.
+    pub on: On,
+    /// Whose that is.
+    pub institution: InstitutionId,
+    /// The same by domain name.
+    pub institution_identifier: String,
+    /// The short name of the collection, where it is on one.
+    pub collection_identifier: Option<String>,
+    /// The object by its name, where it is on one or on one of its files.
+    pub object_identifier: Option<String>,
+    /// The logical path of the file, where it is on one.
+    pub path: Option<String>,
+    /// Why it was placed.
+    pub reason: String,
+    /// The name of the actor who placed it.
+    pub placed_by: String,
+    /// When.
+    pub placed_at: Time,
+    /// How it was released; none while it forbids deletion.
+    pub release: Option<Release>,
+}
+
+/// How a legal hold was released.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Release {
+    /// The name of the actor who released it.
+    pub by: String,
+    /// When.
+    pub at: Time,
+    /// Why.
+    pub reason: String,
+}
+
+/// A legal hold to be placed.
+#[derive(Debug, Clone)]
+pub struct NewLegalHold<'a> {
+    /// Fixed by the caller, so that placing it again places it once.
+    pub id: LegalHoldId,
+    /// What it is on.
+    pub on: On,
+    /// Whose that is.
+    pub institution: InstitutionId,
+    /// Why: 1 to [`LONGEST_REASON`] characters.
+    pub reason: &'a str,
+    /// Who places it.
+    pub actor: &'a Actor,
+}
+
+/// Places a hold. The answer names at most [`begun_deletions::MOST`] deletions of its target that have begun and cannot be stopped by it:
+/// those of the object, also where the hold is on one of its files, or those of the objects of the collection.
+///
+/// A hold and [`begun_deletions::begin`] are ordered by the row that both write before they read anything: that of the object for a hold on
+/// it or on a file, that of the collection for one on a collection. Whichever comes second sees what the first has written: with
+/// [`Isolation::ReadCommitted`](strongroom_database::Isolation) it waits for the row and reads afterwards, with `Serial` it is undone, as the
+/// row has changed since its transaction began, and runs again. So a deletion that has begun is named here, and every other one meets the
+/// hold.
+///
+/// # Errors
+/// [`RegistryError::NotFound`] where the target is not there: an object that was deleted or of which nothing is published, a file that no
+/// version has, or one of another institution.
+pub fn place(tx: &mut dyn Transaction, new: &NewLegalHold<'_>) -> Result<Vec<BegunDeletion>, RegistryError> {
+    let (collection, object, file) = new.on.columns();
+    let (what, id) = match new.on {
+        On::Collection(id) => ("collection", id.0),
+        On::Object(id) => ("object", id.0),
+        On::File { file, .. } => ("file", file.0),
+    };
+    let missing = || RegistryError::NotFound { what, id: id.to_string() };
+    let locked = match new.on {
+        On::Collection(id) => tx.query_one(Statement("legal_holds.lock_collection"), &[id.into()])?,
+        On::Object(object) | On::File { object, .. } => {
+            tx.query_one(Statement("legal_holds.lock_object"), &[object.into()])?
+        }
+    };
+    if locked.ok_or_else(missing)?.uuid("institution_id")? != new.institution.0 {
+        return Err(missing());
+    }
+    if let On::File { object, file } = new.on {
+        tx.query_one(Statement("legal_holds.file"), &[file.into(), object.into()])?.ok_or_else(missing)?;
+    }
+    journal::know(tx, new.actor)?;
+    let now = tx.now()?;
+    let values = [
+        new.id.into(),
+        new.institution.into(),
+        collection.into(),
+        object.into(),
+        file.into(),
+        new.reason.into(),
+        new.actor.id.into(),
+        now.into(),
+    ];
+    tx.execute(Statement("legal_holds.place"), &values)?;
+    match new.on {
+        On::Collection(id) => begun_deletions::of_collection(tx, id),
+        On::Object(object) | On::File { object, .. } => begun_deletions::of_object(tx, object),
+    }
+}
+
+/// Releases a hold, and answers with it as it is now.
+///
+/// # Errors
+/// [`RegistryError::NotFound`] where there is none within the scope, [`RegistryError::State`] where it was released before: of two who
+/// release it at once, one does.
+pub fn release(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    id: LegalHoldId,
+    (reason, actor): (&str, &Actor),
+) -> Result<LegalHold, RegistryError> {
+    find(tx, scope, id)?;
+    journal::know(tx, actor)?;
+    let now = tx.now()?;
+    let values = [id.into(), actor.id.into(), now.into(), reason.into()];
+    let is_released = tx.query_one(Statement("legal_holds.release"), &values)?.is_some();
+    let hold = find(tx, scope, id)?;
+    match &hold.release {
+        Some(before) if !is_released => Err(RegistryError::State {
+            what: "legal hold",
+            id: id.to_string(),
+            state: format!("released, by {} at {}", before.by, before.at),
+            act: "release it again".to_owned(),
+        }),
+        _ => Ok(hold),
+    }
+}
+
+/// A hold by its identifier.
+pub fn get(tx: &mut dyn Transaction, scope: Scope, id: LegalHoldId) -> Result<Option<LegalHold>, RegistryError> {
+    tx.query_one(Statement("legal_holds.get"), &[id.into(), scope.value()])?.as_ref().map(hold_row).transpose()
+}
+
+fn find(tx: &mut dyn Transaction, scope: Scope, id: LegalHoldId) -> Result<LegalHold, RegistryError> {
+    get(tx, scope, id)?.ok_or_else(|| RegistryError::NotFound { what: "legal hold", id: id.to_string() })
+}
+
+/// Which holds are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listed {
+    /// All.
+    All,
+    /// Those on an object and on its files.
+    OfObject(ObjectId),
+    /// Those on a collection itself.
+    OfCollection(CollectionId),
+}
+
+/// At most `limit` holds behind `after`, in the order of their identifiers; those that were released only where they are asked for.
+pub fn list(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    (listed, released_too): (Listed, bool),
+    after: Option<LegalHoldId>,
+    limit: usize,
+) -> Result<Vec<LegalHold>, RegistryError> {
+    let after = after.unwrap_or(LegalHoldId(uuid::Uuid::nil()));
+    let mut values = vec![after.into(), scope.value(), released_too.into(), limit.into()];
+    let statement = match listed {
+        Listed::All => Statement("legal_holds.list"),
+        Listed::OfObject(id) => {
+            values.push(id.into());
+            Statement("legal_holds.list_of_object")
+        }
+        Listed::OfCollection(id) => {
+            values.push(id.into());
+            Statement("legal_holds.list_of_collection")
+        }
+    };
+    tx.query(statement, &values)?.iter().map(hold_row).collect()
+}
+
+fn hold_row(row: &Row) -> Result<LegalHold, RegistryError> {
+    let text = |name: &'static str| Ok::<_, RegistryError>(row.optional_text(name)?.map(str::to_owned));
+    let release = match (text("released_by")?, row.optional_time("released_at")?, text("release_reason")?) {
+        (Some(by), Some(at), Some(reason)) => Some(Release { by, at, reason }),
+        _ => None,
+    };
+    Ok(LegalHold {
+        id: LegalHoldId(row.uuid("id")?),
+        on: On::of_row(row)?,
+        institution: InstitutionId(row.uuid("institution_id")?),
+        institution_identifier: row.text("institution_identifier")?.to_owned(),
+        collection_identifier: text("collection_identifier")?,
+        object_identifier: text("object_identifier")?,
+        path: text("path")?,
+        reason: row.text("reason")?.to_owned(),
+        placed_by: row.text("placed_by")?.to_owned(),
+        placed_at: row.time("placed_at")?,
+        release,
+    })
+}
