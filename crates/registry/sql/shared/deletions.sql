@@ -20,6 +20,18 @@ DELETE FROM deletion_targets WHERE request_id = ?1 AND (object_id, target_id) IN
     FROM deletion_targets t WHERE t.request_id = ?1 AND NOT EXISTS (SELECT 1 FROM deletion_requests r WHERE r.id = ?1) LIMIT ?2)
 -- name: deletions.count_targets
 SELECT count(DISTINCT t.object_id) AS objects, count(t.path) AS files FROM deletion_targets t WHERE t.request_id = ?1
+-- name: deletions.count_rows
+SELECT count(*) AS row_count FROM deletion_targets t WHERE t.request_id = ?1
+-- An object of which more files are named by themselves than may be.
+-- name: deletions.most_files
+SELECT o.identifier, counted.files FROM (SELECT t.object_id, count(t.path) AS files FROM deletion_targets t
+    WHERE t.request_id = ?1 GROUP BY t.object_id HAVING count(t.path) > ?2 LIMIT 1) AS counted
+JOIN objects o ON o.id = counted.object_id
+-- What a user did with the account of another one, or with how that one signs in.
+-- name: deletions.has_changed_user
+SELECT 1 AS found FROM actors a JOIN journal j ON j.actor_id = a.id
+WHERE a.kind = 'user' AND a.name = ?1 AND j.target = ?2 AND j.time >= ?3 AND j.outcome = 'done'
+    AND (j.act LIKE 'users.%' OR j.act LIKE 'second_factors.%') LIMIT 1
 -- The file of an object that has a path in any version which readers see.
 -- name: deletions.file_at
 SELECT f.id FROM files f JOIN objects o ON o.id = f.object_id
@@ -88,7 +100,7 @@ WHERE w.batch_id = ?1 AND w.status IN ('pending', 'started', 'held') LIMIT 1
 SELECT DISTINCT t.object_id, o.identifier, o.collection_id, o.bytes, EXISTS (SELECT 1 FROM deletion_targets x
     WHERE x.request_id = t.request_id AND x.object_id = t.object_id AND x.target_id = t.object_id) AS is_whole
 FROM deletion_targets t JOIN objects o ON o.id = t.object_id
-WHERE t.request_id = ?1 AND t.item_id IS NULL ORDER BY t.object_id LIMIT ?2
+WHERE t.request_id = ?1 AND t.item_id IS NULL AND t.object_id > ?2 ORDER BY t.object_id LIMIT ?3
 -- name: deletions.set_item
 UPDATE deletion_targets SET item_id = ?3 WHERE request_id = ?1 AND object_id = ?2
 -- name: deletions.targets

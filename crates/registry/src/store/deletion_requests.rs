@@ -233,6 +233,25 @@ pub fn count_targets(tx: &mut dyn Transaction, id: DeletionId) -> Result<(u64, u
     row.map_or(Ok((0, 0)), |row| Ok((row.count("objects")?, row.count("files")?)))
 }
 
+/// How many rows are noted.
+pub fn count_rows(tx: &mut dyn Transaction, id: DeletionId) -> Result<u64, RegistryError> {
+    let row = tx.query_one(Statement("deletions.count_rows"), &[id.into()])?;
+    row.map_or(Ok(0), |row| Ok(row.count("row_count")?))
+}
+
+/// An object of which more than `most` files are noted by themselves, and how many; none where there is none.
+pub fn most_files(tx: &mut dyn Transaction, id: DeletionId, most: u64) -> Result<Option<(String, u64)>, RegistryError> {
+    let row = tx.query_one(Statement("deletions.most_files"), &[id.into(), most.into()])?;
+    row.map(|row| Ok((row.text("identifier")?.to_owned(), row.count("files")?))).transpose()
+}
+
+/// Whether a user has made another one, changed what the other one may do or how the other one signs in, at a time or after it. Both are
+/// named by their addresses, as the journal has them.
+pub fn has_changed_user(tx: &mut dyn Transaction, user: &str, other: &str, since: Time) -> Result<bool, RegistryError> {
+    let values = [user.into(), other.into(), since.into()];
+    Ok(tx.query_one(Statement("deletions.has_changed_user"), &values)?.is_some())
+}
+
 /// Removes what was noted of a request that is not made, at most so many rows; the draft with the last. Whether there is more.
 pub fn drop_draft(tx: &mut dyn Transaction, id: DeletionId, limit: usize) -> Result<bool, RegistryError> {
     if tx.execute(Statement("deletions.drop_targets"), &[id.into(), limit.into()])? > 0 {
@@ -503,9 +522,15 @@ fn is_cancelled(tx: &mut dyn Transaction, batch: BatchId, progress: Progress) ->
     Ok(batch.state == BatchState::Deleted || counts.iter().any(is_ended_so))
 }
 
-/// Objects of a request that have no work items yet, in order of their identifiers.
-pub fn unmade(tx: &mut dyn Transaction, id: DeletionId, limit: usize) -> Result<Vec<Unmade>, RegistryError> {
-    let rows = tx.query(Statement("deletions.unmade"), &[id.into(), limit.into()])?;
+/// Objects of a request that have no work items yet, in order of their identifiers after `after`.
+pub fn unmade(
+    tx: &mut dyn Transaction,
+    id: DeletionId,
+    after: Option<ObjectId>,
+    limit: usize,
+) -> Result<Vec<Unmade>, RegistryError> {
+    let after = after.unwrap_or(ObjectId(Uuid::nil()));
+    let rows = tx.query(Statement("deletions.unmade"), &[id.into(), after.into(), limit.into()])?;
     rows.iter()
         .map(|row| {
             Ok(Unmade {
