@@ -36,6 +36,11 @@ pub(crate) fn carry_out(
     carry_out_from(Step::Begin, home, (scope, batch), (act, entry), &|| false)
 }
 
+/// Carries out the rest of a request that was begun in a transaction of its own, from a step on.
+pub(crate) fn go_on(home: &Home, batch: BatchId, act: &Act, from: Step) -> Result<BatchRequest, EngineError> {
+    carry_out_from(from, home, (Scope::System, batch), (act, None), &|| false)
+}
+
 /// The same from a step on, until a stop is asked for.
 fn carry_out_from(
     first: Step,

@@ -10,6 +10,7 @@ pub mod background;
 mod batch_acts;
 mod content_name;
 mod crash;
+pub mod deletion;
 mod downloads;
 mod error;
 pub mod event;

@@ -21,23 +21,24 @@ pub use model::advice;
 pub(crate) use model::workflow;
 pub use model::{
     Action, ActivityId, ActivityInput, ActivityState, ActorId, ActorKind, BatchId, BatchState, CollectionId, ContentId,
-    CopyState, Decision, DeletionId, DeletionState, DocumentId, EntityId, EventId, FileId, FindingId, FindingKind,
-    FindingState, Format, GenerationId, HARVESTED_FROM, Health, HoldKind, InstitutionId, ItemId, ItemStatus, JournalId,
-    JournalOutcome, KeyScope, LegalHoldId, MailKind, ObjectId, ObjectState, OneTimeKind, Order, Origin,
-    PERMANENT_CODES, Period, PipelineId, Position, ProfileOrigin, ProvenanceKind, PublicAccess, ReportId, ReportKind,
-    RestoredState, Scope, SessionId, Stage, Subject, ToolFindingId, ToolFindingState, UploadId, UploadState, UserId,
-    UserRole, VersionId, VersionState, WaitKey, WaitReason, Workflows, is_permanent_code,
+    CopyState, Decision, DeletionId, DeletionRequestId, DeletionRequestState, DeletionState, DocumentId, EntityId,
+    EventId, FileId, FindingId, FindingKind, FindingState, Format, GenerationId, HARVESTED_FROM, Health, HoldKind,
+    InstitutionId, ItemId, ItemStatus, JournalId, JournalOutcome, KeyScope, LegalHoldId, MailKind, ObjectId,
+    ObjectState, OneTimeKind, Order, Origin, PERMANENT_CODES, Period, PipelineId, Position, ProfileOrigin,
+    ProvenanceKind, PublicAccess, ReportId, ReportKind, RestoredState, Scope, SessionId, Stage, Subject, ToolFindingId,
+    ToolFindingState, UploadId, UploadState, UserId, UserRole, VersionId, VersionState, WaitKey, WaitReason, Workflows,
+    is_permanent_code,
 };
 pub use registry::{Registry, check_schema, migrations, schema, statements};
 pub use store::objects::{Description, Digests, Layout};
 pub use store::parts::{Part, Parts};
 pub use store::{
-    activities, api_keys, backfill, batches, begun_deletions, checks, comparing, confirmations, copies, deletions,
-    discarding, documents, epoch, events, failures, fixity, health, holds, identification, interim, items, journal,
-    leases, legal_holds, named, notifications, object_ids, objects, obstacles, one_time_tokens, outbox, parts,
-    pipelines, placements, profiles, provenance, provisional_reports, rebuild, receiving, reports, restorations,
-    restored, retention, schedules, search, second_factors, sessions, stores, tenants, throttles, tool_findings, users,
-    versions, watermarks, work,
+    activities, api_keys, backfill, batches, begun_deletions, checks, comparing, confirmations, copies,
+    deletion_requests, deletions, discarding, documents, epoch, events, failures, fixity, health, holds,
+    identification, interim, items, journal, leases, legal_holds, named, notifications, object_ids, objects, obstacles,
+    one_time_tokens, outbox, parts, pipelines, placements, profiles, provenance, provisional_reports, rebuild,
+    receiving, reports, restorations, restored, retention, schedules, search, second_factors, sessions, stores,
+    tenants, throttles, tool_findings, users, versions, watermarks, work,
 };
 pub use strongroom_database::{Time, Transaction};
 pub use together::Together;

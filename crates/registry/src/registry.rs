@@ -51,9 +51,9 @@ macro_rules! schema_in {
     ($dialect:literal, $placeholders:expr) => {
         (
             statements_in!($dialect, $placeholders;
-                "activities" "backfill" "deletions" "fixity" "health" "holds" "identification" "interim" "items" "journal" "legal_holds" "listing" "notifications" "object_ids" "objects" "obstacles" "outbox" "parts" "placements" "profiles" "provenance" "rebuild"
+                "activities" "backfill" "deletion_requests" "deletions" "fixity" "health" "holds" "identification" "interim" "items" "journal" "legal_holds" "listing" "notifications" "object_ids" "objects" "obstacles" "outbox" "parts" "placements" "profiles" "provenance" "rebuild"
                 "receiving" "reports" "restorations" "restored" "retention" "schema" "search" "stores" "tenants" "tools" "users";
-                "activities" "backfill" "fixity" "identification" "interim" "items" "journal" "legal_holds" "listing" "named" "objects" "outbox" "provenance" "rebuild"
+                "activities" "backfill" "deletion_requests" "fixity" "identification" "interim" "items" "journal" "legal_holds" "listing" "named" "objects" "outbox" "provenance" "rebuild"
                 "receiving" "reports" "stores" "tenants" "tools" "users"),
             migrations_in!($dialect:
                 2 "records" "0001_records"
@@ -107,7 +107,8 @@ macro_rules! schema_in {
                 53 "errors of attempts" "0059_errors_of_attempts"
                 54 "users" "0060_users"
                 55 "legal holds" "0062_legal_holds"
-                56 "deletions" "0065_deletions"),
+                56 "requests for deletion" "0064_deletion_requests"
+                57 "deletions" "0065_deletions"),
         )
     };
 }

@@ -97,13 +97,14 @@ impl Permission {
         self.effect == Effect::Writes
     }
 
-    /// The scope that a key needs for it; none: no key may do it. A key that leaks makes no other, and changes no user.
+    /// The scope that a key needs for it; none: no key may do it. A key that leaks makes no other, changes no user,
+    /// and deletes nothing.
     pub fn key_scope(&self) -> Option<KeyScope> {
         if !self.writes() {
             return Some(KeyScope::Read);
         }
         match self.name.split('.').next() {
-            Some("users" | "keys" | "sessions" | "second_factors") => None,
+            Some("users" | "keys" | "sessions" | "second_factors" | "deletions") => None,
             Some("deposits") => Some(KeyScope::Deposit),
             Some("restorations") => Some(KeyScope::Restore),
             _ if self.name == OBJECTS_DESCRIBE.name => Some(KeyScope::Deposit),
@@ -159,6 +160,12 @@ permissions! {
     COLLECTIONS_SET "collections.set" Institutions Writes [SystemAdmin InstitutionAdmin]
     COLLECTIONS_REMOVE "collections.remove" Institutions Writes [SystemAdmin InstitutionAdmin]
     COLLECTIONS_STEER "collections.steer" Institutions Writes [SystemAdmin InstitutionAdmin]
+    DELETIONS_APPROVE "deletions.approve" Institutions Writes [SystemAdmin InstitutionAdmin]
+    DELETIONS_CANCEL "deletions.cancel" Institutions Writes [SystemAdmin InstitutionAdmin]
+    DELETIONS_DENY "deletions.deny" Institutions Writes [SystemAdmin InstitutionAdmin]
+    DELETIONS_LIST "deletions.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    DELETIONS_REQUEST "deletions.request" Institutions Writes [SystemAdmin InstitutionAdmin]
+    DELETIONS_SHOW "deletions.show" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     DEPOSITS_SUBMIT "deposits.submit" Institutions Writes [SystemAdmin InstitutionAdmin InstitutionUser System]
     DOCUMENTS_SHOW "documents.show" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     EVENTS_LIST "events.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]

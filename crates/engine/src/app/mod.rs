@@ -13,6 +13,7 @@ pub mod batches;
 pub mod collections;
 mod context;
 pub mod counts;
+pub mod deletions;
 pub mod deposits;
 pub mod documents;
 pub mod events;

@@ -6,6 +6,7 @@ use strongroom_registry::{
     BatchState, ItemStatus, MailKind, RegistryError, Scope, Transaction, batches, counted, notifications, reports,
 };
 
+use crate::deletion::BATCH_KIND;
 use crate::restoration::KIND_OF_BATCHES;
 use crate::settings::Settings;
 
@@ -36,7 +37,7 @@ pub(super) fn of_batch(
         }
     };
     let mut untold = vec![report];
-    if batch.kind == KIND_OF_BATCHES {
+    if batch.kind == KIND_OF_BATCHES || batch.kind == BATCH_KIND {
         return Ok(untold);
     }
     let listeners = notifications::of_batch(tx, *id)?;

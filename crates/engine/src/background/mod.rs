@@ -14,6 +14,7 @@
 //! 6. Its memory does not grow with what it compares: it reads pages.
 
 mod activities;
+mod deletions;
 mod driver;
 pub(crate) mod fixity;
 pub(crate) mod holds;
@@ -50,8 +51,9 @@ pub struct BackgroundTask {
 }
 
 /// Every background task, by name.
-pub const TASKS: [BackgroundTask; 11] = [
+pub const TASKS: [BackgroundTask; 12] = [
     activities::TASK,
+    deletions::TASK,
     fixity::TASK,
     holds::TASK,
     logs::TASK,

@@ -200,7 +200,7 @@ pub(super) fn facts_as_html(report: &ReportView) -> String {
 }
 
 /// A text on one line, in which no character changes the order of others (Unicode Standard Annex 9, section 2).
-pub(super) fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let is_unprintable = |c: char| {
         c.is_control()
             || matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}')

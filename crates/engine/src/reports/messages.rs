@@ -17,6 +17,7 @@ use strongroom_registry::{
 use super::forms::{self, ReportForm, TABLE_HEAD, escaped, facts, facts_as_html, printable, row_as_html, title};
 use super::reader::Reader;
 use super::{ReportRowView, ReportView};
+use crate::deletion::BATCH_KIND;
 use crate::ingest::{DepositOptions, INGEST};
 use crate::notifications::{Attachment, Callback, Mail, Prepared, TEST};
 use crate::restoration::KIND_OF_BATCHES;
@@ -43,10 +44,11 @@ pub(super) struct Composed {
     pub(super) about: About,
 }
 
-/// A batch and its recipients; none where batches of its kind have none: restorations have a receipt.
+/// A batch and its recipients; none where batches of its kind have none: restorations have a receipt, and of deletions others are told.
 fn batch_and_listeners(home: &Home, id: BatchId) -> Result<Option<(Batch, Notifications)>, RegistryError> {
     home.registry.read(|tx| {
-        let batch = batches::get(tx, Scope::System, id)?.filter(|batch| batch.kind != KIND_OF_BATCHES);
+        let is_told = |batch: &Batch| batch.kind != KIND_OF_BATCHES && batch.kind != BATCH_KIND;
+        let batch = batches::get(tx, Scope::System, id)?.filter(is_told);
         let listeners = notifications::of_batch(tx, id)?;
         Ok(batch.map(|batch| (batch, listeners)))
     })
@@ -336,7 +338,7 @@ impl Write for Bounded {
     }
 }
 
-fn text_of(lines: &[(&str, String)], end: &str) -> String {
+pub(crate) fn text_of(lines: &[(&str, String)], end: &str) -> String {
     let mut text = String::new();
     for (name, value) in lines {
         let _ = writeln!(text, "{:13} {value}", format!("{name}:"));

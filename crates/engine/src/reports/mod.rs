@@ -15,10 +15,10 @@ use crate::paging;
 use crate::{EngineError, Home};
 
 pub(crate) use asked::{check_news, drop_abandoned, write_provisional};
-pub(crate) use forms::write;
 pub use forms::{ReportForm, facts};
+pub(crate) use forms::{printable, write};
 pub(crate) use handler::{behind_reports, fill, handlers, tell_untold};
-pub(crate) use messages::{html_of, ingested, is_for_admins, undeliverable_warning};
+pub(crate) use messages::{html_of, ingested, is_for_admins, text_of, undeliverable_warning};
 pub(crate) use strongroom_registry::reports::TOPIC;
 pub use view::{ReportRowView, ReportView};
 

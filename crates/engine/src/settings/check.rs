@@ -191,6 +191,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
         ("fixity.max_age", settings.fixity.max_age),
         ("fixity.poll_interval", settings.fixity.poll_interval),
         ("restoration.retrieval_poll", settings.restoration.retrieval_poll),
+        ("deletion.request_lifetime", settings.deletion.request_lifetime),
         ("mail.timeout", settings.mail.timeout),
         ("callbacks.timeout", settings.callbacks.timeout),
     ];

@@ -240,6 +240,11 @@ sections! {
             "how fast and for what price the service retrieves archived copies";
         retrieval_poll: Duration = Is("\"30m\""), Kind::Duration, "time between two checks whether a requested copy can be read";
     }
+    DELETION Deletion "deletion" Plain "Deletion of objects and files, which one user requests and another one approves." {
+        request_lifetime: Duration = Is("\"7d\""), Kind::Duration, "how long a request can be approved after it was made";
+        console_approval: bool = Is("true"), Kind::Flag,
+            "whether a request can be approved on the command line, where nothing proves who the user is";
+    }
     RETENTION Retention "retention" Plain
         "How long records of work that has ended are kept. Events, objects, versions and copies are always kept." {
         item_history: Duration = Is("\"0s\""), Kind::Duration,
@@ -330,6 +335,7 @@ pub(super) const SECTIONS: &[Section] = &[
     IDENTIFICATION,
     FIXITY,
     RESTORATION,
+    DELETION,
     RETENTION,
     MAIL,
     CALLBACKS,
@@ -415,6 +421,8 @@ pub struct Settings {
     pub fixity: Fixity,
     /// See [`Restoration`].
     pub restoration: Restoration,
+    /// See [`Deletion`].
+    pub deletion: Deletion,
     /// See [`Retention`].
     pub retention: Retention,
     /// See [`MailSettings`].

@@ -98,7 +98,7 @@ pub struct StageBytes {
 pub enum WaitsFor {
     /// Nothing but time.
     Time,
-    /// Its turn among the deposits of its object.
+    /// Its turn among the deposits and deletions of its object.
     Turn,
     /// Room in staging.
     Staging,
@@ -163,10 +163,20 @@ impl Stage {
 pub struct Workflows(Vec<Workflow>);
 
 impl Workflows {
-    /// Those of the system: deposits and restorations.
+    /// Those of the system: deposits, restorations and deletions.
     pub fn standard() -> Self {
         use crate::restoration::{OF_BATCHES, OF_FILES, OF_OBJECTS};
-        Self(vec![crate::ingest::WORKFLOW, crate::ingest::OF_BATCHES, OF_OBJECTS, OF_FILES, OF_BATCHES])
+        use crate::{deletion, ingest};
+        Self(vec![
+            ingest::WORKFLOW,
+            ingest::OF_BATCHES,
+            OF_OBJECTS,
+            OF_FILES,
+            OF_BATCHES,
+            deletion::OF_OBJECTS,
+            deletion::OF_FILES,
+            deletion::OF_REQUESTS,
+        ])
     }
 
     /// The same and another one, which takes the place of one of the same action.

@@ -39,6 +39,10 @@ ORDER BY t.id LIMIT $4
 SELECT t.id FROM documents t
 WHERE t.id >= $1 AND t.id <= $2 AND ($3::uuid IS NULL OR t.institution_id = $3)
 ORDER BY t.id LIMIT $4
+-- name: named.deletions
+SELECT t.id FROM deletion_requests t
+WHERE t.id >= $1 AND t.id <= $2 AND ($3::uuid IS NULL OR t.institution_id = $3)
+ORDER BY t.id LIMIT $4
 -- name: named.legal_holds
 SELECT t.id FROM legal_holds t
 WHERE t.id >= $1 AND t.id <= $2 AND ($3::uuid IS NULL OR t.institution_id = $3)

@@ -20,6 +20,9 @@ EXISTS (SELECT 1 FROM holds h WHERE h.subject_id IN (w.id, w.batch_id, w.collect
 (w.cancel_requested IS NULL AND w.status IN ('pending', 'started') AND s.status IS NOT NULL)
 -- list: items.only_unconfirmed
 (w.wait_key IS NOT NULL AND w.wait_key = 'confirmation')
+-- What changes an object takes its turn with others that do.
+-- list: items.takes_turn
+w.action IN ('ingest', 'delete_object', 'delete_files')
 -- list: items.tables
 work_items w JOIN institutions i ON i.id = w.institution_id LEFT JOIN collections c ON c.id = w.collection_id
     LEFT JOIN batch_stops s ON s.batch_id = w.batch_id
@@ -67,14 +70,14 @@ UPDATE work_items SET cancel_requested = ?2, requested_by = ?3, request_reason =
 SELECT w.id FROM work_items w
 WHERE w.institution_id = ?1 AND w.object_identifier = ?2 AND w.number < (SELECT m.number FROM work_items m WHERE m.id = ?3)
     AND w.status IN ('pending', 'started', 'held')
-    AND w.action IN ('ingest', 'delete_object', 'delete_files') AND NOT {items.only_unconfirmed}
+    AND {items.takes_turn} AND NOT {items.only_unconfirmed}
     AND NOT EXISTS (SELECT 1 FROM item_parts m JOIN item_parts p ON p.total = m.total AND p.number <> m.number
         WHERE m.item_id = ?3 AND p.item_id = w.id)
 ORDER BY w.number DESC LIMIT 1
 -- name: items.open_up_to
 SELECT w.id FROM work_items w
 WHERE w.institution_id = ?1 AND w.object_identifier = ?2 AND w.number <= (SELECT m.number FROM work_items m WHERE m.id = ?3)
-    AND w.status IN ('pending', 'started', 'held') AND w.action IN ('ingest', 'delete_object', 'delete_files') AND (w.id = ?3 OR NOT {items.only_unconfirmed})
+    AND w.status IN ('pending', 'started', 'held') AND {items.takes_turn} AND (w.id = ?3 OR NOT {items.only_unconfirmed})
 ORDER BY w.number
 -- name: items.next_waiting
 SELECT id FROM work_items WHERE wait_key = ?1 AND status IN ('pending', 'started')

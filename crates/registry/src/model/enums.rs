@@ -390,6 +390,24 @@ words! {
         PasswordReset = "password_reset",
     }
 
+    /// Where a request for deletion is.
+    DeletionRequestState ("a state of a request for deletion") {
+        /// Another user has to approve it.
+        Requested = "requested",
+        /// Two users want it: its work items delete what it names.
+        Approved = "approved",
+        /// It was refused.
+        Denied = "denied",
+        /// It was taken back, as far as its work items had not begun.
+        Cancelled = "cancelled",
+        /// It was not approved in time.
+        Expired = "expired",
+        /// All that it names was deleted.
+        Completed = "completed",
+        /// Its work items have ended, and not all that it names was deleted.
+        Failed = "failed",
+    }
+
     /// What `compare` found for a file.
     Decision ("a decision") {
         /// A path the object did not have.

@@ -93,6 +93,8 @@ ids! {
     UserId,
     /// A session of a user.
     SessionId,
+    /// A request for deletion.
+    DeletionRequestId,
     /// A legal hold.
     LegalHoldId,
 }

@@ -17,16 +17,16 @@ pub(crate) mod version;
 pub(crate) mod workflow;
 
 pub use enums::{
-    ActivityInput, ActivityState, ActorKind, BatchState, CopyState, Decision, DeletionState, FindingKind, FindingState,
-    Health, HoldKind, ItemStatus, JournalOutcome, KeyScope, MailKind, ObjectState, OneTimeKind, ProfileOrigin,
-    ProvenanceKind, PublicAccess, ReportKind, RestoredState, ToolFindingState, UploadState, UserRole, VersionState,
-    WaitReason,
+    ActivityInput, ActivityState, ActorKind, BatchState, CopyState, Decision, DeletionRequestState, DeletionState,
+    FindingKind, FindingState, Health, HoldKind, ItemStatus, JournalOutcome, KeyScope, MailKind, ObjectState,
+    OneTimeKind, ProfileOrigin, ProvenanceKind, PublicAccess, ReportKind, RestoredState, ToolFindingState, UploadState,
+    UserRole, VersionState, WaitReason,
 };
 pub use format::Format;
 pub use ids::{
-    ActivityId, ActorId, BatchId, CollectionId, ContentId, DeletionId, DocumentId, EntityId, EventId, FileId,
-    FindingId, GenerationId, InstitutionId, ItemId, JournalId, LegalHoldId, ObjectId, PipelineId, ReportId, SessionId,
-    ToolFindingId, UploadId, UserId, VersionId,
+    ActivityId, ActorId, BatchId, CollectionId, ContentId, DeletionId, DeletionRequestId, DocumentId, EntityId,
+    EventId, FileId, FindingId, GenerationId, InstitutionId, ItemId, JournalId, LegalHoldId, ObjectId, PipelineId,
+    ReportId, SessionId, ToolFindingId, UploadId, UserId, VersionId,
 };
 pub use order::Order;
 pub use origin::{HARVESTED_FROM, Origin};

@@ -7,8 +7,8 @@ use uuid::Uuid;
 pub use super::batch_requests::{BatchAct, BatchRequest, Step, being_deleted, request};
 pub use super::stops::{Stop, count_ending, stop_of, stops};
 use crate::{
-    BatchId, BatchState, CollectionId, InstitutionId, ItemId, ItemStatus, Order, RegistryError, Scope, items,
-    notifications, reports,
+    BatchId, BatchState, CollectionId, InstitutionId, ItemId, ItemStatus, Order, RegistryError, Scope,
+    deletion_requests, items, notifications, reports,
 };
 
 /// A batch as it stands.
@@ -255,6 +255,9 @@ pub(crate) fn settle(tx: &mut dyn Transaction, id: BatchId) -> Result<Settled, R
         let has_ended = reports::is_ended(state) && !reports::is_ended(batch.state);
         if has_ended && reports::make_at_end(tx, &batch, state, has_listeners)? {
             settled.topics.push(reports::TOPIC.to_owned());
+        }
+        if has_ended && batch.kind == deletion_requests::BATCH_KIND {
+            deletion_requests::end_with_batch(tx, id)?;
         }
     }
     Ok(settled)

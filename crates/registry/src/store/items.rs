@@ -649,14 +649,14 @@ pub(crate) fn item_row(row: &Row) -> Result<Item, RegistryError> {
     })
 }
 
-/// The next older open ingest or deletion of the same object for which a newer one waits. Parts of one set do not wait for each other.
+/// The next older open deposit or deletion of the same object for which an item waits. Parts of one set do not wait for each other.
 pub fn older_open(tx: &mut dyn Transaction, item: &Item) -> Result<Option<ItemId>, RegistryError> {
     let values: [Value; 3] = [item.institution.into(), (&item.object_identifier).into(), item.id.into()];
     let row = tx.query_one(Statement("items.older_open"), &values)?;
     Ok(row.map(|row| row.uuid("id").map(ItemId)).transpose()?)
 }
 
-/// Every open ingest or deletion of an object up to an item of it, oldest first.
+/// Every open deposit and deletion of an object up to an item of it, oldest first.
 pub fn open_up_to(tx: &mut dyn Transaction, item: &Item) -> Result<Vec<ItemId>, RegistryError> {
     let values: [Value; 3] = [item.institution.into(), (&item.object_identifier).into(), item.id.into()];
     tx.query(Statement("items.open_up_to"), &values)?.iter().map(|row| Ok(ItemId(row.uuid("id")?))).collect()

@@ -14,6 +14,7 @@ mod claims;
 pub mod comparing;
 pub mod confirmations;
 pub mod copies;
+pub mod deletion_requests;
 pub mod deletions;
 pub mod discarding;
 pub mod documents;

@@ -6,8 +6,8 @@ use uuid::Uuid;
 
 use super::outbox::MessageId;
 use crate::{
-    ActivityId, BatchId, DocumentId, FileId, FindingId, ItemId, LegalHoldId, ObjectId, RegistryError, Scope,
-    ToolFindingId, UploadId,
+    ActivityId, BatchId, DeletionRequestId, DocumentId, FileId, FindingId, ItemId, LegalHoldId, ObjectId,
+    RegistryError, Scope, ToolFindingId, UploadId,
 };
 
 /// Hexadecimal digits of an identifier.
@@ -51,6 +51,7 @@ named! {
     MessageId "message" Statement("named.messages"),
     ActivityId "activity" Statement("named.activities"),
     DocumentId "document" Statement("named.documents"),
+    DeletionRequestId "request for deletion" Statement("named.deletions"),
     LegalHoldId "legal hold" Statement("named.legal_holds"),
 }
 

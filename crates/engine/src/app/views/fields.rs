@@ -2,11 +2,11 @@
 //! each list of names with its struct, and the table their order with each row.
 
 use super::{
-    ActivityView, AgentView, BackgroundTaskView, BatchView, CheckView, CollectionView, CoverageView, DifferenceView,
-    EventView, FailureGroupView, FileView, FindingView, FoundView, HistoryLineView, InstitutionView, InterimFileView,
-    ItemCountsView, ItemView, JournalView, KeyView, MessageView, ObjectView, PipelineView, ProfileView, RecordView,
-    ReportRowView, ReportView, RulesView, SettingView, StoreCheckView, StoreView, TaskView, ToolFindingView, TopicView,
-    UploadView, UserView, VersionView,
+    ActivityView, AgentView, BackgroundTaskView, BatchView, CheckView, CollectionView, CoverageView,
+    DeletionTargetView, DeletionView, DifferenceView, EventView, FailureGroupView, FileView, FindingView, FoundView,
+    HistoryLineView, InstitutionView, InterimFileView, ItemCountsView, ItemView, JournalView, KeyView, MessageView,
+    ObjectView, PipelineView, ProfileView, RecordView, ReportRowView, ReportView, RulesView, SettingView,
+    StoreCheckView, StoreView, TaskView, ToolFindingView, TopicView, UploadView, UserView, VersionView,
 };
 
 /// What lists show row by row.
@@ -68,6 +68,12 @@ views! {
         batch, institution, collection, kind, state, items, succeeded, failed, cancelled, open, held, deleted, submitted_by,
         note, rows, holds, stopping, ending, paused, created_at, updated_at
     }
+    DeletionView {
+        request, institution, name, state, objects, files, reason, requested_by, requested_account, requested_at, expires_at,
+        approved_by, approved_account, approved_at, note, closed_by, closed_account, closed_at, closing_reason, batch, deleted,
+        failed, cancelled, open, begun, ended_at
+    }
+    DeletionTargetView { object, path, object_id, item, status, note }
     ReportView {
         batch, number, kind, made_at, made_by, state, deleted_at, institution, collection, submitted, submitted_by, submitted_at, note, items,
         succeeded, failed, cancelled, deleted, held, open, changed, unresolved, complete

@@ -4,6 +4,7 @@
 mod activities;
 mod background;
 mod batches;
+mod deletions;
 mod deposits;
 mod documents;
 mod events;
@@ -35,6 +36,7 @@ pub(crate) use activities::ActivityNames;
 pub use activities::{ActivityView, AgentOptionView, AgentView, RecordView, RetriedView, ToolFindingView};
 pub use background::{BackgroundRunView, BackgroundTaskView};
 pub use batches::BatchView;
+pub use deletions::{DeletionTargetView, DeletionView};
 pub use deposits::{DepositView, SubmittedView};
 pub use documents::DocumentView;
 pub use events::EventView;
@@ -78,7 +80,7 @@ pub use crate::status::Status;
 pub use strongroom_queue::{TaskId, TaskState};
 pub use strongroom_registry::items::ItemProblem;
 pub use strongroom_registry::{
-    Action, ActivityId, ActivityState, BatchId, BatchState, CopyState, FileId, FindingId, FindingState, ItemId,
-    ItemStatus, MailKind, ObjectId, ObjectState, PublicAccess, ReportKind, Stage, Time, ToolFindingId,
-    ToolFindingState, UploadId,
+    Action, ActivityId, ActivityState, BatchId, BatchState, CopyState, DeletionRequestId, DeletionRequestState, FileId,
+    FindingId, FindingState, ItemId, ItemStatus, MailKind, ObjectId, ObjectState, PublicAccess, ReportKind, Stage,
+    Time, ToolFindingId, ToolFindingState, UploadId,
 };

@@ -1,0 +1,170 @@
+//! Who may ask for a deletion, and who may approve it: the one place with these rules.
+//!
+//! 1. Who asks is an active user: an admin of the institution, or a system admin.
+//! 2. Who approves is another active user, and who asked is still one that may ask. Users are compared by their identifiers.
+//! 3. Where an admin of the institution asked, another admin of it approves. Where no other active admin of it may, a system admin approves.
+//! 4. Where a system admin asked, an admin of the institution approves: one of the two answers for what the institution keeps.
+//! 5. Who approves is not a user that the requester made, changed, or gave access to within 30 days before the request, or after it: else one
+//!    person could be both.
+
+use jiff::SignedDuration;
+use strongroom_registry::deletion_requests::{self, Request};
+use strongroom_registry::users::{self, User, UserFilter};
+use strongroom_registry::{InstitutionId, RegistryError, Scope, Transaction, UserId, UserRole};
+
+use crate::EngineError;
+
+/// How long before a request its requester may not have made or changed the user who approves.
+const INDEPENDENT_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
+/// Users that are read at once.
+const USERS_AT_ONCE: usize = 200;
+
+/// The user who asks, where that user may.
+pub(super) fn requester(tx: &mut dyn Transaction, user: UserId, of: InstitutionId) -> Result<User, EngineError> {
+    let user = known(tx, user)?;
+    match why_not_requester(&user, of) {
+        None => Ok(user),
+        Some(reason) => Err(refused(&user, "deletions.request", reason)),
+    }
+}
+
+/// The user who approves a request, where that user may.
+pub(super) fn approver(tx: &mut dyn Transaction, user: UserId, request: &Request) -> Result<User, EngineError> {
+    let user = known(tx, user)?;
+    let requester = known(tx, request.requester)?;
+    if let Some(reason) = why_not_requester(&requester, request.institution) {
+        return Err(refused(
+            &user,
+            "deletions.approve",
+            format!("it was requested by {}: {reason}", requester.account),
+        )
+        .next("deny the request; another user can make it again"));
+    }
+    match why_not_approver(tx, &user, &requester, request)? {
+        None => Ok(user),
+        Some(reason) => Err(refused(&user, "deletions.approve", reason).next(who_can(tx, &requester, request)?)),
+    }
+}
+
+/// The users who may approve a request, in order of their addresses.
+pub(super) fn approvers(tx: &mut dyn Transaction, request: &Request) -> Result<Vec<User>, RegistryError> {
+    let Some(requester) = users::get(tx, request.requester)? else { return Ok(Vec::new()) };
+    let of_institution = independent_admins(tx, &requester, request)?;
+    if requester.role != UserRole::InstitutionAdmin || !of_institution.is_empty() {
+        return Ok(of_institution);
+    }
+    let mut others = Vec::new();
+    for user in all(tx, Scope::System, UserRole::SystemAdmin)? {
+        if is_independent(tx, &user, &requester, request)? {
+            others.push(user);
+        }
+    }
+    Ok(others)
+}
+
+/// The active admins of an institution.
+pub(super) fn admins(tx: &mut dyn Transaction, of: InstitutionId) -> Result<Vec<User>, RegistryError> {
+    all(tx, Scope::Institution(of), UserRole::InstitutionAdmin)
+}
+
+fn why_not_requester(user: &User, of: InstitutionId) -> Option<String> {
+    if !user.is_active {
+        return Some("the user was deactivated".to_owned());
+    }
+    match (user.role, user.institution) {
+        (UserRole::SystemAdmin, _) => None,
+        (UserRole::InstitutionAdmin, Some(own)) if own == of => None,
+        (role, _) => Some(format!("a user with the role {role} does not answer for what the institution keeps")),
+    }
+}
+
+fn why_not_approver(
+    tx: &mut dyn Transaction,
+    user: &User,
+    requester: &User,
+    request: &Request,
+) -> Result<Option<String>, RegistryError> {
+    if user.id == requester.id {
+        return Ok(Some("it was requested by the same user, and another one has to approve it".to_owned()));
+    }
+    if let Some(reason) = why_not_requester(user, request.institution) {
+        return Ok(Some(reason));
+    }
+    if user.role == UserRole::SystemAdmin {
+        if requester.role == UserRole::SystemAdmin {
+            return Ok(Some(
+                "it was requested by a system admin, and an admin of the institution has to approve it".into(),
+            ));
+        }
+        if !independent_admins(tx, requester, request)?.is_empty() {
+            return Ok(Some("the institution has another admin, who has to approve it".to_owned()));
+        }
+    }
+    if !is_independent(tx, user, requester, request)? {
+        return Ok(Some(format!(
+            "{} made this user, or changed what the user may do or how the user signs in, within 30 days before the request or after it",
+            requester.account
+        )));
+    }
+    Ok(None)
+}
+
+/// The active admins of the institution other than the requester, who may approve.
+fn independent_admins(
+    tx: &mut dyn Transaction,
+    requester: &User,
+    request: &Request,
+) -> Result<Vec<User>, RegistryError> {
+    let mut independent = Vec::new();
+    for user in admins(tx, request.institution)? {
+        if user.id != requester.id && is_independent(tx, &user, requester, request)? {
+            independent.push(user);
+        }
+    }
+    Ok(independent)
+}
+
+fn is_independent(
+    tx: &mut dyn Transaction,
+    user: &User,
+    requester: &User,
+    request: &Request,
+) -> Result<bool, RegistryError> {
+    let micros = i64::try_from(INDEPENDENT_FOR.as_micros()).unwrap_or(i64::MAX);
+    let since = request.requested.at.plus(-micros);
+    Ok(!deletion_requests::has_changed_user(tx, &requester.account, &user.account, since)?)
+}
+
+fn all(tx: &mut dyn Transaction, scope: Scope, role: UserRole) -> Result<Vec<User>, RegistryError> {
+    let (mut found, mut after) = (Vec::new(), String::new());
+    loop {
+        let filter = UserFilter { role: Some(role), deactivated_too: false };
+        let page = users::list(tx, scope, filter, &after, USERS_AT_ONCE)?;
+        let Some(last) = page.last() else { return Ok(found) };
+        after.clone_from(&last.account);
+        found.extend(page);
+    }
+}
+
+/// What to do where a user may not approve.
+fn who_can(tx: &mut dyn Transaction, requester: &User, request: &Request) -> Result<String, RegistryError> {
+    let mut names: Vec<String> = approvers(tx, request)?.into_iter().map(|user| user.account).collect();
+    names.retain(|name| *name != requester.account);
+    if names.is_empty() {
+        return Ok("add another admin of the institution with \"strongroom user add\"".to_owned());
+    }
+    let more = names.len().saturating_sub(5);
+    names.truncate(5);
+    if more > 0 {
+        names.push(format!("{more} more"));
+    }
+    Ok(format!("it can be approved by {}", names.join(", ")))
+}
+
+fn known(tx: &mut dyn Transaction, id: UserId) -> Result<User, RegistryError> {
+    users::get(tx, id)?.ok_or_else(|| RegistryError::NotFound { what: "user", id: id.to_string() })
+}
+
+fn refused(user: &User, act: &'static str, reason: String) -> EngineError {
+    EngineError::NotAllowed { actor: user.account.clone(), act, reason }
+}
