@@ -153,6 +153,15 @@ pub enum Event<'a> {
         /// What was done, or why nothing could be.
         detail: &'a str,
     },
+    /// What was deleted could not be removed from a store.
+    DeletionRefused {
+        /// The store.
+        store: &'a str,
+        /// The deletion.
+        deletion: &'a str,
+        /// Why.
+        reason: &'a str,
+    },
     /// A store does not hold objects whole whose placement names it.
     CopiesLacking {
         /// The store.
@@ -420,6 +429,9 @@ impl Event<'_> {
             Self::DamageFound { store, key, detail } => error!(detail, store, key, "damage found"),
             Self::DamageTreated { repaired: true, detail } => warn!(detail, "damage repaired"),
             Self::DamageTreated { repaired: false, detail } => error!(detail, "damage cannot be repaired"),
+            Self::DeletionRefused { store, deletion, reason } => {
+                warn!(store, deletion, reason, "what was deleted could not be removed from the store yet");
+            }
             Self::CopiesLacking { store, objects } => {
                 warn!(store, objects, "the store lacks copies of objects whose placement names it");
             }

@@ -146,6 +146,11 @@ impl<'h> ObjectHold<'h> {
         self
     }
 
+    /// The object that is held.
+    pub(crate) fn object(&self) -> ObjectId {
+        self.object
+    }
+
     /// On whose behalf; none for the program itself.
     pub(crate) fn actor(&self) -> Option<&Actor> {
         self.actor.as_ref()

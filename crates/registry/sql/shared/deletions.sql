@@ -42,7 +42,7 @@ UPDATE deletions SET state = 'settled', settled_at = ?2 WHERE id = ?1 AND state 
 UPDATE deletions SET state = 'completed', completed_at = ?2 WHERE id = ?1 AND state = 'settled'
     AND NOT EXISTS (SELECT 1 FROM deletion_stores s WHERE s.deletion_id = ?1 AND s.done_at IS NULL)
 -- name: deletions.set_object
-UPDATE objects SET state = 'deleted', files = 0, bytes = 0, updated_at = ?2 WHERE id = ?1
+UPDATE objects SET state = 'deleted', files = 0, bytes = 0, updated_at = ?2 WHERE id = ?1 AND generation = ?3
 -- name: deletions.set_head
 UPDATE objects SET state = 'deleted', head = ?3, files = 0, bytes = 0 WHERE id = ?1 AND generation = ?2 AND head < ?3
 -- name: deletions.set_totals_of_object
@@ -113,3 +113,5 @@ WHERE o.collection_id = ?1 AND d.state <> 'completed' ORDER BY d.id LIMIT ?2
 -- name: deletions.holders
 SELECT store FROM object_copies WHERE object_id = ?1
 UNION SELECT store FROM copies WHERE object_id = ?1 ORDER BY store
+-- name: deletions.has_entries
+SELECT 1 AS found FROM entries WHERE file_id = ?3 AND object_id = ?1 AND generation = ?2 AND content_id IS NOT NULL LIMIT 1

@@ -6,7 +6,7 @@ use strongroom_database::{Row, Statement, Time, Transaction};
 use crate::deletions::{self, Deletion};
 use crate::obstacles::{self, Obstacle};
 use crate::store::objects::optional_count;
-use crate::{CollectionId, FileId, ItemId, ObjectId, RegistryError, Scope};
+use crate::{CollectionId, FileId, ItemId, ObjectId, RegistryError, Scope, work};
 
 /// The most deletions that are named.
 pub const MOST: usize = 100;
@@ -70,6 +70,9 @@ pub fn begin(
         return Ok(Beginning::Forbidden(obstacles));
     }
     deletions::insert(tx, deletion, stores)?;
+    if let Some(item) = deletion.item {
+        work::set_committed(tx, item)?;
+    }
     Ok(Beginning::Begun)
 }
 

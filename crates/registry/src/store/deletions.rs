@@ -6,6 +6,7 @@ use strongroom_digest::Digest;
 use uuid::Uuid;
 
 use crate::backfill::{self, BroughtCopy, CopyProof};
+use crate::objects::Object;
 use crate::store::objects::optional_count;
 use crate::versions::{self, ContentPlace, NewContent, NewEntry, Version};
 use crate::{
@@ -77,7 +78,8 @@ pub fn insert(tx: &mut dyn Transaction, deletion: &Deletion, stores: &[String]) 
     tx.execute_each(Statement("deletions.insert_store"), &mut rows)?;
     if deletion.files.is_none() {
         let now = tx.now()?;
-        tx.execute(Statement("deletions.set_object"), &[deletion.object.into(), now.into()])?;
+        let values = [deletion.object.into(), now.into(), deletion.generation.into()];
+        tx.execute(Statement("deletions.set_object"), &values)?;
     }
     Ok(())
 }
@@ -188,6 +190,12 @@ pub fn remove_paths(
         tx.execute(Statement("deletions.remove_entries"), &key)?;
     }
     Ok(())
+}
+
+/// Whether some version of an object, of its present generation, has a file.
+pub fn has_entries(tx: &mut dyn Transaction, object: &Object, file: FileId) -> Result<bool, RegistryError> {
+    let values = [object.id.into(), object.generation.into(), file.into()];
+    Ok(tx.query_one(Statement("deletions.has_entries"), &values)?.is_some())
 }
 
 /// The file that an object has, or had, under a logical path.

@@ -7,11 +7,12 @@ mod expand;
 mod keeper;
 mod mails;
 mod noting;
-mod obstacles;
+pub(super) mod obstacles;
 mod rules;
 
 use strongroom_credentials::TokenId;
 use strongroom_registry::deletion_requests::{self, Doer, Options};
+use strongroom_registry::deletions;
 use strongroom_registry::items::Item;
 use strongroom_registry::{
     Action, DeletionRequestId, DeletionRequestState, RegistryError, Scope, Stage as Name, Transaction, UserId,
@@ -96,6 +97,10 @@ pub(crate) fn check_words(what: &str, words: &str) -> Result<String, EngineError
 /// Where a work item of a request begins again: where it stopped, unless the request is not approved any more. What it checks before it begins
 /// to delete, it checks anew.
 pub(super) fn restart(tx: &mut dyn Transaction, item: &Item, wanted: Name) -> Result<Name, RegistryError> {
+    if deletions::of_item(tx, item.id)?.is_some() {
+        // What has begun is completed, whatever became of the request.
+        return Ok(wanted);
+    }
     let Some(request) = deletion_requests::of_item(tx, item)? else { return Ok(wanted) };
     match request.state {
         DeletionRequestState::Approved => {}

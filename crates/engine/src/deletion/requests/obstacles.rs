@@ -62,24 +62,29 @@ fn page(
 fn of_object(tx: &mut dyn Transaction, id: DeletionRequestId, object: &Unmade) -> Result<Vec<String>, RegistryError> {
     let now = tx.now()?;
     let files = if object.is_whole { None } else { Some(files(tx, id, object.object)?) };
+    let files: Option<Vec<FileId>> = files.map(|files| files.into_iter().map(|(file, _)| file).collect());
     let found = obstacles::of_deletion(tx, Scope::System, object.object, files.as_deref(), now)?;
     Ok(found.iter().map(|obstacle| format!("{}: {}", object.identifier, in_words(obstacle))).collect())
 }
 
-/// The files of an object that a request names by themselves.
-fn files(tx: &mut dyn Transaction, id: DeletionRequestId, object: ObjectId) -> Result<Vec<FileId>, RegistryError> {
-    let mut files: Vec<FileId> = Vec::new();
+/// The files of an object that a request names by themselves, with their logical paths.
+pub(in crate::deletion) fn files(
+    tx: &mut dyn Transaction,
+    id: DeletionRequestId,
+    object: ObjectId,
+) -> Result<Vec<(FileId, String)>, RegistryError> {
+    let mut files: Vec<(FileId, String)> = Vec::new();
     loop {
-        let page = deletion_requests::files(tx, id, object, files.last().copied(), FILES_AT_ONCE)?;
+        let page = deletion_requests::files(tx, id, object, files.last().map(|(file, _)| *file), FILES_AT_ONCE)?;
         let is_last = page.len() < FILES_AT_ONCE;
-        files.extend(page.into_iter().map(|(file, _)| file));
+        files.extend(page);
         if is_last {
             return Ok(files);
         }
     }
 }
 
-fn in_words(obstacle: &Obstacle) -> String {
+pub(in crate::deletion) fn in_words(obstacle: &Obstacle) -> String {
     match obstacle {
         Obstacle::LegalHold { hold, on } => {
             let on = match on {

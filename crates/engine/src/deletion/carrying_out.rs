@@ -1,0 +1,175 @@
+//! A deletion carried out in one store: root inventory, version inventories, contents, tombstone. What was done stays done, and a store
+//! that has a later inventory by now loses only what the deletion left there.
+
+use strongroom_digest::{Algorithm, Digest, hash_reader};
+use strongroom_ocfl::{Object, OcflError, PurgeScope};
+use strongroom_registry::deletions::{self, Deletion};
+use strongroom_registry::objects;
+use strongroom_registry::versions::{self, ContentPlace};
+use strongroom_registry::{RegistryError, Scope, VersionId};
+use strongroom_storage::{Key, StorageError, Store};
+
+use super::tombstone::{self, DeletionLog};
+use crate::event::Event;
+use crate::hold::{GoOn, ObjectHold, OperationError};
+use crate::layout::{content_path, version_number};
+use crate::logs::object_root;
+use crate::{EngineError, Home, crash_point, watermark};
+
+/// Carries a deletion out in a store. The caller holds the object, and records what came of it. The key of the record of the last
+/// version there, where all of the object is deleted.
+pub(super) fn carry_out(
+    home: &Home,
+    hold: &ObjectHold<'_>,
+    log: &DeletionLog,
+    store: &str,
+    go_on: &GoOn<'_>,
+) -> Result<Option<Key>, OperationError> {
+    let store = home.store(store)?.as_ref();
+    let announced = watermark::announce(home)?;
+    watermark::advance(home, store, &announced)?;
+    let (id, generation) = (log.object, log.generation);
+    let (found, current) = home.registry.read(|tx| {
+        let found = objects::get(tx, Scope::System, id)?;
+        let current = versions::list(tx, id, generation, false)?.last().and_then(|version| version.inventory);
+        Ok::<_, RegistryError>((found, current))
+    })?;
+    let gone = || RegistryError::NotFound { what: "object", id: id.to_string() };
+    let root = object_root(&found.ok_or_else(gone)?.institution_identifier, generation)?;
+    let object = Object::new(store, root.clone());
+    let mut stopped = None;
+    let outcome = {
+        let mut ask = || match go_on.check().map_err(OperationError::from).and_then(|()| hold.keep_in_time()) {
+            Ok(()) => {
+                crash_point("deletion.store.change");
+                Ok(())
+            }
+            Err(halt) => {
+                stopped = Some(halt);
+                Err(OcflError::Purge { store: store.name().to_owned(), key: root.clone(), reason: "it stops".into() })
+            }
+        };
+        change(&object, log, current, &mut ask)
+    };
+    if let Some(halt) = stopped {
+        return Err(halt);
+    }
+    let is_there = outcome?;
+    let last = last_key(log, &root)?.filter(|_| is_there);
+    if let Some((key, digest)) = &last {
+        check_last(store, key, digest)?;
+    }
+    watermark::confirm(home, &[store], &announced)?;
+    Ok(last.map(|(key, _)| key))
+}
+
+/// Changes what lies in the store; whether the object is there.
+fn change(
+    object: &Object<'_>,
+    log: &DeletionLog,
+    current: Option<Digest>,
+    go_on: &mut strongroom_ocfl::GoOn<'_>,
+) -> Result<bool, OperationError> {
+    let plan = &log.plan;
+    match object.root_inventory()?.map(|found| found.seal) {
+        Some(seal) if seal == plan.before || seal == plan.after => plan.carry_out(object, go_on)?,
+        Some(seal) if current == Some(seal.digest) => plan.sweep(object, go_on)?,
+        Some(_) => {
+            return Err(EngineError::Refused(format!(
+                "the root inventory of {} in store {} is neither the one before the deletion nor the one that is recorded",
+                log.identifier,
+                object.store().name()
+            ))
+            .next("strongroom fixity run --all --object OBJECT puts it right, and the deletion is carried out then")
+            .into());
+        }
+        None if object.store().list(object.root())?.next().is_none() => return Ok(false),
+        // No inventory names what lies there.
+        None => {
+            plan.sweep(object, go_on)?;
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Where the last version has its record, and the digest of it; none where files are deleted.
+pub(super) fn last_key(log: &DeletionLog, root: &Key) -> Result<Option<(Key, Digest)>, OperationError> {
+    let PurgeScope::Object { version, content, assembly, .. } = &log.plan.scope else { return Ok(None) };
+    let digest = sha512(content.as_bytes())?;
+    let owner: Option<VersionId> = assembly.parse().ok();
+    let place = ContentPlace { version: u64::from(version.number()), owner };
+    version_number(place.version)?;
+    let key = root.join(&content_path(place, &digest)?).map_err(StorageError::from)?;
+    Ok(Some((key, digest)))
+}
+
+/// The SHA-512 of a text.
+pub(super) fn sha512(bytes: &[u8]) -> Result<Digest, EngineError> {
+    let failed = |source| OcflError::Io { act: "hash a record", source };
+    let (_, digests) = hash_reader(bytes, &[Algorithm::Sha512]).map_err(failed)?;
+    let missing = || EngineError::Usage("the sha512 of a record was not computed".to_owned());
+    digests.get(Algorithm::Sha512).ok_or_else(missing)
+}
+
+/// Reads the record of the last version back.
+fn check_last(store: &dyn Store, key: &Key, digest: &Digest) -> Result<(), OperationError> {
+    let body = store.open(key, 0, None)?;
+    let failed = |source| StorageError::Io { store: store.name().to_owned(), act: "read", key: key.clone(), source };
+    let (_, digests) = hash_reader(body, &[Algorithm::Sha512]).map_err(failed)?;
+    if digests.get(Algorithm::Sha512) == Some(*digest) {
+        return Ok(());
+    }
+    Err(EngineError::Refused(format!("{key} in store {} does not read back as it was written", store.name())).into())
+}
+
+/// Carries out what is still to be deleted of an object, in every store that is there: before anything else is done to it, and when a
+/// store is back. What a store refuses stays noted, with the reason; how many stores are done by it.
+pub(crate) fn finish_pending(home: &Home, hold: &ObjectHold<'_>, go_on: &GoOn<'_>) -> Result<u64, OperationError> {
+    let object = hold.object();
+    let mut done = 0;
+    for (deletion, store) in home.registry.read(|tx| deletions::pending_of_object(tx, object))? {
+        go_on.check()?;
+        if !home.stores.contains_key(&store) {
+            continue;
+        }
+        match finish_in(home, hold, &deletion, &store, go_on) {
+            Ok(()) => done += 1,
+            Err(OperationError::Engine(error)) if error.away().is_some() => {}
+            Err(OperationError::Engine(error)) if !is_of_registry(&error) => {
+                let (id, reason) = (deletion.id, error.chain());
+                Event::DeletionRefused { store: &store, deletion: &id.to_string(), reason: &reason }.emit();
+                hold.write(move |tx| deletions::set_failed(tx, id, &store, &reason))?;
+            }
+            Err(halt) => return Err(halt),
+        }
+    }
+    Ok(done)
+}
+
+/// Whether an error is of the registry and not of a store.
+pub(super) fn is_of_registry(error: &EngineError) -> bool {
+    matches!(error, EngineError::Registry(_) | EngineError::Superseded { .. })
+}
+
+/// Carries a settled deletion out in one store, and records it.
+pub(super) fn finish_in(
+    home: &Home,
+    hold: &ObjectHold<'_>,
+    deletion: &Deletion,
+    store: &str,
+    go_on: &GoOn<'_>,
+) -> Result<(), OperationError> {
+    let log = tombstone::of(deletion)?;
+    let last = carry_out(home, hold, &log, store, go_on)?;
+    crash_point("deletion.store.done");
+    let (deletion, store) = (deletion.clone(), store.to_owned());
+    let content = super::last::content_of(&log)?;
+    hold.write(move |tx| {
+        if let (Some(key), Some(content)) = (&last, content) {
+            deletions::put_last_copy(tx, &deletion, &store, (content, key.as_str()))?;
+        }
+        deletions::set_done(tx, deletion.id, &store)?;
+        deletions::complete(tx, deletion.id).map(drop)
+    })
+}

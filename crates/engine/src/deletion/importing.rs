@@ -1,0 +1,135 @@
+//! What stores know of deletions that the registry does not: found in the `logs/` of an object when a registry is made from its stores, or
+//! brought up to what they know. Deleted bytes do not come back, and stores that have some of them lose them.
+
+use std::io::Read as _;
+
+use strongroom_registry::deletions::{self, Deletion};
+use strongroom_registry::objects;
+use strongroom_registry::versions::Version;
+use strongroom_registry::{DeletionState, GenerationId, ObjectId, RegistryError, Scope, Time};
+use strongroom_storage::{Key, Store};
+
+use super::rows;
+use super::tombstone::DeletionLog;
+use crate::hold::{ObjectHold, OperationError};
+use crate::{EngineError, Home};
+
+/// The largest log that is read.
+const LARGEST: u64 = 16 << 20;
+
+/// Records a deletion that a store tells of, and removes its rows. It is carried out in every store that may have something of the object,
+/// also in this one, where everything may be done. The caller holds the object.
+pub(crate) fn import(home: &Home, hold: &ObjectHold<'_>, log: &DeletionLog, text: &str) -> Result<(), OperationError> {
+    if home.registry.read(|tx| deletions::get(tx, log.deletion))?.is_some() {
+        return Ok(());
+    }
+    let go_on = || Ok(());
+    rows::remove(hold, log, &go_on)?;
+    let deletion = Deletion {
+        id: log.deletion,
+        item: None,
+        institution: log.institution,
+        object: log.object,
+        generation: log.generation,
+        files: (!log.is_whole()).then_some(log.files.len() as u64),
+        state: DeletionState::Settled,
+        name: log.plan.tombstone.name.clone(),
+        tombstone: text.to_owned(),
+        begun_at: Time(log.time),
+        settled_at: None,
+        completed_at: None,
+    };
+    let configured: Vec<String> = home.preservation_stores().iter().map(|store| store.name().to_owned()).collect();
+    let head = log.version;
+    hold.write(move |tx| {
+        let mut stores = deletions::holders(tx, deletion.object)?;
+        stores.extend(configured.clone());
+        stores.sort();
+        stores.dedup();
+        let found = objects::get(tx, Scope::System, deletion.object)?;
+        let is_of_now = found.as_ref().is_some_and(|found| found.generation == deletion.generation);
+        deletions::insert(tx, &deletion, &stores)?;
+        if let (Some(found), true, Some(_)) = (found, is_of_now, deletion.files) {
+            deletions::settle_files(tx, &deletion, found.head.max(head))?;
+        }
+        Ok(())
+    })
+}
+
+/// The deletions that a store tells of, of one object.
+pub(crate) struct KnownDeletions {
+    /// Each with the text of its tombstone, oldest first.
+    logs: Vec<(DeletionLog, String)>,
+}
+
+impl KnownDeletions {
+    /// Reads them.
+    pub(crate) fn read(store: &dyn Store, root: &Key) -> Result<Self, EngineError> {
+        let mut logs = Vec::new();
+        let folder = root.join("logs").map_err(strongroom_storage::StorageError::from)?;
+        for listed in store.list(&folder)? {
+            let listed = listed?;
+            // The act is in the name of a log.
+            if listed.size > LARGEST || !listed.key.as_str().contains(&format!("-{}-", super::ACT)) {
+                continue;
+            }
+            let mut text = String::new();
+            let failed = |source| strongroom_storage::StorageError::Io {
+                store: store.name().to_owned(),
+                act: "read",
+                key: listed.key.clone(),
+                source,
+            };
+            store.open(&listed.key, 0, Some(LARGEST))?.take(LARGEST).read_to_string(&mut text).map_err(failed)?;
+            if let Some(log) = DeletionLog::read(&text) {
+                logs.push((log, text));
+            }
+        }
+        logs.sort_by_key(|(log, _)| (log.time, log.deletion));
+        Ok(Self { logs })
+    }
+
+    /// Whether they say why the inventories of versions are other ones than the registry has: each that differs is one that a deletion
+    /// has written in the place of the recorded one.
+    pub(crate) fn explain(
+        &self,
+        generation: GenerationId,
+        version: &Version,
+        found: Option<strongroom_digest::Digest>,
+    ) -> bool {
+        let mut digest = version.inventory;
+        for (log, _) in self.logs.iter().filter(|(log, _)| log.generation == generation) {
+            let own = log.plan.inventories.iter().find(|(number, _)| u64::from(number.number()) == version.number);
+            if let Some((_, own)) = own
+                && digest == Some(own.before.digest)
+            {
+                digest = own.after.map(|seal| seal.digest);
+            } else if version.number == log.version && digest == Some(log.plan.before.digest) {
+                digest = Some(log.plan.after.digest);
+            }
+        }
+        digest == found
+    }
+
+    /// Records those of an object that the registry does not know; how many there are.
+    pub(crate) fn import(&self, home: &Home, hold: &ObjectHold<'_>, object: ObjectId) -> Result<u64, OperationError> {
+        let mut imported = 0;
+        for (log, text) in self.logs.iter().filter(|(log, _)| log.object == object) {
+            let is_known = home.registry.read(|tx| deletions::get(tx, log.deletion))?.is_some();
+            if !is_known {
+                import(home, hold, log, text)?;
+                imported += 1;
+            }
+        }
+        Ok(imported)
+    }
+
+    /// How many the registry does not know.
+    pub(crate) fn unknown(&self, home: &Home, object: ObjectId) -> Result<u64, RegistryError> {
+        let mut count = 0;
+        for (log, _) in self.logs.iter().filter(|(log, _)| log.object == object) {
+            count += u64::from(home.registry.read(|tx| deletions::get(tx, log.deletion))?.is_none());
+        }
+        Ok(count)
+    }
+}
