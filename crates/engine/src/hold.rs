@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use strongroom_database::{DatabaseError, Isolation};
 use strongroom_ocfl::OcflError;
 use strongroom_queue::Outcome;
+use strongroom_registry::deletions;
 use strongroom_registry::journal::Actor;
 use strongroom_registry::leases::{self, Hold};
 use strongroom_registry::work::{self, Assignment, Claim};
@@ -16,6 +17,7 @@ use strongroom_registry::{ObjectId, RegistryError, Time, Transaction, stores};
 use strongroom_storage::StorageError;
 use uuid::Uuid;
 
+use crate::deletion::finish_pending;
 use crate::interruptible::Supervisor;
 use crate::runtime::{Interrupted, TaskContext, TaskEnd};
 use crate::{EngineError, Home};
@@ -102,12 +104,22 @@ pub(crate) struct ObjectHold<'h> {
 }
 
 impl<'h> ObjectHold<'h> {
-    /// Takes the lease, or says when to ask again.
+    /// Takes the lease, or says when to ask again. What was deleted of the object is removed first from stores that still have it and are
+    /// there.
     pub(crate) fn take(home: &'h Home, object: ObjectId) -> Result<Self, OperationError> {
+        let hold = Self::take_alone(home, object)?;
+        if home.registry.read(|tx| deletions::is_any_pending(tx, object))? {
+            finish_pending(home, &hold, &|| Ok(()))?;
+        }
+        Ok(hold)
+    }
+
+    /// As [`Self::take`], and leaves the stores as they are.
+    pub(crate) fn take_alone(home: &'h Home, object: ObjectId) -> Result<Self, OperationError> {
         Self::take_as(home, object, Uuid::now_v7())
     }
 
-    /// As [`Self::take`], in the name of an owner that is known not to work: the item of a version that was being
+    /// As [`Self::take_alone`], in the name of an owner that is known not to work: the item of a version that was being
     /// committed.
     pub(crate) fn take_as(home: &'h Home, object: ObjectId, owner: Uuid) -> Result<Self, OperationError> {
         let hold = Self::take_lease(home, object, owner, None)?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use strongroom_registry::stores::{self, KnownStore, LostCursor};
-use strongroom_registry::{RegistryError, Transaction, epoch};
+use strongroom_registry::{DeletionId, RegistryError, Transaction, deletions, epoch};
 use strongroom_storage::Store;
 use uuid::Uuid;
 
@@ -73,6 +73,13 @@ fn put_in_place(home: &Home, name: &str, only_itself: bool) -> Result<Replacemen
     write(home, name, move |tx, name| stores::begin_replacing(tx, name, id))?;
     crash_point("replace.begun");
     let only_copies = forget(home, name)?;
+    // Other content may be there now than was removed before.
+    let mut after = DeletionId(Uuid::nil());
+    while let Some(last) =
+        write(home, name, move |tx, name| deletions::carry_out_again(tx, name, after, COPIES_AT_ONCE))?
+    {
+        after = last;
+    }
     write(home, name, stores::end_replacing)?;
     Event::StoreReplaced { store: name, only_copies }.emit();
     let state = access.try_now();

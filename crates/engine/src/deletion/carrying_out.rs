@@ -6,7 +6,7 @@ use strongroom_ocfl::{Object, OcflError, PurgeScope};
 use strongroom_registry::deletions::{self, Deletion};
 use strongroom_registry::objects;
 use strongroom_registry::versions::{self, ContentPlace};
-use strongroom_registry::{RegistryError, Scope, VersionId};
+use strongroom_registry::{ObjectId, RegistryError, Scope, VersionId};
 use strongroom_storage::{Key, StorageError, Store};
 
 use super::tombstone::{self, DeletionLog};
@@ -14,7 +14,11 @@ use crate::event::Event;
 use crate::hold::{GoOn, ObjectHold, OperationError};
 use crate::layout::{content_path, version_number};
 use crate::logs::object_root;
-use crate::{EngineError, Home, crash_point, watermark};
+use crate::runtime::{Interrupted, Shutdown};
+use crate::{EngineError, Home, crash_point, paging, watermark};
+
+/// Objects listed at once.
+const OBJECTS_AT_ONCE: usize = 100;
 
 /// Carries a deletion out in a store. The caller holds the object, and records what came of it. The key of the record of the last
 /// version there, where all of the object is deleted.
@@ -136,6 +140,8 @@ pub(crate) fn finish_pending(home: &Home, hold: &ObjectHold<'_>, go_on: &GoOn<'_
         match finish_in(home, hold, &deletion, &store, go_on) {
             Ok(()) => done += 1,
             Err(OperationError::Engine(error)) if error.away().is_some() => {}
+            // Another registry has the store by now, and this one is not to change it.
+            Err(OperationError::Engine(EngineError::Superseded { .. })) => {}
             Err(OperationError::Engine(error)) if !is_of_registry(&error) => {
                 let (id, reason) = (deletion.id, error.chain());
                 Event::DeletionRefused { store: &store, deletion: &id.to_string(), reason: &reason }.emit();
@@ -145,6 +151,26 @@ pub(crate) fn finish_pending(home: &Home, hold: &ObjectHold<'_>, go_on: &GoOn<'_
         }
     }
     Ok(done)
+}
+
+/// Carries out what is still to be deleted, object by object, where the stores are there; of how many objects something was removed.
+pub(crate) fn finish_all(home: &Home, stop: &Shutdown) -> Result<u64, EngineError> {
+    let mut finished = 0;
+    let list = |after, limit| home.registry.read(|tx| deletions::pending_objects(tx, after, limit));
+    let mut first_failure = None;
+    for object in paging::rows(OBJECTS_AT_ONCE, |object: &ObjectId| *object, list) {
+        if stop.is_requested() {
+            break;
+        }
+        let go_on = || if stop.is_requested() { Err(Interrupted::Draining) } else { Ok(()) };
+        let done = ObjectHold::take_alone(home, object?).and_then(|hold| finish_pending(home, &hold, &go_on));
+        match done {
+            Ok(0) | Err(OperationError::Busy(_) | OperationError::Interrupted(_)) => {}
+            Ok(_) => finished += 1,
+            Err(OperationError::Engine(error)) => _ = first_failure.get_or_insert(error),
+        }
+    }
+    first_failure.map_or(Ok(finished), Err)
 }
 
 /// Whether an error is of the registry and not of a store.

@@ -3,6 +3,7 @@
 
 use std::io::Read as _;
 
+use strongroom_digest::Digest;
 use strongroom_registry::deletions::{self, Deletion};
 use strongroom_registry::objects;
 use strongroom_registry::versions::Version;
@@ -10,7 +11,7 @@ use strongroom_registry::{DeletionState, GenerationId, ObjectId, RegistryError, 
 use strongroom_storage::{Key, Store};
 
 use super::rows;
-use super::tombstone::DeletionLog;
+use super::tombstone::{self, ACT, DeletionLog};
 use crate::hold::{ObjectHold, OperationError};
 use crate::{EngineError, Home};
 
@@ -19,7 +20,7 @@ const LARGEST: u64 = 16 << 20;
 
 /// Records a deletion that a store tells of, and removes its rows. It is carried out in every store that may have something of the object,
 /// also in this one, where everything may be done. The caller holds the object.
-pub(crate) fn import(home: &Home, hold: &ObjectHold<'_>, log: &DeletionLog, text: &str) -> Result<(), OperationError> {
+fn import(home: &Home, hold: &ObjectHold<'_>, log: &DeletionLog, text: &str) -> Result<(), OperationError> {
     if home.registry.read(|tx| deletions::get(tx, log.deletion))?.is_some() {
         return Ok(());
     }
@@ -70,7 +71,7 @@ impl KnownDeletions {
         for listed in store.list(&folder)? {
             let listed = listed?;
             // The act is in the name of a log.
-            if listed.size > LARGEST || !listed.key.as_str().contains(&format!("-{}-", super::ACT)) {
+            if listed.size > LARGEST || !listed.key.as_str().contains(&format!("-{ACT}-")) {
                 continue;
             }
             let mut text = String::new();
@@ -91,12 +92,7 @@ impl KnownDeletions {
 
     /// Whether they say why the inventories of versions are other ones than the registry has: each that differs is one that a deletion
     /// has written in the place of the recorded one.
-    pub(crate) fn explain(
-        &self,
-        generation: GenerationId,
-        version: &Version,
-        found: Option<strongroom_digest::Digest>,
-    ) -> bool {
+    pub(crate) fn explain(&self, generation: GenerationId, version: &Version, found: Option<Digest>) -> bool {
         let mut digest = version.inventory;
         for (log, _) in self.logs.iter().filter(|(log, _)| log.generation == generation) {
             let own = log.plan.inventories.iter().find(|(number, _)| u64::from(number.number()) == version.number);
@@ -132,4 +128,20 @@ impl KnownDeletions {
         }
         Ok(count)
     }
+}
+
+/// Whether a store has an object as it was before a deletion that the registry knows and that is still to be carried out there: it is
+/// behind, and has nothing that the registry does not know.
+pub(crate) fn is_before_deletion(
+    home: &Home,
+    object: ObjectId,
+    store: &str,
+    inventory: &Digest,
+) -> Result<bool, OperationError> {
+    for (deletion, of) in home.registry.read(|tx| deletions::pending_of_object(tx, object))? {
+        if of == store && tombstone::of(&deletion)?.plan.before.digest == *inventory {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

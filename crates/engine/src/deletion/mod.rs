@@ -15,10 +15,9 @@ use strongroom_registry::{Action, Stage as Name};
 
 use crate::workflow::{Passes, Stage, StageWork, WaitsFor, Workflow};
 
-pub(crate) use carrying_out::finish_pending;
-pub(crate) use importing::{KnownDeletions, import};
+pub(crate) use carrying_out::{finish_all, finish_pending};
+pub(crate) use importing::{KnownDeletions, is_before_deletion};
 pub(crate) use requests::{BATCH_KIND, OF_REQUESTS};
-pub(crate) use tombstone::{ACT, DeletionLog};
 
 /// The deletion of an object.
 pub(crate) const OF_OBJECTS: Workflow = of(Action::named("delete_object"));

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use strongroom_digest::Digest;
 use strongroom_ocfl::{Object, VersionAssembly, VersionNumber};
 use strongroom_registry::backfill::{self, ObjectCopy};
 use strongroom_registry::rebuild::{self as rows, RecordedObject};
@@ -14,10 +15,11 @@ use strongroom_storage::{Key, Store};
 use super::object::{Rebuilding, drop_version};
 use super::object_summary::{self, ObjectSummary};
 use super::{RebuildError, Summary, copies, logs};
-use crate::Home;
+use crate::deletion::{KnownDeletions, is_before_deletion};
 use crate::hold::ObjectHold;
 use crate::ingest::finish_discarding;
 use crate::layout::version_number;
+use crate::{Home, crash_point};
 
 /// Taking up what one store knows.
 pub(super) struct Taking<'a> {
@@ -47,6 +49,25 @@ impl<'a> Taking<'a> {
         };
         let head = published.map_or(0, |version| version.number);
         if let Some(published) = published {
+            if is_before_deletion(self.home, published.object, self.store.name(), &glance.inventory)? {
+                // What was deleted is removed from it, and it has nothing else that is not known.
+                summary.known += 1;
+                return Ok(());
+            }
+            let deletions = KnownDeletions::read(self.store, root)?;
+            if deletions.unknown(self.home, published.object)? > 0
+                && deletions.explain(generation, published, self.inventory_of(root, &glance, published)?)
+            {
+                if self.dry_run.is_some() {
+                    summary.taken += 1;
+                    return Ok(());
+                }
+                let hold = ObjectHold::take_alone(self.home, published.object)?;
+                deletions.import(self.home, &hold, published.object)?;
+                drop(hold);
+                crash_point("rebuild.object.deleted");
+                return self.object(institution, root, summary);
+            }
             self.check(root, &glance, published)?;
         }
         match (identity, published) {
@@ -96,14 +117,7 @@ impl<'a> Taking<'a> {
                 glance.head, published.number
             )));
         }
-        let found = if glance.head == published.number {
-            Some(glance.inventory)
-        } else {
-            let number = VersionNumber::new(u32::try_from(published.number).unwrap_or(u32::MAX))?;
-            // The inventories of earlier versions may be taken out.
-            Object::new(self.store, root.clone()).version_inventory(number)?.map(|found| found.seal.digest)
-        };
-        match (found, published.inventory) {
+        match (self.inventory_of(root, glance, published)?, published.inventory) {
             (Some(found), Some(recorded)) if found != recorded => Err(RebuildError::Object(format!(
                 "its inventory of version {} has sha512:{found}, the registry has sha512:{recorded}: one of them is not what \
                  was published; nothing is changed",
@@ -111,6 +125,20 @@ impl<'a> Taking<'a> {
             ))),
             _ => Ok(()),
         }
+    }
+
+    /// The digest of the inventory that the store has of a version; none where it was taken out.
+    fn inventory_of(
+        &self,
+        root: &Key,
+        glance: &ObjectSummary,
+        version: &Version,
+    ) -> Result<Option<Digest>, RebuildError> {
+        if glance.head == version.number {
+            return Ok(Some(glance.inventory));
+        }
+        let number = VersionNumber::new(u32::try_from(version.number).unwrap_or(u32::MAX))?;
+        Ok(Object::new(self.store, root.clone()).version_inventory(number)?.map(|found| found.seal.digest))
     }
 
     /// The registry has the object as the store does: what may be missing are copies and later acts.
@@ -131,7 +159,7 @@ impl<'a> Taking<'a> {
             summary.taken += 1;
             return Ok(());
         }
-        let hold = ObjectHold::take(self.home, object)?;
+        let hold = ObjectHold::take_alone(self.home, object)?;
         let before = summary.copies;
         if uncopied {
             copies::look_for_contents(self.home, self.store, root, identity, summary)?;
@@ -223,7 +251,7 @@ impl<'a> Taking<'a> {
         let item = committing.and_then(|version| version.item).filter(|_| self.is_behind);
         Ok(match item {
             Some(item) => ObjectHold::take_as(self.home, object, item.0)?,
-            None => ObjectHold::take(self.home, object)?,
+            None => ObjectHold::take_alone(self.home, object)?,
         })
     }
 

@@ -118,6 +118,16 @@ impl From<OperationError> for RebuildError {
     }
 }
 
+impl From<EngineError> for RebuildError {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Registry(error) => error.into(),
+            EngineError::Storage(error) => error.into(),
+            error => Self::Object(error.chain()),
+        }
+    }
+}
+
 impl From<RegistryError> for RebuildError {
     fn from(error: RegistryError) -> Self {
         match error {

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::object_summary::{ObjectSummary, checked_inventory};
 use super::state::{Lines, VersionLines, line};
 use super::{RebuildError, Summary, copies, logs};
+use crate::deletion::KnownDeletions;
 use crate::hold::ObjectHold;
 use crate::layout::content_path;
 use crate::record;
@@ -127,6 +128,7 @@ impl<'r> Rebuilding<'r> {
         logs::note_too_large(self.store, of, summary)?;
         if let Some(hold) = &self.hold {
             self.events += logs::import(self.home, hold, self.store, of)?;
+            KnownDeletions::read(self.store, self.root)?.import(self.home, hold, identity.id)?;
         }
         crash_point("rebuild.object.copies");
         // Of an object that was taken out, the last version holds nothing but its own record.

@@ -158,7 +158,7 @@ impl Rebuilding<'_> {
         if self.hold.is_none() {
             let (object, id) = (identity.clone(), identity.id);
             self.home.registry.write(move |tx| rows::put_object(tx, &object))?;
-            self.hold = Some(ObjectHold::take(self.home, id)?);
+            self.hold = Some(ObjectHold::take_alone(self.home, id)?);
         }
         let ark = said.ark.clone();
         self.write(move |tx| {

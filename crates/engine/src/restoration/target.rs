@@ -9,6 +9,7 @@ use std::time::SystemTime;
 
 use strongroom_digest::Digest;
 use strongroom_registry::restored::Place;
+use strongroom_registry::{ObjectState, RegistryError, Scope, deletions, objects};
 use strongroom_storage::{Key, Store};
 
 use super::names::safe_name;
@@ -80,6 +81,17 @@ impl Target {
         modified: Option<SystemTime>,
         give: &mut Give<'_>,
     ) -> Result<Delivery, StageError> {
+        let begun = deletions_begun(context)?;
+        let give: &mut Give<'_> = &mut |out| {
+            give(out)?;
+            // What was read page by page may be in part from before.
+            if deletions_begun(context)? == begun {
+                return Ok(());
+            }
+            Err(StageError::Transient(
+                "files of the object were deleted while it was read; it is read again".to_owned(),
+            ))
+        };
         match self {
             Self::Folder(folder) => {
                 let name = safe_name(path.last().copied().unwrap_or_default());
@@ -95,5 +107,22 @@ impl Target {
                 into_store::put(context, shelf, &names, give)
             }
         }
+    }
+}
+
+/// How many deletions of the item's object were begun so far.
+///
+/// # Errors
+/// The whole object was deleted.
+fn deletions_begun(context: &StageContext<'_>) -> Result<u64, StageError> {
+    let Some(id) = context.item.object else { return Ok(0) };
+    let (begun, object) = context.registry().read(|tx| {
+        Ok::<_, RegistryError>((deletions::count_of_object(tx, id)?, objects::get(tx, Scope::System, id)?))
+    })?;
+    match object {
+        Some(object) if object.state == ObjectState::Deleted => {
+            Err(StageError::fatal(format!("{} was deleted", object.identifier)))
+        }
+        _ => Ok(begun),
     }
 }

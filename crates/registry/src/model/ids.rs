@@ -114,3 +114,12 @@ pub(crate) fn derived(from: Uuid, label: &str) -> Uuid {
     }
     uuid::Builder::from_custom_bytes(bytes).into_uuid()
 }
+
+impl GenerationId {
+    /// A new identifier that is later than another one, also where the clock was turned back: the later generation is what an object is.
+    #[must_use]
+    pub fn after(earlier: Self) -> Self {
+        let new = Self::new();
+        if new > earlier { new } else { Self(Uuid::from_u128(earlier.0.as_u128().wrapping_add(1))) }
+    }
+}

@@ -141,6 +141,8 @@ pub struct Object {
     pub created_at: Time,
     /// When it last changed.
     pub updated_at: Time,
+    /// Whether a version begins it anew, behind a deletion: see [`Object::anew`].
+    pub is_anew: bool,
 }
 
 /// A file with its content at one version.
@@ -206,6 +208,26 @@ pub struct Content {
     pub stored_in: u64,
 }
 
+impl Object {
+    /// As it stands for a deposit that begins it anew, in a generation of its own: it was deleted, and nothing of that generation is
+    /// published. Its identifiers stay.
+    #[must_use]
+    pub fn anew(self, generation: GenerationId) -> Self {
+        let local_ids = self.description.local_ids;
+        let description = Description { local_ids, ..Description::default() };
+        Self { generation, description, state: ObjectState::New, head: 0, files: 0, bytes: 0, is_anew: true, ..self }
+    }
+
+    /// As it stands for a version that is made of it: anew, where that is of a later generation.
+    #[must_use]
+    pub fn for_version(self, version: Option<&Version>) -> Self {
+        match version {
+            Some(version) if version.generation > self.generation => self.anew(version.generation),
+            _ => self,
+        }
+    }
+}
+
 /// Makes an object that nothing is published of yet, or finds the one of this identifier.
 pub fn find_or_make(
     tx: &mut dyn Transaction,
@@ -251,7 +273,8 @@ pub fn with_version(
     let Some(row) = tx.query_one(Statement("objects.with_version"), &[item.into(), id.into()])? else {
         return Ok(None);
     };
-    Ok(Some((object_row(&row)?, versions::version_beside_object(&row)?, leases::lease_row(&row, item.0)?)))
+    let version = versions::version_beside_object(&row)?;
+    Ok(Some((object_row(&row)?.for_version(version.as_ref()), version, leases::lease_row(&row, item.0)?)))
 }
 
 /// An object by `<institution>/<name>`, or by its identifier in records as [`named::find`] takes it. Of `<institution>/<name>` a
@@ -593,6 +616,7 @@ fn object_row(row: &Row) -> Result<Object, RegistryError> {
         bytes: row.count("bytes")?,
         created_at: row.time("created_at")?,
         updated_at: row.time("updated_at")?,
+        is_anew: false,
     })
 }
 

@@ -91,6 +91,7 @@ pub(crate) fn set_head(
             said.date.into(),
             said.layout.as_str().into(),
             said.metadata.map(|metadata| metadata.to_string()).into(),
+            version.generation.into(),
         ],
     )?;
     if let Some(part) = version.description.part {

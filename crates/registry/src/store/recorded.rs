@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use strongroom_database::{Statement, Time, Transaction};
 use strongroom_digest::Digest;
 
+use crate::deletions;
 use crate::interim::digest;
 use crate::versions::ContentPlace;
 use crate::{ContentId, Digests, FileId, Format, GenerationId, InstitutionId, ObjectId, RegistryError, VersionId};
@@ -67,6 +68,9 @@ pub fn put_files(
             ]
         }),
     )?;
+    let gone = files.iter().filter(|file| !(file.has_entry && file.has_content));
+    let gone: Vec<_> = gone.map(|file| (file.file, file.content, file.size, file.digests)).collect();
+    deletions::keep_recorded(tx, (object, generation), version, &gone)?;
     tx.execute_each(
         Statement("entries.insert"),
         &mut files.iter().filter(|file| file.has_entry && file.has_content).map(|file| {

@@ -12,8 +12,8 @@ use strongroom_registry::object_ids::{self, IdKind};
 use strongroom_registry::objects::{self, DEPOSIT, Object};
 use strongroom_registry::versions::{self, NewContent, NewVersion, Version};
 use strongroom_registry::{
-    ContentId, Decision, Description, FileId, ItemId, Layout, RegistryError, Scope, Transaction, VersionState,
-    discarding, parts,
+    ContentId, Decision, Description, FileId, GenerationId, ItemId, Layout, ObjectState, RegistryError, Scope,
+    Transaction, VersionState, deletions, discarding, parts,
 };
 
 use super::Findings;
@@ -22,7 +22,7 @@ use super::resolve::Resolved;
 use crate::content_name::in_package;
 use crate::fixity;
 use crate::home::NamedStore;
-use crate::ingest::area::is_deposited;
+use crate::ingest::area::{is_deposited, logical_path};
 use crate::ingest::deposit::DepositOptions;
 use crate::ingest::kept_copies::heal;
 use crate::ingest::kind::{DepositKind, DepositMode};
@@ -159,6 +159,15 @@ fn look(context: &StageContext<'_>, facts: &Facts, resolved: &Resolved) -> Resul
     context.registry().read(|tx| {
         let gone = || StageError::Transient(format!("the object {} is gone from the registry", resolved.object));
         let object = objects::get(tx, Scope::System, resolved.object)?.ok_or_else(gone)?;
+        let own = versions::of_item(tx, context.item.id)?;
+        let object = match object.for_version(own.as_ref()) {
+            // What was deleted begins anew: other bytes, other folders, the same identifiers of its files.
+            deleted if deleted.state == ObjectState::Deleted => {
+                let generation = GenerationId::after(deleted.generation);
+                deleted.anew(generation)
+            }
+            object => object,
+        };
         let published =
             if object.head > 0 { versions::list(tx, object.id, object.generation, false)? } else { Vec::new() };
         let begun = versions::open_of_object(tx, object.id)?;
@@ -171,7 +180,7 @@ fn look(context: &StageContext<'_>, facts: &Facts, resolved: &Resolved) -> Resul
         };
         Ok(Known {
             facts: facts.clone(),
-            own: versions::of_item(tx, context.item.id)?,
+            own,
             begun,
             unswept,
             first,
@@ -481,6 +490,11 @@ fn decide_page(
         row.content = None;
         if !kept(row) {
             row.decision = Some(Decision::New);
+            if object.is_anew {
+                // The generation that was deleted may have had the path.
+                let path = logical_path(layout, &row.path, object.head + 1);
+                row.file = deletions::file_of_path(tx, object.id, &path)?.or(row.file);
+            }
             row.file.get_or_insert_with(FileId::new);
             continue;
         }

@@ -60,10 +60,18 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         let note = format!("an update of {} was asked for, and there is no such object{next}", item.object_identifier);
         return Err(StageError::fatal(note));
     }
+    // What was deleted begins anew.
+    let kept = known.as_ref().filter(|object| object.state != ObjectState::Deleted);
+    if (options.update || options.kind() == DepositKind::Metadata) && kept.is_none() {
+        let note = format!("an update of {} was asked for, and it was deleted", item.object_identifier);
+        return Err(StageError::fatal(format!(
+            "{note}; next: strongroom deposit without --update, which begins it anew"
+        )));
+    }
     if let Some(known) = &known {
         check_known(known, &options, &findings, ark.as_ref())?;
     }
-    let (placement, warning) = placement(context, &findings, known.as_ref(), (rules, &retired))?;
+    let (placement, warning) = placement(context, &findings, kept, (rules, &retired))?;
     let (institution, collection) = (item.institution, item.collection);
     let identifier = item.object_identifier.clone();
     let (new_object, new_generation) = (ObjectId::new(), GenerationId::new());
@@ -75,13 +83,13 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
             context.write(move |tx, claim| work::note_problems(tx, claim, &problems))?;
         }
     }
-    let erc = || metadata::erc(context, &findings, known.as_ref());
+    let erc = || metadata::erc(context, &findings, kept);
     let ark = arks::assign(context, known.as_ref(), ark.as_deref(), &erc)?;
-    let files = metadata::stage(context, &findings, known.as_ref(), ark.as_deref())?;
+    let files = metadata::stage(context, &findings, kept, ark.as_deref())?;
     context.with_end(move |tx, claim| {
         let object = objects::find_or_make(tx, institution, collection, &identifier, new_object, new_generation)?;
         // Of an object that has versions it is set with the version whose record has it.
-        if let (Some(ark), 0) = (&ark, object.head) {
+        if let (Some(ark), true) = (&ark, object.head == 0 || object.state == ObjectState::Deleted) {
             object_ids::set_ark(tx, object.id, ark)?;
         }
         if !files.is_empty() {
@@ -99,7 +107,11 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         })?;
         work::note_object(tx, claim, object.id, &[("resolved".to_owned(), text)]).map(|()| Vec::new())
     });
-    let note = if known.is_some() { "a further deposit of a known object" } else { "a new object" };
+    let note = match &known {
+        None => "a new object",
+        Some(known) if known.state == ObjectState::Deleted => "an object that was deleted begins anew",
+        Some(_) => "a further deposit of a known object",
+    };
     Ok(Outcome::done(note))
 }
 

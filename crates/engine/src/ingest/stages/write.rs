@@ -11,7 +11,6 @@ use strongroom_database::DatabaseError;
 use strongroom_digest::{Algorithm, Digest, HashingReader};
 use strongroom_ocfl::{OcflError, VersionAssembly, object_id};
 use strongroom_registry::copies::{self, NewCopy, PendingCopy};
-use strongroom_registry::counted;
 use strongroom_registry::events::{self, Components, EventRow};
 use strongroom_registry::interim::{self, InterimFile, StagingPlace};
 use strongroom_registry::journal::{self, Actor};
@@ -20,6 +19,7 @@ use strongroom_registry::versions::{self, NewContent, NewEntry, NewRows, Version
 use strongroom_registry::{
     ContentId, Decision, FileId, Format, Layout, RegistryError, Scope, Transaction, VersionState, discarding, tenants,
 };
+use strongroom_registry::{counted, deletions};
 use strongroom_storage::{Durability, Key, PutOptions, StorageError, Store};
 
 use super::Findings;
@@ -95,7 +95,10 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let store_names = known.store_names();
     let first = std::mem::take(&mut besides.first);
     let own: Option<(FileId, ContentId)> = fact(&known.facts, &fact_of(version, "record_ids"))?;
-    let own = own.unwrap_or_else(|| (FileId::new(), ContentId::new()));
+    let own = match own {
+        Some(own) => own,
+        None => (file_of_record(context, &known)?, ContentId::new()),
+    };
     let line = first_line(context, version, &known.object, own, &besides)?;
     let has_rows = fact::<bool>(&known.facts, &fact_of(version, "rows"))?.is_some();
     let head = if has_rows {
@@ -326,6 +329,15 @@ fn object_events(context: &StageContext<'_>, version: &Version, object: &Object)
         events.push(event("identifier assignment", "lasting identifier of the object", object.id.to_string()));
     }
     events
+}
+
+/// The file of the version's record: the one that has had its path in a generation that was deleted, or a new one.
+fn file_of_record(context: &StageContext<'_>, known: &Known) -> Result<FileId, StageError> {
+    if !known.object.is_anew {
+        return Ok(FileId::new());
+    }
+    let (object, path) = (known.object.id, record::path(known.version.number));
+    Ok(context.registry().read(|tx| deletions::file_of_path(tx, object, &path))?.unwrap_or_else(FileId::new))
 }
 
 /// What stores have not got yet of a version, by their names: the next page of each.
