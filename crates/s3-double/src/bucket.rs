@@ -8,7 +8,8 @@ use s3s::S3Result;
 use s3s::dto::{ETag, Timestamp, TimestampFormat};
 use s3s::s3_error;
 
-use crate::Rules;
+use crate::versions::{Lock, Older};
+use crate::{Mode, Rules};
 
 /// Classes whose objects cannot be read before they are restored.
 const COLD: [&str; 2] = ["GLACIER", "DEEP_ARCHIVE"];
@@ -40,6 +41,9 @@ pub struct Stored {
     pub metadata: BTreeMap<String, String>,
     pub(crate) modified: SystemTime,
     pub(crate) restoration: Option<Restoration>,
+    /// The name of this version; none where the bucket kept no versions when it came.
+    pub(crate) version: Option<String>,
+    pub(crate) lock: Lock,
 }
 
 /// A copy for reading of what lies in a cold class.
@@ -109,6 +113,7 @@ pub(crate) struct Upload {
     pub(crate) encryption: Option<String>,
     pub(crate) metadata: BTreeMap<String, String>,
     pub(crate) parts: BTreeMap<i32, Part>,
+    pub(crate) lock: Lock,
 }
 
 /// A part of an upload.
@@ -123,6 +128,11 @@ pub(crate) struct Part {
 #[derive(Debug, Default)]
 pub(crate) struct Bucket {
     pub(crate) objects: BTreeMap<String, Stored>,
+    /// What was replaced or deleted, and markers of deletions, by key, the oldest first.
+    pub(crate) older: BTreeMap<String, Vec<Older>>,
+    pub(crate) versions_made: u64,
+    /// For how long what is put is retained where the put says nothing else.
+    pub(crate) default_retention: Option<(Mode, Duration)>,
     pub(crate) uploads: BTreeMap<String, Upload>,
     pub(crate) uploads_begun: u64,
     pub(crate) is_dropped: bool,

@@ -20,6 +20,10 @@ pub enum Operation {
     AbortMultipartUpload,
     ListParts,
     ListMultipartUploads,
+    ListObjectVersions,
+    GetObjectLockConfiguration,
+    GetObjectRetention,
+    GetObjectLegalHold,
 }
 
 /// Requests that were let in (signed rightly), and bytes of bodies.

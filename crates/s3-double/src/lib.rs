@@ -11,9 +11,11 @@ mod multipart;
 mod rules;
 mod server;
 mod service;
+mod versions;
 
 pub use bucket::Stored;
 pub use counts::{Counts, Operation};
 pub use faults::Fault;
-pub use rules::Rules;
+pub use rules::{Rules, VersionListing};
 pub use server::{ACCESS_KEY, BUCKET, Double, SECRET_KEY};
+pub use versions::{Mode, VersionSeen};

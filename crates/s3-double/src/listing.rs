@@ -5,13 +5,14 @@ use std::time::SystemTime;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use s3s::dto::{
-    EncodingType, ListMultipartUploadsInput, ListMultipartUploadsOutput, ListObjectsV2Input, ListObjectsV2Output,
-    MultipartUpload, Object, Timestamp,
+    DeleteMarkerEntry, EncodingType, ListMultipartUploadsInput, ListMultipartUploadsOutput, ListObjectVersionsInput,
+    ListObjectVersionsOutput, ListObjectsV2Input, ListObjectsV2Output, MultipartUpload, Object, ObjectVersion,
+    Timestamp,
 };
 use s3s::{S3Result, s3_error};
 
-use crate::Rules;
 use crate::bucket::Bucket;
+use crate::{Rules, VersionListing};
 
 /// Most entries of one page.
 const PAGE: i32 = 1000;
@@ -71,6 +72,59 @@ pub(crate) fn objects(bucket: &Bucket, rules: &Rules, input: ListObjectsV2Input)
         encoding_type: encodes.then(|| EncodingType::from_static(EncodingType::URL)),
         prefix: Some(encoded(&prefix, encodes)),
         ..ListObjectsV2Output::default()
+    })
+}
+
+pub(crate) fn versions(
+    bucket: &Bucket,
+    rules: &Rules,
+    input: ListObjectVersionsInput,
+) -> S3Result<ListObjectVersionsOutput> {
+    if input.delimiter.is_some() {
+        return Err(s3_error!(NotImplemented, "this server lists without delimiters only"));
+    }
+    let most = page_size(input.max_keys).min(match rules.lists_versions {
+        VersionListing::Unknown => return Err(s3_error!(NotImplemented)),
+        VersionListing::Empty => return Ok(ListObjectVersionsOutput::default()),
+        VersionListing::Pages(most) => most,
+        VersionListing::Right => usize::MAX,
+    });
+    let prefix = input.prefix.clone().unwrap_or_default();
+    let all = bucket.versions();
+    let begin = match (&input.key_marker, &input.version_id_marker) {
+        (None, _) => 0,
+        (Some(key), None) => all.partition_point(|version| version.key <= *key),
+        // After a version that is gone, the versions of its key are listed again.
+        (Some(key), Some(id)) => all
+            .iter()
+            .position(|version| version.key == *key && version.version == *id)
+            .map_or_else(|| all.partition_point(|version| version.key < *key), |at| at + 1),
+    };
+    let encodes = rules.encodes_keys && input.encoding_type.is_some();
+    let mut below: Vec<_> = all.into_iter().skip(begin).filter(|version| version.key.starts_with(&prefix)).collect();
+    let is_truncated = below.len() > most;
+    below.truncate(most);
+    let last = below.last().filter(|_| is_truncated).cloned();
+    let (mut versions, mut markers) = (Vec::new(), Vec::new());
+    for version in below {
+        let (key, id) = (Some(encoded(&version.key, encodes)), Some(version.version));
+        let is_latest = Some(version.is_latest);
+        if version.is_marker {
+            markers.push(DeleteMarkerEntry { key, version_id: id, is_latest, ..DeleteMarkerEntry::default() });
+        } else {
+            versions.push(ObjectVersion { key, version_id: id, is_latest, ..ObjectVersion::default() });
+        }
+    }
+    Ok(ListObjectVersionsOutput {
+        name: Some(input.bucket),
+        versions: Some(versions),
+        delete_markers: Some(markers),
+        is_truncated: Some(is_truncated),
+        next_key_marker: last.as_ref().map(|version| encoded(&version.key, encodes)),
+        next_version_id_marker: last.map(|version| version.version),
+        encoding_type: encodes.then(|| EncodingType::from_static(EncodingType::URL)),
+        prefix: Some(encoded(&prefix, encodes)),
+        ..ListObjectVersionsOutput::default()
     })
 }
 

@@ -59,8 +59,10 @@ pub(crate) fn complete(bucket: &mut Bucket, rules: &Rules, input: &CompleteMulti
         metadata: upload.metadata,
         modified: bucket.now(),
         restoration: None,
+        version: None,
+        lock: upload.lock,
     };
-    bucket.objects.insert(input.key.clone(), stored.clone());
+    let stored = bucket.put(rules, &input.key, stored);
     bucket.uploads.remove(&input.upload_id);
     Ok(stored)
 }

@@ -2,6 +2,19 @@
 
 use std::time::Duration;
 
+/// How a server answers `ListObjectVersions`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VersionListing {
+    /// With every version; without versions, with each object as the version `null`.
+    Right,
+    /// As [`Self::Right`], so many of them on a page.
+    Pages(usize),
+    /// With nothing.
+    Empty,
+    /// That it does not know the operation.
+    Unknown,
+}
+
 /// What the server honours.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +37,12 @@ pub struct Rules {
     pub deletes_many: bool,
     /// `encoding-type=url` of listings is honoured.
     pub encodes_keys: bool,
+    /// What is replaced or deleted is kept as a version.
+    pub keeps_versions: bool,
+    /// How versions are listed.
+    pub lists_versions: VersionListing,
+    /// The bucket has Object Lock. Then it keeps versions.
+    pub locks: bool,
     /// Fewest bytes of a part that is not the last.
     pub least_part: u64,
     /// How long a restoration from a cold class takes, by the server's own clock.
@@ -42,13 +61,28 @@ impl Rules {
         keeps_classes: true,
         deletes_many: true,
         encodes_keys: true,
+        keeps_versions: false,
+        lists_versions: VersionListing::Right,
+        locks: false,
         least_part: 5 << 20,
         restoration_takes: Duration::from_hours(4),
     };
 
-    /// As Garage 2.5: no conditions, no classes.
-    pub const GARAGE: Self =
-        Self { if_none_match: false, if_match: false, delete_if_match: false, keeps_classes: false, ..Self::AWS };
+    /// As AWS, of a bucket that keeps versions.
+    pub const VERSIONED: Self = Self { keeps_versions: true, ..Self::AWS };
+
+    /// As AWS, of a bucket that was made with Object Lock.
+    pub const LOCKED: Self = Self { locks: true, ..Self::VERSIONED };
+
+    /// As Garage 2.5: no conditions, no classes, no versions.
+    pub const GARAGE: Self = Self {
+        if_none_match: false,
+        if_match: false,
+        delete_if_match: false,
+        keeps_classes: false,
+        lists_versions: VersionListing::Unknown,
+        ..Self::AWS
+    };
 
     /// As a server that knows no more than S3 of 2010 did.
     pub const PLAIN: Self = Self {
@@ -61,6 +95,7 @@ impl Rules {
         keeps_classes: false,
         deletes_many: false,
         encodes_keys: false,
+        lists_versions: VersionListing::Empty,
         ..Self::AWS
     };
 }

@@ -16,7 +16,7 @@ use crate::bucket::Bucket;
 use crate::faults::Plans;
 use crate::listing::hex;
 use crate::service::Service;
-use crate::{Counts, Fault, Operation, Rules, Stored};
+use crate::{Counts, Fault, Mode, Operation, Rules, Stored, VersionSeen};
 
 /// The access key that the server knows.
 pub const ACCESS_KEY: &str = "double-access-key";
@@ -124,8 +124,11 @@ impl Double {
             metadata: std::collections::BTreeMap::new(),
             modified: state.bucket.now(),
             restoration: None,
+            version: None,
+            lock: crate::versions::Lock::default(),
         };
-        state.bucket.objects.insert(key.to_owned(), stored);
+        let rules = state.rules;
+        state.bucket.put(&rules, key, stored);
     }
 
     /// Lays an object into the bucket as it lay in another one.
@@ -136,6 +139,32 @@ impl Double {
     /// Takes an object out of the bucket.
     pub fn take(&self, key: &str) -> Option<Stored> {
         self.lock().bucket.objects.remove(key)
+    }
+
+    /// Every version and every marker of a deletion in the bucket, by key, the newest of a key first.
+    pub fn versions(&self) -> Vec<VersionSeen> {
+        self.lock().bucket.versions()
+    }
+
+    /// Retains the newest version of a key until so long from now, by the server's own clock.
+    pub fn retain(&self, key: &str, mode: Mode, time: Duration) {
+        let mut state = self.lock();
+        let until = s3s::dto::Timestamp::from(state.bucket.now() + time);
+        if let Some(stored) = state.bucket.objects.get_mut(key) {
+            stored.lock.retention = Some((mode, until));
+        }
+    }
+
+    /// Lays a legal hold on the newest version of a key, or takes it off.
+    pub fn hold(&self, key: &str, is_held: bool) {
+        if let Some(stored) = self.lock().bucket.objects.get_mut(key) {
+            stored.lock.is_held = is_held;
+        }
+    }
+
+    /// Retains what is put from now on for so long, where the put says nothing else.
+    pub fn retain_by_default(&self, retention: Option<(Mode, Duration)>) {
+        self.lock().bucket.default_retention = retention;
     }
 
     /// Drops every multipart upload under way, as a lifecycle rule would.

@@ -13,10 +13,14 @@ use md5::{Digest, Md5};
 use s3s::dto::{
     AbortMultipartUploadInput, AbortMultipartUploadOutput, CompleteMultipartUploadInput, CompleteMultipartUploadOutput,
     CreateMultipartUploadInput, CreateMultipartUploadOutput, DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput,
-    DeleteObjectsOutput, DeletedObject, ETag, GetObjectInput, GetObjectOutput, HeadBucketInput, HeadBucketOutput,
-    HeadObjectInput, HeadObjectOutput, ListMultipartUploadsInput, ListMultipartUploadsOutput, ListObjectsV2Input,
-    ListObjectsV2Output, ListPartsInput, ListPartsOutput, PutObjectInput, PutObjectOutput, RestoreObjectInput,
-    RestoreObjectOutput, StreamingBlob, Timestamp, UploadPartInput, UploadPartOutput,
+    DeleteObjectsOutput, DeletedObject, ETag, GetObjectInput, GetObjectLegalHoldInput, GetObjectLegalHoldOutput,
+    GetObjectLockConfigurationInput, GetObjectLockConfigurationOutput, GetObjectOutput, GetObjectRetentionInput,
+    GetObjectRetentionOutput, HeadBucketInput, HeadBucketOutput, HeadObjectInput, HeadObjectOutput,
+    ListMultipartUploadsInput, ListMultipartUploadsOutput, ListObjectVersionsInput, ListObjectVersionsOutput,
+    ListObjectsV2Input, ListObjectsV2Output, ListPartsInput, ListPartsOutput, ObjectLockConfiguration,
+    ObjectLockEnabled, ObjectLockLegalHold, ObjectLockLegalHoldStatus, ObjectLockRetention, PutObjectInput,
+    PutObjectOutput, RestoreObjectInput, RestoreObjectOutput, StreamingBlob, Timestamp, UploadPartInput,
+    UploadPartOutput,
 };
 use s3s::{S3, S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
 use sha2::Sha256;
@@ -25,6 +29,7 @@ use crate::bucket::{Part, Restoration, Stored, Upload, kept_class, metadata_of};
 use crate::faults::Outgoing;
 use crate::listing::{self, hex};
 use crate::server::{BUCKET, State};
+use crate::versions::Lock;
 use crate::{Fault, Operation, Rules, multipart};
 
 pub(crate) struct Service {
@@ -218,6 +223,12 @@ impl S3 for Service {
         let mut state = self.lock();
         let rules = state.rules;
         state.bucket.check_conditions(&rules, &input.key, input.if_none_match.as_ref(), input.if_match.as_ref())?;
+        let lock = Lock::asked(
+            &rules,
+            input.object_lock_mode.as_ref().map(s3s::dto::ObjectLockMode::as_str),
+            input.object_lock_retain_until_date,
+            input.object_lock_legal_hold_status.as_ref().map(s3s::dto::ObjectLockLegalHoldStatus::as_str),
+        )?;
         let stored = Stored {
             pieces: vec![taken.bytes],
             etag: taken.etag,
@@ -227,29 +238,37 @@ impl S3 for Service {
             metadata: metadata_of(input.metadata),
             modified: state.bucket.now(),
             restoration: None,
+            version: None,
+            lock,
         };
+        let stored = state.bucket.put(&rules, &input.key, stored);
         let output = PutObjectOutput {
+            version_id: stored.version.clone(),
             e_tag: Some(stored.entity_tag()),
             checksum_type: checksum_type(stored.sha256.as_ref()),
             checksum_sha256: answered(fault, stored.sha256.clone()),
             ..PutObjectOutput::default()
         };
-        state.bucket.objects.insert(input.key, stored);
         drop(state);
         self.leave(fault, output)
     }
 
     async fn delete_object(&self, request: S3Request<DeleteObjectInput>) -> S3Result<S3Response<DeleteObjectOutput>> {
         let fault = self.enter(Operation::DeleteObject, &request.input.bucket).await?;
-        {
+        let output = {
             let mut state = self.lock();
             let rules = state.rules;
             let if_match = request.input.if_match.as_ref().filter(|_| rules.delete_if_match);
             let strict = Rules { if_match: true, ..rules };
             state.bucket.check_conditions(&strict, &request.input.key, None, if_match)?;
-            state.bucket.objects.remove(&request.input.key);
-        }
-        self.leave(fault, DeleteObjectOutput::default())
+            let removed = state.bucket.remove(&rules, &request.input.key, request.input.version_id.as_deref())?;
+            DeleteObjectOutput {
+                delete_marker: removed.is_marker.then_some(true),
+                version_id: removed.version,
+                ..DeleteObjectOutput::default()
+            }
+        };
+        self.leave(fault, output)
     }
 
     async fn delete_objects(
@@ -261,6 +280,7 @@ impl S3 for Service {
         if !state.rules.deletes_many {
             return Err(s3_error!(NotImplemented));
         }
+        let rules = state.rules;
         let named = request.input.delete.objects;
         if named.is_empty() || named.len() > 1000 {
             return Err(s3_error!(MalformedXML));
@@ -277,14 +297,84 @@ impl S3 for Service {
                 output.errors = Some(vec![refused]);
                 continue;
             }
-            state.bucket.objects.remove(&object.key);
-            if !request.input.delete.quiet.unwrap_or_default()
-                && let Some(deleted) = &mut output.deleted
-            {
-                deleted.push(DeletedObject { key: Some(object.key), ..DeletedObject::default() });
+            match state.bucket.remove(&rules, &object.key, object.version_id.as_deref()) {
+                Err(error) => output.errors.get_or_insert_default().push(s3s::dto::Error {
+                    code: Some(error.code().as_str().to_owned()),
+                    key: Some(object.key),
+                    message: error.message().map(str::to_owned),
+                    version_id: object.version_id,
+                }),
+                Ok(_) if request.input.delete.quiet.unwrap_or_default() => {}
+                Ok(removed) => output.deleted.get_or_insert_default().push(DeletedObject {
+                    key: Some(object.key),
+                    delete_marker: removed.is_marker.then_some(true),
+                    version_id: object.version_id,
+                    ..DeletedObject::default()
+                }),
             }
         }
         Ok(S3Response::new(output))
+    }
+
+    async fn list_object_versions(
+        &self,
+        request: S3Request<ListObjectVersionsInput>,
+    ) -> S3Result<S3Response<ListObjectVersionsOutput>> {
+        let fault = self.enter(Operation::ListObjectVersions, &request.input.bucket).await?;
+        let output = {
+            let state = self.lock();
+            listing::versions(&state.bucket, &state.rules, request.input)?
+        };
+        self.leave(fault, output)
+    }
+
+    async fn get_object_lock_configuration(
+        &self,
+        request: S3Request<GetObjectLockConfigurationInput>,
+    ) -> S3Result<S3Response<GetObjectLockConfigurationOutput>> {
+        let fault = self.enter(Operation::GetObjectLockConfiguration, &request.input.bucket).await?;
+        if !self.lock().rules.locks {
+            return Err(s3_error!(ObjectLockConfigurationNotFoundError));
+        }
+        let configuration = ObjectLockConfiguration {
+            object_lock_enabled: Some(ObjectLockEnabled::from_static(ObjectLockEnabled::ENABLED)),
+            ..ObjectLockConfiguration::default()
+        };
+        let output = GetObjectLockConfigurationOutput { object_lock_configuration: Some(configuration) };
+        self.leave(fault, output)
+    }
+
+    async fn get_object_retention(
+        &self,
+        request: S3Request<GetObjectRetentionInput>,
+    ) -> S3Result<S3Response<GetObjectRetentionOutput>> {
+        let input = request.input;
+        let fault = self.enter(Operation::GetObjectRetention, &input.bucket).await?;
+        let retention = {
+            let state = self.lock();
+            let stored = state.bucket.lockable(&state.rules, &input.key, input.version_id.as_deref())?;
+            let (mode, until) =
+                stored.lock.retention.clone().ok_or_else(|| s3_error!(NoSuchObjectLockConfiguration))?;
+            ObjectLockRetention { mode: Some(mode.as_str().to_owned().into()), retain_until_date: Some(until) }
+        };
+        self.leave(fault, GetObjectRetentionOutput { retention: Some(retention) })
+    }
+
+    async fn get_object_legal_hold(
+        &self,
+        request: S3Request<GetObjectLegalHoldInput>,
+    ) -> S3Result<S3Response<GetObjectLegalHoldOutput>> {
+        let input = request.input;
+        let fault = self.enter(Operation::GetObjectLegalHold, &input.bucket).await?;
+        let is_held = {
+            let state = self.lock();
+            state.bucket.lockable(&state.rules, &input.key, input.version_id.as_deref())?.lock.is_held
+        };
+        if !is_held {
+            return Err(s3_error!(NoSuchObjectLockConfiguration));
+        }
+        let status = ObjectLockLegalHoldStatus::from_static(ObjectLockLegalHoldStatus::ON);
+        self.leave(fault, GetObjectLegalHoldOutput { legal_hold: Some(ObjectLockLegalHold { status: Some(status) }) })
     }
 
     async fn list_objects_v2(
@@ -339,6 +429,12 @@ impl S3 for Service {
         let fault = self.enter(Operation::CreateMultipartUpload, &input.bucket).await?;
         let mut state = self.lock();
         let rules = state.rules;
+        let lock = Lock::asked(
+            &rules,
+            input.object_lock_mode.as_ref().map(s3s::dto::ObjectLockMode::as_str),
+            input.object_lock_retain_until_date,
+            input.object_lock_legal_hold_status.as_ref().map(s3s::dto::ObjectLockLegalHoldStatus::as_str),
+        )?;
         state.bucket.uploads_begun += 1;
         let id = format!("upload-{:08}", state.bucket.uploads_begun);
         let upload = Upload {
@@ -349,6 +445,7 @@ impl S3 for Service {
             encryption: input.server_side_encryption.map(|asked| asked.as_str().to_owned()),
             metadata: metadata_of(input.metadata),
             parts: std::collections::BTreeMap::new(),
+            lock,
         };
         state.bucket.uploads.insert(id.clone(), upload);
         drop(state);

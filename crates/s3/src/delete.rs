@@ -10,16 +10,34 @@ use crate::list::Names;
 use crate::store::Inner;
 
 /// Most objects of one request (S3: `DeleteObjects`).
-const BATCH: usize = 1000;
+pub(crate) const BATCH: usize = 1000;
+
+/// What is to be removed: an object as it is seen, or one version of it for good.
+#[derive(Debug, Clone)]
+pub(crate) struct Named {
+    pub(crate) name: String,
+    pub(crate) version: Option<String>,
+}
+
+/// Why something was not removed, and what.
+#[derive(Debug)]
+pub(crate) struct Undeleted {
+    pub(crate) failure: Failure,
+    pub(crate) named: Option<Box<Named>>,
+}
 
 impl Inner {
     /// Removes one object; `key` is for errors.
     pub(crate) fn delete_object(&self, name: &str, key: &Key) -> Result<(), StorageError> {
-        let request = self.client.delete_object().bucket(&self.settings.bucket).key(name);
-        match self.ask(request.send()) {
-            Err(failure) if failure.is_not_found() => Ok(()),
-            Err(failure) => Err(self.failed(failure, "delete", key)),
-            Ok(_) => Ok(()),
+        let named = Named { name: name.to_owned(), version: None };
+        self.delete_named(&named).map_err(|failure| self.failed(failure, "delete", key))
+    }
+
+    pub(crate) fn delete_named(&self, named: &Named) -> Result<(), Failure> {
+        let request = self.client.delete_object().bucket(&self.settings.bucket).key(&named.name);
+        match self.ask(request.set_version_id(named.version.clone()).send()) {
+            Err(failure) if failure.is_not_found() || failure.is("NoSuchVersion") => Ok(()),
+            outcome => outcome.map(|_| ()),
         }
     }
 
@@ -50,12 +68,14 @@ impl Inner {
     pub(crate) fn delete_below(&self, prefix: &Key) -> Result<(), StorageError> {
         let mut names = Names::new(self, self.names_below(prefix)?, prefix);
         loop {
-            let batch: Vec<String> =
-                names.by_ref().take(BATCH).map(|entry| entry.map(|entry| entry.name)).collect::<Result<_, _>>()?;
+            let seen = names.by_ref().take(BATCH);
+            let batch: Vec<Named> = seen
+                .map(|entry| entry.map(|entry| Named { name: entry.name, version: None }))
+                .collect::<Result<_, _>>()?;
             if batch.is_empty() {
                 return Ok(());
             }
-            self.delete_batch(batch, prefix)?;
+            self.delete_batch(batch).map_err(|undeleted| self.failed(undeleted.failure, "delete", prefix))?;
         }
     }
 
@@ -71,7 +91,7 @@ impl Inner {
             for entry in names.by_ref() {
                 let name = entry?.name;
                 if is_owned(&name) {
-                    batch.push(name);
+                    batch.push(Named { name, version: None });
                 }
                 if batch.len() == BATCH {
                     break;
@@ -80,14 +100,15 @@ impl Inner {
             if batch.is_empty() {
                 return Ok(());
             }
-            self.delete_batch(batch, prefix)?;
+            self.delete_batch(batch).map_err(|undeleted| self.failed(undeleted.failure, "delete", prefix))?;
         }
     }
 
-    fn delete_batch(&self, names: Vec<String>, prefix: &Key) -> Result<(), StorageError> {
+    /// Removes some of what was listed.
+    pub(crate) fn delete_batch(&self, batch: Vec<Named>) -> Result<(), Undeleted> {
         // XML cannot express every key.
-        let (together, mut single): (Vec<String>, Vec<String>) =
-            names.into_iter().partition(|name| !name.chars().any(char::is_control));
+        let (together, mut single): (Vec<Named>, Vec<Named>) =
+            batch.into_iter().partition(|named| !named.name.chars().any(char::is_control));
         let mut left = together;
         for attempt in 1.. {
             if left.is_empty() {
@@ -96,26 +117,40 @@ impl Inner {
             match self.delete_together(&left) {
                 Ok(refused) => match refused.into_iter().next() {
                     // What is gone already is removed again without harm.
-                    Some(failure) if failure.may_pass() && self.settings.wait_after(attempt) => {}
-                    Some(failure) => return Err(self.failed(failure, "delete", prefix)),
+                    Some(undeleted) if undeleted.failure.may_pass() && self.settings.wait_after(attempt) => {}
+                    Some(undeleted) => return Err(undeleted),
                     None => left.clear(),
                 },
                 Err(failure) if failure.is_unsupported() => single.append(&mut left),
-                Err(failure) => return Err(self.failed(failure, "delete", prefix)),
+                Err(failure) => return Err(Undeleted { failure, named: None }),
             }
         }
-        single.iter().try_for_each(|name| self.delete_object(name, prefix))
+        single.into_iter().try_for_each(|named| {
+            let deleted = self.delete_named(&named);
+            deleted.map_err(|failure| Undeleted { failure, named: Some(Box::new(named)) })
+        })
     }
 
     /// Removes many objects by one request; gives why some were not removed.
-    fn delete_together(&self, names: &[String]) -> Result<Vec<Failure>, Failure> {
-        let named = names.iter().map(|name| ObjectIdentifier::builder().key(name).build());
-        let named: Vec<_> = named.collect::<Result<_, _>>().map_err(|error| Failure::answer(error.to_string()))?;
+    fn delete_together(&self, batch: &[Named]) -> Result<Vec<Undeleted>, Failure> {
+        let identifier = |named: &Named| {
+            let named = ObjectIdentifier::builder().key(&named.name).set_version_id(named.version.clone()).build();
+            named.map_err(|error| Failure::answer(error.to_string()))
+        };
+        let named: Vec<_> = batch.iter().map(identifier).collect::<Result<_, _>>()?;
         let delete = Delete::builder().set_objects(Some(named)).quiet(true).build();
         let delete = delete.map_err(|error| Failure::answer(error.to_string()))?;
         let request = self.client.delete_objects().bucket(&self.settings.bucket).delete(delete);
         let output = self.ask(request.send())?;
-        let refused = output.errors().iter().filter(|error| error.code() != Some("NoSuchKey"));
-        Ok(refused.map(|error| Failure::of_one(error.code(), error.message())).collect())
+        let refused =
+            output.errors().iter().filter(|error| !matches!(error.code(), Some("NoSuchKey" | "NoSuchVersion")));
+        let undeleted = |error: &aws_sdk_s3::types::Error| Undeleted {
+            failure: Failure::of_one(error.code(), error.message()),
+            named: error.key().map(|name| {
+                let version = error.version_id().filter(|id| !id.is_empty()).map(str::to_owned);
+                Box::new(Named { name: name.to_owned(), version })
+            }),
+        };
+        Ok(refused.map(undeleted).collect())
     }
 }

@@ -82,6 +82,11 @@ impl Failure {
         Self { code: None, status: None, message, request_id: None, kind, has_no_credentials: false }
     }
 
+    /// What cannot be done while others do the contrary.
+    pub(crate) fn busy(message: impl Into<String>) -> Self {
+        Self { kind: ErrorKind::ResourceBusy, ..Self::answer(message) }
+    }
+
     /// A refusal of one key of a request for many.
     pub(crate) fn of_one(code: Option<&str>, message: Option<&str>) -> Self {
         let message = message.unwrap_or("the service refused one of the keys").to_owned();
@@ -124,6 +129,22 @@ impl Failure {
 
     pub(crate) fn may_pass(&self) -> bool {
         matches!(self.kind, ErrorKind::Other | ErrorKind::TimedOut | ErrorKind::NotConnected)
+    }
+
+    /// Whether this may be the answer to the removal of what is locked: most services say that access is denied, and some that
+    /// the request is wrong.
+    pub(crate) fn may_be_of_a_lock(&self) -> bool {
+        self.is_denied() || self.names_a_lock()
+    }
+
+    /// Whether a refusal names a lock. AWS: `AccessDenied` with "protected by object lock"; `MinIO`: `InvalidRequest` with "WORM
+    /// protected"; Wasabi: `AccessDenied` with words on its retention.
+    pub(crate) fn names_a_lock(&self) -> bool {
+        let message = self.message.to_ascii_lowercase();
+        (self.is_denied() || self.is("InvalidRequest") || self.is("ObjectLocked"))
+            && ["object lock", "worm", "retention", "retain", "legal hold", "immutab"]
+                .iter()
+                .any(|word| message.contains(word))
     }
 
     pub(crate) fn is_denied(&self) -> bool {

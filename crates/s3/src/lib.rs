@@ -27,6 +27,8 @@ mod failure;
 #[cfg(feature = "client")]
 mod head;
 #[cfg(feature = "client")]
+mod hold;
+#[cfg(feature = "client")]
 mod identity;
 #[cfg(feature = "client")]
 mod key_locks;
@@ -38,6 +40,8 @@ mod multipart;
 #[cfg(feature = "client")]
 mod probe;
 #[cfg(feature = "client")]
+mod purge;
+#[cfg(feature = "client")]
 mod put;
 #[cfg(feature = "client")]
 mod resume;
@@ -46,6 +50,8 @@ mod settings;
 mod source;
 #[cfg(feature = "client")]
 mod store;
+#[cfg(feature = "client")]
+mod versions;
 
 #[cfg(feature = "client")]
 pub use failure::Failure;

@@ -11,7 +11,8 @@ use aws_sdk_s3::Client;
 use aws_sdk_s3::config::http::HttpResponse;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use strongroom_storage::{
-    Assembly, Body, Capabilities, Head, Key, Listing, PutOptions, Retrieval, RetrievalRequest, StorageError, Store,
+    Assembly, Body, Capabilities, Head, Key, Listing, PutOptions, RemovalHold, Retrieval, RetrievalRequest,
+    StorageError, Store,
 };
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -24,6 +25,7 @@ use crate::key_locks::KeyLocks;
 use crate::list::Pages;
 use crate::probe::Probe;
 use crate::resume::Swept;
+use crate::versions::Scope;
 use crate::{S3Settings, identity};
 
 /// What the store keeps for itself lies below this, and is not listed.
@@ -317,6 +319,29 @@ impl Store for S3Store {
     fn delete_all(&self, prefix: &Key) -> Result<(), StorageError> {
         self.inner.object(prefix)?;
         self.inner.delete_below(prefix)
+    }
+
+    fn purge(&self, key: &Key) -> Result<(), StorageError> {
+        identity::check_lately(&self.inner)?;
+        self.inner.purge(&Scope::one(&self.inner, key)?)
+    }
+
+    fn purge_all(&self, prefix: &Key) -> Result<(), StorageError> {
+        identity::check_lately(&self.inner)?;
+        self.inner.purge(&Scope::below(&self.inner, prefix)?)
+    }
+
+    fn purge_replaced(&self, key: &Key) -> Result<(), StorageError> {
+        identity::check_lately(&self.inner)?;
+        self.inner.purge_replaced(&Scope::one(&self.inner, key)?)
+    }
+
+    fn removal_hold(&self, key: &Key) -> Result<Option<RemovalHold>, StorageError> {
+        self.inner.removal_hold(&Scope::one(&self.inner, key)?)
+    }
+
+    fn removal_hold_below(&self, prefix: &Key) -> Result<Option<RemovalHold>, StorageError> {
+        self.inner.removal_hold(&Scope::below(&self.inner, prefix)?)
     }
 
     fn assembly(&self, id: &str, target: &Key) -> Result<Box<dyn Assembly>, StorageError> {

@@ -8,15 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strongroom_storage::{
-    Assembly, Body, Capabilities, Head, Key, Listed, Listing, PutOptions, Retrieval, RetrievalRequest, StorageError,
-    Store,
+    Assembly, Body, Capabilities, Head, Key, Listed, Listing, PutOptions, RemovalHold, Retrieval, RetrievalRequest,
+    StorageError, Store,
 };
 use uuid::Uuid;
 
 /// What is asked of a store. What is asked of an assembly counts as the same operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
-    /// [`Store::head`].
+    /// [`Store::head`], [`Store::removal_hold`] and [`Store::removal_hold_below`].
     Head,
     /// [`Store::open`], and the reading of what it gives.
     Open,
@@ -28,9 +28,9 @@ pub enum Operation {
     Sync,
     /// [`Store::list`], until it gives the iterator.
     List,
-    /// [`Store::delete`] and [`Store::delete_match`].
+    /// [`Store::delete`], [`Store::delete_match`], [`Store::purge`] and [`Store::purge_replaced`].
     Delete,
-    /// [`Store::delete_all`] and [`Store::sweep_unfinished`].
+    /// [`Store::delete_all`], [`Store::purge_all`] and [`Store::sweep_unfinished`].
     DeleteAll,
     /// [`Store::assembly`] and [`Store::assemblies`].
     Assembly,
@@ -176,6 +176,26 @@ impl<L: Layer> Store for Layered<L> {
 
     fn delete_all(&self, prefix: &Key) -> Result<(), StorageError> {
         self.layer.call(self.of(Operation::DeleteAll, prefix), &mut || self.inner.delete_all(prefix))
+    }
+
+    fn purge(&self, key: &Key) -> Result<(), StorageError> {
+        self.layer.call(self.of(Operation::Delete, key), &mut || self.inner.purge(key))
+    }
+
+    fn purge_all(&self, prefix: &Key) -> Result<(), StorageError> {
+        self.layer.call(self.of(Operation::DeleteAll, prefix), &mut || self.inner.purge_all(prefix))
+    }
+
+    fn purge_replaced(&self, key: &Key) -> Result<(), StorageError> {
+        self.layer.call(self.of(Operation::Delete, key), &mut || self.inner.purge_replaced(key))
+    }
+
+    fn removal_hold(&self, key: &Key) -> Result<Option<RemovalHold>, StorageError> {
+        self.layer.call(self.of(Operation::Head, key), &mut || self.inner.removal_hold(key))
+    }
+
+    fn removal_hold_below(&self, prefix: &Key) -> Result<Option<RemovalHold>, StorageError> {
+        self.layer.call(self.of(Operation::Head, prefix), &mut || self.inner.removal_hold_below(prefix))
     }
 
     fn assembly(&self, id: &str, target: &Key) -> Result<Box<dyn Assembly>, StorageError> {

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use strongroom_storage::{
-    Assembly, Body, Capabilities, Durability, Head, Key, Listed, Listing, PutOptions, Retrieval, RetrievalRequest,
-    StorageError, Store,
+    Assembly, Body, Capabilities, Durability, Head, Key, Listed, Listing, PutOptions, RemovalHold, Retrieval,
+    RetrievalRequest, StorageError, Store,
 };
 use uuid::Uuid;
 
@@ -255,6 +255,30 @@ impl Store for Unsynced {
             self.note(&key, Some(bytes));
         }
         Ok(())
+    }
+
+    fn purge(&self, key: &Key) -> Result<(), StorageError> {
+        self.inner.purge(key)?;
+        self.lock().keys.remove(key);
+        Ok(())
+    }
+
+    fn purge_all(&self, prefix: &Key) -> Result<(), StorageError> {
+        self.inner.purge_all(prefix)?;
+        self.lock().keys.retain(|key, _| key.below(prefix).is_none());
+        Ok(())
+    }
+
+    fn purge_replaced(&self, key: &Key) -> Result<(), StorageError> {
+        self.inner.purge_replaced(key)
+    }
+
+    fn removal_hold(&self, key: &Key) -> Result<Option<RemovalHold>, StorageError> {
+        self.inner.removal_hold(key)
+    }
+
+    fn removal_hold_below(&self, prefix: &Key) -> Result<Option<RemovalHold>, StorageError> {
+        self.inner.removal_hold_below(prefix)
     }
 
     fn assembly(&self, id: &str, target: &Key) -> Result<Box<dyn Assembly>, StorageError> {

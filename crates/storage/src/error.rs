@@ -69,6 +69,16 @@ pub enum StorageError {
         /// What lies where.
         what: &'static str,
     },
+    /// The store forbids the removal: a retention or a legal hold of the service. People have to end it, or to wait for its end.
+    #[error("store {store}: {key} cannot be removed: {reason}")]
+    Held {
+        /// The store.
+        store: String,
+        /// The key.
+        key: Key,
+        /// What the store says, or until when it forbids it.
+        reason: String,
+    },
     /// The store's disk or service failed.
     #[error("store {store}: could not {act} {}", shown(key))]
     Io {
@@ -139,6 +149,11 @@ impl StorageError {
     /// Whether a store that is away is the cause.
     pub fn is_away(&self) -> bool {
         self.away().is_some()
+    }
+
+    /// Whether the store forbids the removal.
+    pub fn is_held(&self) -> bool {
+        matches!(self, Self::Held { .. })
     }
 
     /// Whether nothing lies under the key.

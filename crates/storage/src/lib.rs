@@ -8,11 +8,13 @@ mod error;
 mod folder;
 mod key;
 mod moment;
+mod removal;
 mod store;
 
 pub use error::StorageError;
 pub use folder::{FolderLocation, FolderMode, FolderStore, Overlap, Unfinished};
 pub use key::{Key, KeyError};
+pub use removal::{RemovalHold, Retention, RetentionMode};
 pub use store::{
     Assembly, Body, Capabilities, Durability, Head, Listed, Listing, PutCondition, PutOptions, Retrieval,
     RetrievalRequest, Store,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use strongroom_digest::{Algorithm, Digest};
 use uuid::Uuid;
 
-use crate::{Key, StorageError};
+use crate::{Key, RemovalHold, StorageError};
 
 /// What the bytes under a key are, without reading them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -199,11 +199,38 @@ pub trait Store: Send + Sync {
     }
 
     /// Removes a key; also succeeds when nothing lies there. Folders leave no empty directory behind. Durable after the
-    /// next [`Store::sync`].
+    /// next [`Store::sync`]. A store that keeps versions keeps the bytes: [`Store::purge`] removes those as well.
     fn delete(&self, key: &Key) -> Result<(), StorageError>;
 
     /// Removes everything under `prefix`, as [`Store::delete`] does. Not for the empty prefix.
     fn delete_all(&self, prefix: &Key) -> Result<(), StorageError>;
+
+    /// Removes a key for good: with every version that the store keeps of it, markers of its deletion, and what unfinished
+    /// puts left of it where that can be known. Older versions go first, so that none of them is ever seen in place of the last.
+    /// Durable when it returns; also succeeds when nothing lies there. Only for what people decided to delete.
+    ///
+    /// # Errors
+    /// [`StorageError::Held`] where the store forbids it. Some versions may be gone then: ask [`Store::removal_hold`] before.
+    fn purge(&self, key: &Key) -> Result<(), StorageError>;
+
+    /// Removes everything under `prefix` for good, as [`Store::purge`] does. Not for the empty prefix.
+    ///
+    /// # Errors
+    /// As [`Store::purge`].
+    fn purge_all(&self, prefix: &Key) -> Result<(), StorageError>;
+
+    /// Removes for good what was replaced under a key; what lies there now stays. Nothing for stores that keep no versions.
+    ///
+    /// # Errors
+    /// As [`Store::purge`].
+    fn purge_replaced(&self, key: &Key) -> Result<(), StorageError>;
+
+    /// What the store reports against [`Store::purge`] of a key: every version of it counts. None where nothing lies there, and
+    /// for folders, where a file that cannot be removed shows at its removal. A store that does not say is an error, never none.
+    fn removal_hold(&self, key: &Key) -> Result<Option<RemovalHold>, StorageError>;
+
+    /// What the store reports against [`Store::purge_all`] of a prefix, of all keys under it together. Not for the empty prefix.
+    fn removal_hold_below(&self, prefix: &Key) -> Result<Option<RemovalHold>, StorageError>;
 
     /// Opens the assembly `id` (one segment of a key; made by its first put), whose keys become visible under `target` by
     /// [`Assembly::commit`]. Opening it again after a crash finds what was put. An id is used for one target only and never

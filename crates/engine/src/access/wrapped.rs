@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strongroom_storage::{
-    Assembly, Body, Capabilities, Head, Key, Listed, Listing, PutOptions, Retrieval, RetrievalRequest, StorageError,
-    Store,
+    Assembly, Body, Capabilities, Head, Key, Listed, Listing, PutOptions, RemovalHold, Retrieval, RetrievalRequest,
+    StorageError, Store,
 };
 use uuid::Uuid;
 
@@ -100,6 +100,26 @@ impl Store for StoreAccess {
 
     fn delete_all(&self, prefix: &Key) -> Result<(), StorageError> {
         self.call(|store| store.delete_all(prefix))
+    }
+
+    fn purge(&self, key: &Key) -> Result<(), StorageError> {
+        self.call(|store| store.purge(key))
+    }
+
+    fn purge_all(&self, prefix: &Key) -> Result<(), StorageError> {
+        self.call(|store| store.purge_all(prefix))
+    }
+
+    fn purge_replaced(&self, key: &Key) -> Result<(), StorageError> {
+        self.call(|store| store.purge_replaced(key))
+    }
+
+    fn removal_hold(&self, key: &Key) -> Result<Option<RemovalHold>, StorageError> {
+        self.call(|store| store.removal_hold(key))
+    }
+
+    fn removal_hold_below(&self, prefix: &Key) -> Result<Option<RemovalHold>, StorageError> {
+        self.call(|store| store.removal_hold_below(prefix))
     }
 
     fn assembly(&self, id: &str, target: &Key) -> Result<Box<dyn Assembly>, StorageError> {

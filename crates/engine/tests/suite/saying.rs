@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use strongroom_engine::Home;
 use strongroom_storage::{
-    Assembly, Body, Capabilities, Head, Key, Listed, Listing, PutOptions, Retrieval, RetrievalRequest, StorageError,
-    Store,
+    Assembly, Body, Capabilities, Head, Key, Listed, Listing, PutOptions, RemovalHold, Retrieval, RetrievalRequest,
+    StorageError, Store,
 };
 use uuid::Uuid;
 
@@ -111,6 +111,26 @@ impl<S: Says> Store for Saying<S> {
 
     fn delete_all(&self, prefix: &Key) -> Result<(), StorageError> {
         self.inner.delete_all(prefix)
+    }
+
+    fn purge(&self, key: &Key) -> Result<(), StorageError> {
+        self.inner.purge(key)
+    }
+
+    fn purge_all(&self, prefix: &Key) -> Result<(), StorageError> {
+        self.inner.purge_all(prefix)
+    }
+
+    fn purge_replaced(&self, key: &Key) -> Result<(), StorageError> {
+        self.inner.purge_replaced(key)
+    }
+
+    fn removal_hold(&self, key: &Key) -> Result<Option<RemovalHold>, StorageError> {
+        self.inner.removal_hold(key)
+    }
+
+    fn removal_hold_below(&self, prefix: &Key) -> Result<Option<RemovalHold>, StorageError> {
+        self.inner.removal_hold_below(prefix)
     }
 
     fn assembly(&self, id: &str, target: &Key) -> Result<Box<dyn Assembly>, StorageError> {

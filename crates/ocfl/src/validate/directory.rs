@@ -5,7 +5,9 @@ use std::fs::{self, DirEntry, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use strongroom_storage::{Assembly, Body, Capabilities, Head, Key, Listed, Listing, PutOptions, StorageError, Store};
+use strongroom_storage::{
+    Assembly, Body, Capabilities, Head, Key, Listed, Listing, PutOptions, RemovalHold, StorageError, Store,
+};
 
 use super::report::Report;
 use super::{ValidateOptions, validate_object, validate_root};
@@ -188,6 +190,26 @@ impl Store for Directory {
     }
 
     fn delete_all(&self, _: &Key) -> Result<(), StorageError> {
+        self.read_only()
+    }
+
+    fn purge(&self, _: &Key) -> Result<(), StorageError> {
+        self.read_only()
+    }
+
+    fn purge_all(&self, _: &Key) -> Result<(), StorageError> {
+        self.read_only()
+    }
+
+    fn purge_replaced(&self, _: &Key) -> Result<(), StorageError> {
+        self.read_only()
+    }
+
+    fn removal_hold(&self, _: &Key) -> Result<Option<RemovalHold>, StorageError> {
+        self.read_only()
+    }
+
+    fn removal_hold_below(&self, _: &Key) -> Result<Option<RemovalHold>, StorageError> {
         self.read_only()
     }
 

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use strongroom_digest::{Algorithm, hash_reader};
 use strongroom_storage::{
-    Assembly, Body, Capabilities, Head, Key, Listed, Listing, PutCondition, PutOptions, StorageError, Store,
+    Assembly, Body, Capabilities, Head, Key, Listed, Listing, PutCondition, PutOptions, RemovalHold, StorageError,
+    Store,
 };
 
 type Files = BTreeMap<Key, Vec<u8>>;
@@ -306,6 +307,26 @@ impl Store for MemoryStore {
     fn delete_all(&self, prefix: &Key) -> Result<(), StorageError> {
         self.write(prefix)?.files.retain(|key, _| key != prefix && key.below(prefix).is_none());
         Ok(())
+    }
+
+    fn purge(&self, key: &Key) -> Result<(), StorageError> {
+        self.delete(key)
+    }
+
+    fn purge_all(&self, prefix: &Key) -> Result<(), StorageError> {
+        self.delete_all(prefix)
+    }
+
+    fn purge_replaced(&self, key: &Key) -> Result<(), StorageError> {
+        self.write(key).map(drop)
+    }
+
+    fn removal_hold(&self, key: &Key) -> Result<Option<RemovalHold>, StorageError> {
+        self.check_readable(key).map(|()| None)
+    }
+
+    fn removal_hold_below(&self, prefix: &Key) -> Result<Option<RemovalHold>, StorageError> {
+        self.check_readable(prefix).map(|()| None)
     }
 
     fn assembly(&self, id: &str, target: &Key) -> Result<Box<dyn Assembly>, StorageError> {

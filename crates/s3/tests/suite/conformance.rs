@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use strongroom_s3::{S3Settings, S3Store};
-use strongroom_s3_double::{Double, Rules};
+use strongroom_s3_double::{Double, Rules, VersionListing};
 use strongroom_storage::{Store, conformance};
 
 use crate::served::{served_by, settings};
@@ -29,6 +29,17 @@ fn a_bucket_without_conditions_or_classes_is_a_store() {
 #[test]
 fn a_bucket_that_knows_only_the_beginnings_of_s3_is_a_store() {
     over(Rules::PLAIN);
+}
+
+#[test]
+fn a_bucket_that_keeps_versions_is_a_store() {
+    over(Rules::VERSIONED);
+    over(Rules { lists_versions: VersionListing::Pages(3), ..Rules::VERSIONED });
+}
+
+#[test]
+fn a_bucket_with_object_lock_is_a_store() {
+    over(Rules::LOCKED);
 }
 
 #[test]

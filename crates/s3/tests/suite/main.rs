@@ -7,6 +7,7 @@ mod listing;
 mod ocfl;
 mod parts;
 mod probing;
+mod purging;
 mod putting;
 mod reading;
 mod real;

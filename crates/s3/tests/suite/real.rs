@@ -4,11 +4,14 @@
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use aws_sdk_s3::Client;
+use aws_sdk_s3::config::{BehaviorVersion, Config, Credentials, Region};
+use aws_sdk_s3::types::{ObjectLockLegalHold, ObjectLockLegalHoldStatus, ObjectLockRetention, ObjectLockRetentionMode};
 use strongroom_digest::Algorithm;
 use strongroom_s3::{S3Settings, S3Store, Secret, Swept};
-use strongroom_storage::{Key, PutCondition, PutOptions, StorageError, Store, conformance};
+use strongroom_storage::{Key, PutCondition, PutOptions, RetentionMode, StorageError, Store, conformance};
 
 use crate::served::{declared, digest, key, list, pattern, put, read};
 
@@ -144,4 +147,146 @@ fn a_real_server_refuses_wrong_credentials() {
     let error = S3Store::open("real", wrong).map(|_| ()).unwrap_err();
     assert!(error.is_away(), "what needs the store waits until the credentials are right: {error:?}");
     assert!(error.to_string().contains("refuses the credentials"), "{error}");
+}
+
+/// A bucket of the real server that has Object Lock, for one test, and a client that people would use beside the store.
+struct LockedBucket {
+    settings: S3Settings,
+    client: Client,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl LockedBucket {
+    fn make() -> Option<Self> {
+        let given = settings()?;
+        let raw: serde_json::Value = serde_json::from_str(&std::env::var(VARIABLE).ok()?).unwrap();
+        let text = |name: &str| raw[name].as_str().unwrap().to_owned();
+        let config = Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::new("us-east-1"))
+            .endpoint_url(text("endpoint"))
+            .force_path_style(true)
+            .credentials_provider(Credentials::new(text("access_key"), text("secret_key"), None, None, "test"))
+            .http_client(aws_smithy_http_client::Builder::new().build_http())
+            .build();
+        let client = Client::from_conf(config);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let bucket = format!("locked-{}", given.prefix.replace('/', "-"));
+        let request = client.create_bucket().bucket(&bucket).object_lock_enabled_for_bucket(true);
+        runtime.block_on(request.send()).unwrap();
+        Some(Self { settings: S3Settings { bucket, ..given }, client, runtime })
+    }
+
+    fn store(&self) -> S3Store {
+        S3Store::create("real", self.settings.clone()).unwrap()
+    }
+
+    fn name(&self, key: &str) -> String {
+        format!("{}/{key}", self.settings.prefix)
+    }
+
+    /// Versions and markers of the keys that begin so.
+    fn versions(&self, key: &str) -> usize {
+        let request = self.client.list_object_versions().bucket(&self.settings.bucket).prefix(self.name(key));
+        let output = self.runtime.block_on(request.send()).unwrap();
+        output.versions().len() + output.delete_markers().len()
+    }
+
+    fn retain(&self, key: &str, time: Duration) {
+        let retention = ObjectLockRetention::builder()
+            .mode(ObjectLockRetentionMode::Governance)
+            .retain_until_date((SystemTime::now() + time).into())
+            .build();
+        let request = self.client.put_object_retention().bucket(&self.settings.bucket).key(self.name(key));
+        self.runtime.block_on(request.retention(retention).send()).unwrap();
+    }
+
+    /// Ends the retention of the version that is seen, by the right to do so.
+    fn end_retention(&self, key: &str) {
+        let request = self.client.put_object_retention().bucket(&self.settings.bucket).key(self.name(key));
+        let request = request.bypass_governance_retention(true).retention(ObjectLockRetention::builder().build());
+        self.runtime.block_on(request.send()).unwrap();
+    }
+
+    fn hold(&self, key: &str, is_held: bool) {
+        let status = if is_held { ObjectLockLegalHoldStatus::On } else { ObjectLockLegalHoldStatus::Off };
+        let hold = ObjectLockLegalHold::builder().status(status).build();
+        let request = self.client.put_object_legal_hold().bucket(&self.settings.bucket).key(self.name(key));
+        self.runtime.block_on(request.legal_hold(hold).send()).unwrap();
+    }
+}
+
+#[test]
+fn every_version_of_a_real_key_is_purged() {
+    let Some(bucket) = LockedBucket::make() else { return };
+    let store = bucket.store();
+    let bytes = pattern((12 << 20) + 5, 1);
+    for _ in 0..2 {
+        put(&store, "a/k", b"one");
+        put(&store, "a/k", b"two");
+        store.delete(&key("a/k")).unwrap();
+        store.put(&key("a/k"), &mut bytes.as_slice(), &declared(&bytes)).unwrap();
+        put(&store, "a/k-2", b"other");
+    }
+    assert_eq!(bucket.versions("a"), 10);
+    store.purge_replaced(&key("a/k")).unwrap();
+    assert_eq!(bucket.versions("a"), 3);
+    assert!(read(&store, "a/k") == bytes);
+    store.purge(&key("a/k")).unwrap();
+    assert_eq!(bucket.versions("a"), 2);
+    store.purge_all(&key("a")).unwrap();
+    store.purge_all(&key("a")).unwrap();
+    assert_eq!(bucket.versions("a"), 0);
+}
+
+#[test]
+fn thousands_of_real_versions_are_purged() {
+    let Some(bucket) = LockedBucket::make() else { return };
+    let store = bucket.store();
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let store = &store;
+            scope.spawn(move || (0..300).for_each(|nth| drop(put(store, &format!("many/{thread}/{}", nth / 2), b"x"))));
+        }
+    });
+    assert_eq!(bucket.versions("many"), 1_000, "one page of 2400");
+    store.purge_all(&key("many")).unwrap();
+    assert_eq!(bucket.versions("many"), 0);
+}
+
+#[test]
+fn real_locks_are_told_and_refuse_the_removal() {
+    let Some(bucket) = LockedBucket::make() else { return };
+    let store = bucket.store();
+    put(&store, "a/k", b"one");
+    put(&store, "a/l", b"x");
+    assert_eq!(store.removal_hold_below(&key("a")).unwrap(), None);
+    bucket.retain("a/k", Duration::from_hours(24));
+    let now = SystemTime::now();
+    let hold = store.removal_hold_below(&key("a")).unwrap().expect("a hold");
+    assert_eq!((hold.key.as_str(), hold.has_legal_hold), ("a/k", false));
+    let retention = hold.retention.expect("a retention");
+    assert_eq!(retention.mode, RetentionMode::Governance);
+    assert!(now + Duration::from_hours(23) < retention.until && retention.until < now + Duration::from_hours(25));
+    for refused in [store.purge(&key("a/k")), store.purge_all(&key("a"))] {
+        let error = refused.unwrap_err();
+        assert!(error.is_held() && error.to_string().contains("retains it until"), "{error}");
+    }
+    put(&store, "a/l", b"y");
+    bucket.end_retention("a/k");
+    bucket.hold("a/k", true);
+    put(&store, "a/k", b"two");
+    let hold = store.removal_hold(&key("a/k")).unwrap().expect("a hold of the version before");
+    assert!(hold.has_legal_hold);
+    let error = store.purge(&key("a/k")).unwrap_err();
+    assert!(error.is_held() && error.to_string().contains("legal hold"), "{error}");
+    assert_eq!(read(&store, "a/k"), b"two");
+}
+
+#[test]
+fn nothing_forbids_removal_in_a_real_bucket_without_locks() {
+    let Some(store) = store() else { return };
+    put(&store, "a/k", b"x");
+    assert_eq!(store.removal_hold(&key("a/k")).unwrap(), None);
+    assert_eq!(store.removal_hold_below(&key("a")).unwrap(), None);
 }

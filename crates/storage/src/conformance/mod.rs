@@ -7,6 +7,7 @@
 
 mod assembly;
 mod keys;
+mod purge;
 mod put;
 
 use std::io::{self, Read};
@@ -60,6 +61,12 @@ cases! {
         of_many_threads_with_one_etag_one_puts
         readers_see_whole_bodies_while_many_threads_put
         puts_are_there_after_sync;
+    purge: purging_takes_the_key_and_nothing_else
+        purging_takes_what_was_deleted_before
+        purging_a_prefix_takes_all_below_it
+        a_large_prefix_is_purged
+        purging_what_was_replaced_leaves_what_is_there
+        nothing_forbids_the_removal_of_what_was_put;
     assembly: an_assembly_becomes_visible_by_commit
         an_assembly_lists_what_was_put
         an_assembly_reaches_only_its_own_keys

@@ -41,6 +41,19 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Makes what was removed from a directory durable; where the directory was removed as well, what was removed from the
+/// lowest one above it that is there.
+pub(super) fn sync_nearest(root: &Root, directory: &str) -> Result<(), Errno> {
+    let mut at = directory;
+    loop {
+        match root.open_directory(at) {
+            Ok(open) => return rustix::io::retry_on_intr(|| rustix::fs::fsync(&open)),
+            Err(Errno::NOENT | Errno::NOTDIR) if !at.is_empty() => at = split(at).0,
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
 impl Durability {
     /// Notes a directory that is about to be made.
     pub(super) fn note(&self, directory: &str) {

@@ -32,7 +32,7 @@ pub use self::mode::FolderMode;
 use self::root::{RACES, Root, is_directory, is_file, split};
 pub use self::temporary::Unfinished;
 use crate::moment::moment;
-use crate::{Assembly, Body, Capabilities, Head, Key, Listing, PutOptions, StorageError, Store};
+use crate::{Assembly, Body, Capabilities, Head, Key, Listing, PutOptions, RemovalHold, StorageError, Store};
 
 const BOOKKEEPING: &str = ".strongroom";
 const DESCRIPTION: &str = ".strongroom/store.json";
@@ -249,6 +249,43 @@ impl Folder {
         Ok(true)
     }
 
+    fn remove_file(&self, key: &Key) -> Result<(), StorageError> {
+        if self.is_other_name(key.as_str(), key)? {
+            return Ok(());
+        }
+        let (directory, name) = split(key.as_str());
+        {
+            let _lock = self.lock(key, false)?;
+            let removed = self.root.open_directory(directory).and_then(|parent| {
+                let stat = rfs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
+                // A directory is no key: nothing lies under this one.
+                if is_directory(&stat) { Ok(()) } else { rfs::unlinkat(&parent, name, AtFlags::empty()) }
+            });
+            match removed {
+                Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => {}
+                Err(errno) => return Err(self.look_failed("delete", key, errno)),
+            }
+        }
+        self.root.prune(directory, "");
+        Ok(())
+    }
+
+    /// Removes what lies under a key or prefix, with what processes that ended left out of sight: a file of it may be among
+    /// that, under a name that does not tell. Also where nothing lies there, the directory is synced: the process that removed it
+    /// may have ended before it did that.
+    fn purge(&self, key: &Key, remove: impl FnOnce(&Self) -> Result<(), StorageError>) -> Result<(), StorageError> {
+        self.check_presence()?;
+        remove(self)?;
+        let (directory, _) = split(key.as_str());
+        self.root.prune(directory, "");
+        self.sweep(temporary::STALE, true);
+        moment("purge.removed");
+        let synced = durability::sync_nearest(&self.root, directory);
+        synced
+            .and_then(|()| durability::sync_nearest(&self.root, TEMPORARY))
+            .map_err(|errno| self.failed("delete", key, errno.into()))
+    }
+
     /// Removes a directory and everything in it, renamed away first, so that it is gone in one step. No process puts a key
     /// under its own name between the look and that.
     fn remove_tree(&self, relative: &str, key: &Key) -> Result<(), StorageError> {
@@ -369,26 +406,8 @@ impl Store for FolderStore {
     }
 
     fn delete(&self, key: &Key) -> Result<(), StorageError> {
-        let folder = &self.folder;
-        folder.check(key)?;
-        if folder.is_other_name(key.as_str(), key)? {
-            return Ok(());
-        }
-        let (directory, name) = split(key.as_str());
-        {
-            let _lock = folder.lock(key, false)?;
-            let removed = folder.root.open_directory(directory).and_then(|parent| {
-                let stat = rfs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
-                // A directory is no key: nothing lies under this one.
-                if is_directory(&stat) { Ok(()) } else { rfs::unlinkat(&parent, name, AtFlags::empty()) }
-            });
-            match removed {
-                Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => {}
-                Err(errno) => return Err(folder.look_failed("delete", key, errno)),
-            }
-        }
-        folder.root.prune(directory, "");
-        Ok(())
+        self.folder.check(key)?;
+        self.folder.remove_file(key)
     }
 
     fn delete_all(&self, prefix: &Key) -> Result<(), StorageError> {
@@ -396,6 +415,30 @@ impl Store for FolderStore {
         self.folder.remove_tree(prefix.as_str(), prefix)?;
         self.folder.root.prune(split(prefix.as_str()).0, "");
         Ok(())
+    }
+
+    fn purge(&self, key: &Key) -> Result<(), StorageError> {
+        self.folder.check(key)?;
+        self.folder.purge(key, |folder| folder.remove_file(key))
+    }
+
+    fn purge_all(&self, prefix: &Key) -> Result<(), StorageError> {
+        self.folder.check(prefix)?;
+        self.folder.purge(prefix, |folder| folder.remove_tree(prefix.as_str(), prefix))
+    }
+
+    fn purge_replaced(&self, key: &Key) -> Result<(), StorageError> {
+        self.folder.check(key)
+    }
+
+    fn removal_hold(&self, key: &Key) -> Result<Option<RemovalHold>, StorageError> {
+        self.folder.check(key)?;
+        self.folder.check_presence()?;
+        Ok(None)
+    }
+
+    fn removal_hold_below(&self, prefix: &Key) -> Result<Option<RemovalHold>, StorageError> {
+        self.removal_hold(prefix)
     }
 
     fn assembly(&self, id: &str, target: &Key) -> Result<Box<dyn Assembly>, StorageError> {

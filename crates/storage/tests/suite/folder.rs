@@ -548,3 +548,33 @@ fn assemblies_that_cannot_be_listed_do_not_pass_for_none() {
     fs::write(&assemblies, b"").unwrap();
     assert!(store.assemblies().is_err());
 }
+
+#[test]
+fn a_purge_takes_what_processes_that_ended_left_out_of_sight() {
+    let (folder, store) = store();
+    put(&store, "a/b", b"bytes");
+    // A removal that a kill ended, and a put whose process is gone.
+    let tmp = folder.path().join(".strongroom/tmp");
+    fs::create_dir_all(tmp.join("tree-0123/deep")).unwrap();
+    fs::write(tmp.join("tree-0123/deep/file"), b"x").unwrap();
+    fs::write(tmp.join("put-0123-4567"), b"x").unwrap();
+    store.purge(&key("a/b")).unwrap();
+    assert!(is_clean(folder.path()), "{:?}", names(&tmp));
+    put(&store, "a/b", b"bytes");
+    store.purge_all(&key("a")).unwrap();
+    assert!(is_clean(folder.path()));
+}
+
+#[test]
+fn nothing_is_purged_where_the_folder_is_another_one() {
+    let outside = TempDir::new().unwrap();
+    let path = outside.path().join("store");
+    let store = FolderStore::create("primary", &path).unwrap();
+    put(&store, "a/b", b"bytes");
+    fs::rename(&path, outside.path().join("elsewhere")).unwrap();
+    fs::create_dir(&path).unwrap();
+    for outcome in [store.purge(&key("a/b")), store.purge_all(&key("a")), store.removal_hold(&key("a/b")).map(drop)] {
+        assert!(outcome.unwrap_err().is_away());
+    }
+    assert!(outside.path().join("elsewhere/a/b").is_file());
+}

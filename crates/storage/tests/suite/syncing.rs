@@ -76,6 +76,34 @@ fn a_put_that_must_be_durable_fails_where_the_disk_does_not_sync() {
 }
 
 #[test]
+fn a_purge_fails_where_the_disk_does_not_sync_and_syncs_again_when_it_is_repeated() {
+    let (_folder, store) = folder();
+    for (name, purge) in [
+        ("a/b/c", FolderStore::purge as fn(&FolderStore, &Key) -> Result<(), StorageError>),
+        ("a/b", FolderStore::purge_all),
+    ] {
+        put(&store, "a/b/c", Durability::OnReturn).unwrap();
+        for _ in 0..2 {
+            let outcome = without(libc::SYS_fsync, || purge(&store, &key(name)));
+            assert!(matches!(outcome, Err(StorageError::Io { .. })), "{outcome:?}");
+            assert!(store.head(&key("a/b/c")).unwrap_err().is_not_found());
+        }
+        purge(&store, &key(name)).unwrap();
+    }
+}
+
+/// As of a file with the attribute `immutable`, or in a folder that may not be written to.
+#[test]
+fn what_may_not_be_removed_shows_at_its_purge() {
+    let (_folder, store) = folder();
+    put(&store, "a/b", Durability::OnReturn).unwrap();
+    assert_eq!(store.removal_hold(&key("a/b")).unwrap(), None);
+    let error = answering(libc::SYS_unlinkat, libc::EPERM, || store.purge(&key("a/b"))).unwrap_err();
+    assert!(!error.is_transient() && !error.is_held(), "{error:?}");
+    assert!(store.head(&key("a/b")).is_ok());
+}
+
+#[test]
 fn a_store_that_failed_to_sync_once_promises_nothing_until_it_is_opened_anew() {
     let (folder, store) = folder();
     put(&store, "a", Durability::OnSync).unwrap();

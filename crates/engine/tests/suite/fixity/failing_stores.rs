@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use strongroom_storage::{
-    Assembly, Body, Capabilities, FolderStore, Head, Key, Listing, PutOptions, StorageError, Store,
+    Assembly, Body, Capabilities, FolderStore, Head, Key, Listing, PutOptions, RemovalHold, StorageError, Store,
 };
 use strongroom_storage_test::{Call, Fault, Faults, Layer, Layered, Operation};
 
@@ -266,6 +266,26 @@ impl Store for Cold {
 
     fn delete_all(&self, prefix: &Key) -> Result<(), StorageError> {
         self.0.delete_all(prefix)
+    }
+
+    fn purge(&self, key: &Key) -> Result<(), StorageError> {
+        self.0.purge(key)
+    }
+
+    fn purge_all(&self, prefix: &Key) -> Result<(), StorageError> {
+        self.0.purge_all(prefix)
+    }
+
+    fn purge_replaced(&self, key: &Key) -> Result<(), StorageError> {
+        self.0.purge_replaced(key)
+    }
+
+    fn removal_hold(&self, key: &Key) -> Result<Option<RemovalHold>, StorageError> {
+        self.0.removal_hold(key)
+    }
+
+    fn removal_hold_below(&self, prefix: &Key) -> Result<Option<RemovalHold>, StorageError> {
+        self.0.removal_hold_below(prefix)
     }
 
     fn assembly(&self, id: &str, target: &Key) -> Result<Box<dyn Assembly>, StorageError> {
