@@ -105,7 +105,8 @@ macro_rules! schema_in {
                 51 "origins" "0056_origins"
                 52 "findings of activities" "0058_findings_of_activities"
                 53 "errors of attempts" "0059_errors_of_attempts"
-                54 "users" "0060_users"),
+                54 "users" "0060_users"
+                55 "what actors act by" "0061_actors_by"),
         )
     };
 }
