@@ -13,7 +13,7 @@ use std::io::{Seek, SeekFrom, Write};
 
 use serde::{Deserialize, Serialize};
 use strongroom_digest::{Algorithm, Digest, hash_reader};
-use strongroom_storage::{Body, Key};
+use strongroom_storage::{Body, Key, RemovalHold};
 use tempfile::SpooledTempFile;
 
 use crate::head::{Replacement, stored_inventory};
@@ -248,17 +248,43 @@ impl PurgePlan {
     fn remove_contents(&self, object: &Object<'_>, go_on: &mut GoOn<'_>) -> Result<(), OcflError> {
         for content in self.contents() {
             go_on()?;
-            object.store().delete(&object.root().join(content)?)?;
+            object.store().purge(&object.root().join(content)?)?;
         }
         if let PurgeScope::Object { .. } = self.scope {
             for version in self.head.up_to() {
                 go_on()?;
-                object.store().delete_all(&object.root().join(&format!("{version}/{CONTENT}"))?)?;
+                object.store().purge_all(&object.root().join(&format!("{version}/{CONTENT}"))?)?;
             }
+        }
+        // A store that keeps versions has the inventories that named what is gone.
+        let own = self.head.up_to().map(|version| version.to_string());
+        for folder in std::iter::once(String::new()).chain(own) {
+            go_on()?;
+            let directory = if folder.is_empty() { object.root().clone() } else { object.root().join(&folder)? };
+            object.store().purge_replaced(&directory.join(INVENTORY)?)?;
+            object.store().purge_replaced(&directory.join(&sidecar_name(self.algorithm))?)?;
         }
         go_on()?;
         object.put_log(&self.tombstone.name, self.tombstone.text.as_bytes())?;
         Ok(())
+    }
+
+    /// What a store reports against the removal of what the plan removes there, of all of it together; none where nothing does.
+    pub fn removal_hold(&self, object: &Object<'_>, go_on: &mut GoOn<'_>) -> Result<Option<RemovalHold>, OcflError> {
+        if let PurgeScope::Object { .. } = self.scope {
+            return Ok(object.store().removal_hold_below(object.root())?);
+        }
+        let mut all: Option<RemovalHold> = None;
+        for content in self.contents() {
+            go_on()?;
+            if let Some(hold) = object.store().removal_hold(&object.root().join(content)?)? {
+                all = Some(match all {
+                    Some(all) => all.with(hold),
+                    None => hold,
+                });
+            }
+        }
+        Ok(all)
     }
 
     /// Refuses a plan that takes a content away which a path that stays has: one that was made for another inventory, or that
@@ -461,9 +487,9 @@ fn version_of(content_path: &str) -> Option<VersionNumber> {
 fn remove_inventory(object: &Object<'_>, version: VersionNumber) -> Result<(), OcflError> {
     let directory = object.root().join(&version.to_string())?;
     for algorithm in [Algorithm::Sha512, Algorithm::Sha256] {
-        object.store().delete(&directory.join(&sidecar_name(algorithm))?)?;
+        object.store().purge(&directory.join(&sidecar_name(algorithm))?)?;
     }
-    Ok(object.store().delete(&directory.join(INVENTORY)?)?)
+    Ok(object.store().purge(&directory.join(INVENTORY)?)?)
 }
 
 fn open_inventory(object: &Object<'_>, directory: &Key) -> Result<Body, OcflError> {

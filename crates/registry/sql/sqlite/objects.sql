@@ -85,7 +85,7 @@ ON CONFLICT DO NOTHING
 SELECT e.id, e.institution_id, e.object_id, e.file_id, e.content_id, e.item_id, e.version, e.type, e.components, e.time,
     e.outcome, e.detail, e.outcome_detail, e.store, e.agent, f.path, coalesce(c.md5, d.md5) AS md5,
     coalesce(c.sha1, d.sha1) AS sha1, coalesce(c.sha256, d.sha256) AS sha256, coalesce(c.sha512, d.sha512) AS sha512,
-    e.actor_id, a.kind, a.name
+    e.actor_id, {actors.columns}
 FROM events e JOIN objects o ON o.id = e.object_id LEFT JOIN files f ON f.id = e.file_id
 LEFT JOIN contents c ON c.id = e.content_id
 LEFT JOIN deleted_contents d ON d.id = e.content_id
