@@ -4,6 +4,7 @@
 mod activities;
 mod background;
 mod batches;
+mod deletions;
 mod deposits;
 mod documents;
 mod events;
@@ -15,6 +16,7 @@ mod installation;
 mod interim;
 mod items;
 mod journal;
+mod legal_holds;
 mod objects;
 mod outbox;
 mod pipelines;
@@ -35,6 +37,7 @@ pub(crate) use activities::ActivityNames;
 pub use activities::{ActivityView, AgentOptionView, AgentView, RecordView, RetriedView, ToolFindingView};
 pub use background::{BackgroundRunView, BackgroundTaskView};
 pub use batches::BatchView;
+pub use deletions::{DueView, ObstacleToDeletionView};
 pub use deposits::{DepositView, SubmittedView};
 pub use documents::DocumentView;
 pub use events::EventView;
@@ -49,6 +52,7 @@ pub use items::{
     RequeuedView, RestoredView, StandingView,
 };
 pub use journal::JournalView;
+pub use legal_holds::LegalHoldView;
 pub use objects::{FoundView, ObjectView};
 pub use outbox::{MessageCountsView, MessageState, MessageView, NotificationTestView, ToldView};
 pub use pipelines::{PipelineRunView, PipelineStepView, PipelineView, SetPipelineView};
@@ -79,6 +83,6 @@ pub use strongroom_queue::{TaskId, TaskState};
 pub use strongroom_registry::items::ItemProblem;
 pub use strongroom_registry::{
     Action, ActivityId, ActivityState, BatchId, BatchState, CopyState, FileId, FindingId, FindingState, ItemId,
-    ItemStatus, MailKind, ObjectId, ObjectState, PublicAccess, ReportKind, Stage, Time, ToolFindingId,
+    ItemStatus, MailKind, ObjectId, ObjectState, Period, PublicAccess, ReportKind, Stage, Time, ToolFindingId,
     ToolFindingState, UploadId,
 };
