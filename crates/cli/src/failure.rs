@@ -378,6 +378,7 @@ fn listing_of(what: &str) -> Option<String> {
         "institution" => "institution list",
         "user" => "user list",
         "key" => "key list",
+        "legal hold" => "hold legal list --all",
         "collection" => "collection list",
         "profile" => "profile list",
         "pipeline" => "pipeline list",

@@ -1,7 +1,10 @@
 //! delete: holds the object, records what is deleted where nothing stands against it, removes the rows, then what lies in each store. From
 //! the record on it only goes forward: a store that is away keeps the item open until it is back.
 
-use strongroom_ocfl::{LastRecord, Object as StoredObject, PurgePlan, User, VersionDetails, object_id};
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use strongroom_ocfl::{LastRecord, Object as StoredObject, OcflError, PurgePlan, User, VersionDetails, object_id};
 use strongroom_registry::begun_deletions::{self, Beginning};
 use strongroom_registry::deletion_requests::{self, Request};
 use strongroom_registry::deletions::{self, Deletion};
@@ -16,6 +19,7 @@ use strongroom_registry::{
     DeletionId, DeletionRequestState, DeletionState, FileId, ObjectId, ObjectState, RegistryError, Scope, Time,
     Transaction, VersionId, WaitReason, counted, work,
 };
+use strongroom_storage::RemovalHold;
 
 use super::carrying_out::{self, carry_out, finish_in};
 use super::last::{self, NewLast};
@@ -270,6 +274,9 @@ fn begin(context: &StageContext<'_>, object: ObjectId) -> Result<Begun, StageErr
         settled_at: None,
         completed_at: None,
     };
+    if let Some(held) = held_by_stores(context, &known, &log)? {
+        return Err(StageError::fatal(format!("nothing is deleted: {held}")));
+    }
     let (new, stores, item) = (deletion.clone(), known.stores, context.item.clone());
     let files: Option<Vec<FileId>> =
         if is_whole { None } else { Some(known.files.iter().map(|file| file.file).collect()) };
@@ -290,6 +297,44 @@ fn begin(context: &StageContext<'_>, object: ObjectId) -> Result<Begun, StageErr
         Ok(Beginning::Forbidden(obstacles)) => Err(forbidden(&obstacles, context.now()?.plus(WAIT))),
         Err(state) => Err(StageError::fatal(format!("nothing is deleted: its request is {state}"))),
     }
+}
+
+/// What stores report against the removal, where they are there: retention dates and legal holds of a service.
+fn held_by_stores(context: &StageContext<'_>, known: &Known, log: &DeletionLog) -> Result<Option<String>, StageError> {
+    let mut held = Vec::new();
+    let mut stopped = None;
+    for name in &known.stores {
+        let Some(store) = context.home.stores.get(name) else { continue };
+        let root = object_root(&known.object.institution_identifier, known.object.generation)?;
+        let object = StoredObject::new(store.as_ref(), root.clone());
+        let mut go_on = || {
+            context.task.check().map_err(|reason| {
+                stopped = Some(reason);
+                OcflError::Purge { store: name.clone(), key: root.clone(), reason: "it stops".to_owned() }
+            })
+        };
+        match log.plan.removal_hold(&object, &mut go_on) {
+            Ok(Some(hold)) if hold.forbids_at(SystemTime::now()) => held.push(in_store(name, &hold)),
+            Ok(_) => {}
+            // What it reports when it is back keeps the deletion from being carried out there.
+            Err(OcflError::Storage(error)) if error.away().is_some() => {}
+            Err(error) => match stopped.take() {
+                Some(reason) => return Err(reason.into()),
+                None => return Err(error.into()),
+            },
+        }
+    }
+    Ok((!held.is_empty()).then(|| held.join("; ")))
+}
+
+fn in_store(store: &str, hold: &RemovalHold) -> String {
+    let until = hold.retention.and_then(|retention| Timestamp::try_from(retention.until).ok());
+    let why = match (hold.has_legal_hold, until) {
+        (true, _) => "has a legal hold".to_owned(),
+        (false, Some(until)) => format!("is retained until {until}"),
+        (false, None) => "is retained".to_owned(),
+    };
+    format!("in store {store} {} {why} by the service", hold.key)
 }
 
 /// Why a deletion does not begin: other work on the object is waited for, anything else forbids it.

@@ -37,3 +37,11 @@ WHERE h.object_id = ?1 AND h.file_id IS NULL AND h.released_at IS NULL ORDER BY 
 -- name: legal_holds.of_file
 SELECT h.id, h.collection_id, h.object_id, h.file_id FROM legal_holds h
 WHERE h.file_id = ?1 AND h.object_id = ?2 AND h.released_at IS NULL ORDER BY h.id LIMIT 1
+-- How many forbid the deletion of an object: those on it, on its files and on its collection.
+-- name: legal_holds.count
+SELECT (SELECT count(*) FROM legal_holds h WHERE h.object_id = ?1 AND h.released_at IS NULL)
+    + (SELECT count(*) FROM objects o JOIN legal_holds h ON h.collection_id = o.collection_id
+        WHERE o.id = ?1 AND h.released_at IS NULL) AS holds
+-- How many are on a collection itself.
+-- name: legal_holds.count_of_collection
+SELECT count(*) AS holds FROM legal_holds h WHERE h.collection_id = ?1 AND h.released_at IS NULL

@@ -194,6 +194,18 @@ fn find(tx: &mut dyn Transaction, scope: Scope, id: LegalHoldId) -> Result<Legal
     get(tx, scope, id)?.ok_or_else(|| RegistryError::NotFound { what: "legal hold", id: id.to_string() })
 }
 
+/// How many holds forbid the deletion of an object: those on it, on its files and on its collection.
+pub fn count(tx: &mut dyn Transaction, object: ObjectId) -> Result<u64, RegistryError> {
+    let row = tx.query_one(Statement("legal_holds.count"), &[object.into()])?;
+    Ok(row.map(|row| row.count("holds")).transpose()?.unwrap_or(0))
+}
+
+/// How many holds are on a collection itself.
+pub fn count_of_collection(tx: &mut dyn Transaction, collection: CollectionId) -> Result<u64, RegistryError> {
+    let row = tx.query_one(Statement("legal_holds.count_of_collection"), &[collection.into()])?;
+    Ok(row.map(|row| row.count("holds")).transpose()?.unwrap_or(0))
+}
+
 /// Which holds are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listed {

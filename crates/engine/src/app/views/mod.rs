@@ -6,6 +6,7 @@ mod background;
 mod batches;
 mod deletions;
 mod deposits;
+mod disposal;
 mod documents;
 mod events;
 mod fields;
@@ -16,6 +17,7 @@ mod installation;
 mod interim;
 mod items;
 mod journal;
+mod legal_holds;
 mod objects;
 mod outbox;
 mod pipelines;
@@ -38,6 +40,7 @@ pub use background::{BackgroundRunView, BackgroundTaskView};
 pub use batches::BatchView;
 pub use deletions::{DeletionTargetView, DeletionView};
 pub use deposits::{DepositView, SubmittedView};
+pub use disposal::{DueView, ObstacleToDeletionView};
 pub use documents::DocumentView;
 pub use events::EventView;
 pub use fields::View;
@@ -51,6 +54,7 @@ pub use items::{
     RequeuedView, RestoredView, StandingView,
 };
 pub use journal::JournalView;
+pub use legal_holds::LegalHoldView;
 pub use objects::{FoundView, ObjectView};
 pub use outbox::{MessageCountsView, MessageState, MessageView, NotificationTestView, ToldView};
 pub use pipelines::{PipelineRunView, PipelineStepView, PipelineView, SetPipelineView};
@@ -81,6 +85,6 @@ pub use strongroom_queue::{TaskId, TaskState};
 pub use strongroom_registry::items::ItemProblem;
 pub use strongroom_registry::{
     Action, ActivityId, ActivityState, BatchId, BatchState, CopyState, DeletionRequestId, DeletionRequestState, FileId,
-    FindingId, FindingState, ItemId, ItemStatus, MailKind, ObjectId, ObjectState, PublicAccess, ReportKind, Stage,
-    Time, ToolFindingId, ToolFindingState, UploadId,
+    FindingId, FindingState, ItemId, ItemStatus, MailKind, ObjectId, ObjectState, Period, PublicAccess, ReportKind,
+    Stage, Time, ToolFindingId, ToolFindingState, UploadId,
 };
