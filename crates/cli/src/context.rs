@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use strongroom_engine::app::installation::SETTINGS_FILE;
 use strongroom_engine::app::views::SchemaView;
-use strongroom_engine::app::{Caller, Installation, OpContext, Opened, registry};
+use strongroom_engine::app::{ActingAs, Caller, Installation, OpContext, Opened, registry};
 use strongroom_engine::settings::{Loaded, Settings};
 
 use crate::arguments::Global;
@@ -105,14 +105,14 @@ impl Context {
     }
 
     fn installation_of(&self, loaded: Loaded) -> Result<Installation, Failure> {
-        Ok(Installation::new(&self.home, &self.settings_file, loaded, self.caller()?))
+        Ok(Installation::new(&self.home, &self.settings_file, loaded, self.acting_as()?))
     }
 
-    /// Who uses the command line: the person named, or the account of the operating system.
-    pub(crate) fn caller(&self) -> Result<Caller, Failure> {
+    /// Who uses the command line: the user named, or the account of the operating system.
+    pub(crate) fn acting_as(&self) -> Result<ActingAs, Failure> {
         match &self.actor {
-            Some(email) => Ok(Caller::named_at_console(email)?),
-            None => Ok(Caller::at_console(&Self::account())),
+            Some(email) => Ok(ActingAs::named_at_console(email, &Self::account())?),
+            None => Ok(Caller::at_console(&Self::account()).into()),
         }
     }
 

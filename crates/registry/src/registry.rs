@@ -106,8 +106,9 @@ macro_rules! schema_in {
                 52 "findings of activities" "0058_findings_of_activities"
                 53 "errors of attempts" "0059_errors_of_attempts"
                 54 "users" "0060_users"
-                55 "legal holds" "0062_legal_holds"
-                56 "requests for deletion" "0064_deletion_requests"),
+                55 "what actors act by" "0061_actors_by"
+                56 "legal holds" "0062_legal_holds"
+                57 "requests for deletion" "0064_deletion_requests"),
         )
     };
 }

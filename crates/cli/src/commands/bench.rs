@@ -119,7 +119,7 @@ fn ingest_rate(folder: &std::path::Path, files: u32, size: usize) -> Result<(f64
     let home_folder = place.join("home");
     std::fs::create_dir(&place).map_err(|error| Failure::io("make the folder", &place, &error))?;
     let caller = Caller::at_console("bench");
-    installation::init(&caller, &home_folder, &NewInstallation::default())?;
+    installation::init(&caller.clone().into(), &home_folder, &NewInstallation::default())?;
     let bag = place.join("bench.tar");
     let options = WriterOptions { algorithms: vec![Algorithm::Md5], ..WriterOptions::default() };
     let mut writer = BagWriter::create(&bag, Serialization::Tar, options)?;

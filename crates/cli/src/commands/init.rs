@@ -28,7 +28,7 @@ pub(crate) fn run(command: &Init, context: &Context) -> Outcome {
     let home = command.dir.as_ref().unwrap_or(&context.home);
     let Init { registry, institution, name, .. } = command;
     let new = NewInstallation { registry: registry.clone(), institution: institution.clone(), name: name.clone() };
-    let made = installation::init(&context.caller()?, home, &new)?;
+    let made = installation::init(&context.acting_as()?, home, &new)?;
     if context.output.is_json() {
         context.output.show(&made)?;
     } else {

@@ -41,7 +41,8 @@ pub(crate) fn run(command: Journal, context: &Context) -> Outcome {
     let wanted = journal::Filter { institution: filter.institution, actor: filter.actor, since, listing };
     let call = context.call()?;
     let columns = ["time", "actor", "act", "target", "outcome"];
-    let in_full = ["time", "actor", "kind", "act", "target", "institution", "outcome", "request", "detail"];
+    let in_full =
+        ["time", "actor", "kind", "account", "key", "act", "target", "institution", "outcome", "request", "detail"];
     let mut table =
         context.output.table(&columns).with::<JournalView>(filter.options.table).if_room(&["detail"]).in_full(&in_full);
     app::first(listing.limit, |after| journal::list(&call, &wanted, after), |line| table.row(&line))?;

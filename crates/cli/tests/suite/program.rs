@@ -33,8 +33,15 @@ impl Place {
 
     /// A folder with a new home in it, where every command is run with `--as`.
     pub(crate) fn with_home_of(actor: &'static str) -> Self {
-        let place = Self { actor: Some(actor), ..Self::empty() };
-        place.run(["init", "home"]).succeeds();
+        let mut place = Self::with_home_and_admin(actor);
+        place.actor = Some(actor);
+        place
+    }
+
+    /// A folder with a new home in it, which has a system admin.
+    pub(crate) fn with_home_and_admin(email: &str) -> Self {
+        let place = Self::with_home();
+        place.run(["user", "add", email, "--role", "system_admin"]).succeeds();
         place
     }
 

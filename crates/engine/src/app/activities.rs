@@ -586,8 +586,10 @@ pub fn dismiss(context: &OpContext, id: ToolFindingId, note: &str) -> Result<Too
 
 /// Works on activities in this process, and on work items where one of these waits for such, until all of these have ended, or wait for a person, or a stop is asked for.
 pub fn work(context: &OpContext, ids: &[ActivityId], shutdown: &Shutdown) -> Result<Summary, EngineError> {
+    let scope = context.caller().scope;
+    let context = context.for_work();
     let authorized = context.authorize(&ACTIVITIES_WORK)?;
-    let (home, scope) = (authorized.home(), authorized.scope());
+    let home = authorized.home();
     let chosen = authorized
         .read(|tx| ids.iter().map(|id| activities::find(tx, scope, *id)).collect::<Result<Vec<_>, RegistryError>>())?;
     let mut waits_for_items = false;

@@ -6,8 +6,8 @@ use strongroom_credentials::AccountName;
 use strongroom_registry::journal::{self, Actor, LONGEST_NAME};
 use strongroom_registry::named::{self, Named};
 use strongroom_registry::tenants::{self, Institution};
-use strongroom_registry::users::User;
-use strongroom_registry::{ActorKind, JournalOutcome, KeyScope, Registry, RegistryError, Scope, Transaction};
+use strongroom_registry::users::{self, User};
+use strongroom_registry::{ActorKind, JournalOutcome, KeyScope, Registry, RegistryError, Scope, Transaction, UserId};
 use uuid::Uuid;
 
 use super::authorization::{Permission, Role};
@@ -31,29 +31,86 @@ pub struct Caller {
     pub roles: Vec<Role>,
     /// What it may be used for, at most, where a key was presented.
     pub key_scopes: Option<Vec<KeyScope>>,
+    /// The user, where one acts.
+    pub user: Option<UserId>,
+}
+
+/// Who asks at the console of an installation whose registry may not be open yet: a [`Caller`], or a user whom only the registry knows.
+#[derive(Debug, Clone)]
+pub enum ActingAs {
+    /// It needs no look into the registry.
+    Known(Caller),
+    /// A user is named by its address.
+    Named {
+        /// The address.
+        email: String,
+        /// The account of the operating system that the process runs under.
+        account: String,
+    },
+}
+
+impl From<Caller> for ActingAs {
+    fn from(caller: Caller) -> Self {
+        Self::Known(caller)
+    }
+}
+
+impl ActingAs {
+    /// A user by its address, named by an account of the operating system at the console of the installation. It acts with the role and scope that
+    /// the registry has for it.
+    ///
+    /// # Errors
+    /// The text is no address: without `@`, with blanks, control characters or characters that are not seen, or longer than 254
+    /// bytes (RFC 5321 section 4.5.3.1).
+    pub fn named_at_console(email: &str, account: &str) -> Result<Self, EngineError> {
+        if !is_address(email) {
+            let email = AccountName::new(email);
+            return Err(EngineError::Usage(format!("{:?} is no email address", email.as_str()))
+                .next("give one such as ann@example.edu"));
+        }
+        Ok(Self::Named { email: AccountName::new(email).as_str().to_owned(), account: account.to_owned() })
+    }
+
+    /// The caller that needs no registry.
+    ///
+    /// # Errors
+    /// A user is named.
+    pub(crate) fn without_registry(&self) -> Result<Caller, EngineError> {
+        match self {
+            Self::Known(caller) => Ok(caller.clone()),
+            Self::Named { email, .. } => {
+                Err(EngineError::Refused(format!("{email} cannot act: there is no registry that knows its users"))
+                    .next("leave out --as, to act as the account of the operating system"))
+            }
+        }
+    }
+
+    /// The caller, as the registry knows it now.
+    ///
+    /// # Errors
+    /// There is no such user, or it was deactivated.
+    pub(crate) fn caller(&self, registry: &Registry) -> Result<Caller, EngineError> {
+        let (email, account) = match self {
+            Self::Known(caller) => return Ok(caller.clone()),
+            Self::Named { email, account } => (email, account),
+        };
+        let name = AccountName::new(email);
+        let found = registry.read(|tx| users::by_account(tx, Scope::System, &name))?;
+        match found {
+            None => Err(EngineError::Refused(format!("{email} cannot act: there is no such user")).next(format!(
+                "\"strongroom user list\" shows the users; without --as the account {account} acts, which can add one with \"strongroom user add\""
+            ))),
+            Some(user) if !user.is_active => Err(EngineError::Refused(format!("{email} cannot act: it was deactivated"))
+                .next(format!("without --as the account {account} acts; \"strongroom user deactivate {email} --undo\" activates the user again"))),
+            Some(user) => Ok(Caller::of_user_at_console(&user, account)),
+        }
+    }
 }
 
 impl Caller {
     /// An account of the operating system at the console of the installation, which may do everything.
     pub fn at_console(account: &str) -> Self {
         Self::of_system(Actor::new(ActorKind::Console, account), Role::SystemAdmin)
-    }
-
-    /// A person by an email address, named at the console of the installation: the caller that may name one may do
-    /// everything.
-    ///
-    /// # Errors
-    /// The text is no address: without `@`, with blanks, control characters or characters that are not seen, or longer than 254
-    /// bytes (RFC 5321 section 4.5.3.1).
-    pub fn named_at_console(email: &str) -> Result<Self, EngineError> {
-        let (email, is_address) = (AccountName::new(email), is_address(email));
-        let email = email.as_str();
-        if !is_address {
-            return Err(
-                EngineError::Usage(format!("{email:?} is no email address")).next("give one such as ann@example.edu")
-            );
-        }
-        Ok(Self::of_system(Actor::new(ActorKind::User, email), Role::SystemAdmin))
     }
 
     /// The system itself: what a server does before it knows who asks.
@@ -64,11 +121,30 @@ impl Caller {
     /// A user, as the registry has it now.
     pub(crate) fn of_user(user: &User) -> Self {
         let actor = Actor::new(ActorKind::User, &user.account);
-        Self { actor, scope: user.scope(), roles: vec![user.role.into()], key_scopes: None }
+        Self { actor, scope: user.scope(), roles: vec![user.role.into()], key_scopes: None, user: Some(user.id) }
+    }
+
+    /// A user, as the registry has it now, for whom an account of the operating system acts at the console.
+    pub(crate) fn of_user_at_console(user: &User, account: &str) -> Self {
+        let caller = Self::of_user(user);
+        Self { actor: caller.actor.at_console(account), ..caller }
+    }
+
+    /// A caller of tests and programs, which acts with this role and no key.
+    pub fn with_role(actor: Actor, scope: Scope, role: Role) -> Self {
+        Self { actor, scope, roles: vec![role], key_scopes: None, user: None }
+    }
+
+    /// The account of the operating system under which the caller acts; none where it does not act at the console.
+    pub fn console_account(&self) -> Option<&str> {
+        match self.actor.kind {
+            ActorKind::Console => Some(&self.actor.name),
+            _ => self.actor.account.as_deref(),
+        }
     }
 
     fn of_system(actor: Actor, role: Role) -> Self {
-        Self { actor, scope: Scope::System, roles: vec![role], key_scopes: None }
+        Self::with_role(actor, Scope::System, role)
     }
 
     /// Asks whether the caller may do this; `tell` hears why not, where it would have changed something.
@@ -179,6 +255,25 @@ impl OpContext {
     /// Who acts.
     pub fn actor(&self) -> &Actor {
         &self.caller.actor
+    }
+
+    /// The user who acts; none where it is an account of the operating system that named none, or the system.
+    pub fn user(&self) -> Option<UserId> {
+        self.caller.user
+    }
+
+    /// The account of the operating system at the console, also where it acts for a user; none elsewhere.
+    pub fn console_account(&self) -> Option<&str> {
+        self.caller.console_account()
+    }
+
+    /// The call by which this process works on what the actor asked for: at the console it is the system that works, whatever the role of the
+    /// user for whom it was asked.
+    pub(crate) fn for_work(&self) -> Self {
+        if self.console_account().is_some() && self.caller.user.is_some() {
+            return Self { caller: Caller::system(), ..self.clone() };
+        }
+        self.clone()
     }
 
     /// Asks whether the actor may do this. A refused act that would have changed something is recorded in the journal.
@@ -378,16 +473,14 @@ impl<'c> Authorized<'c> {
 
 #[cfg(test)]
 mod tests {
-    use strongroom_registry::ActorKind;
-
-    use super::Caller;
+    use super::ActingAs;
 
     #[test]
     fn an_address_at_the_console_names_a_user() {
-        let caller = Caller::named_at_console("Ann.Lee+scans@Example.edu").expect("an address");
-        assert_eq!((caller.actor.kind, caller.actor.name.as_str()), (ActorKind::User, "ann.lee+scans@example.edu"));
+        let acting_as = ActingAs::named_at_console("Ann.Lee+scans@Example.edu", "root").expect("an address");
+        assert!(matches!(acting_as, ActingAs::Named { email, .. } if email == "ann.lee+scans@example.edu"));
         let longest = format!("{}@example.edu", "a".repeat(254 - "@example.edu".len()));
-        assert!(Caller::named_at_console(&longest).is_ok());
+        assert!(ActingAs::named_at_console(&longest, "root").is_ok());
     }
 
     #[test]
@@ -408,7 +501,7 @@ mod tests {
             "a\u{202e}@b.c",
         ];
         for address in wrong.into_iter().chain([too_long.as_str(), longer_in_small_letters.as_str()]) {
-            let refused = Caller::named_at_console(address).expect_err(address).to_string();
+            let refused = ActingAs::named_at_console(address, "root").expect_err(address).to_string();
             assert!(refused.contains("is no email address"), "{refused}");
         }
     }

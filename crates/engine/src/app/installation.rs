@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::authorization::{INSTALLATION_INIT, Permission};
 use super::views::{InstallationView, UnusableStoreView};
-use super::{Caller, OpContext};
+use super::{ActingAs, Caller, OpContext};
 use crate::event::Event;
 use crate::findings::Counting;
 use crate::journal::{self, JournalEntry, Target};
@@ -36,7 +36,7 @@ pub struct Installation {
     directory: PathBuf,
     settings_file: PathBuf,
     loaded: Loaded,
-    caller: Caller,
+    acting_as: ActingAs,
     request: Uuid,
 }
 
@@ -65,9 +65,9 @@ impl Opened {
 
 impl Installation {
     /// A call of its own about the installation in this directory, whose settings were read from `settings_file`.
-    pub fn new(directory: &Path, settings_file: &Path, loaded: Loaded, caller: Caller) -> Self {
+    pub fn new(directory: &Path, settings_file: &Path, loaded: Loaded, acting_as: impl Into<ActingAs>) -> Self {
         let (directory, settings_file) = (directory.to_owned(), settings_file.to_owned());
-        Self { directory, settings_file, loaded, caller, request: Uuid::now_v7() }
+        Self { directory, settings_file, loaded, acting_as: acting_as.into(), request: Uuid::now_v7() }
     }
 
     /// Opens the registry, which must exist, and the stores. A store that cannot be used is away; where stores that answer
@@ -75,6 +75,7 @@ impl Installation {
     pub fn open(&self) -> Result<Opened, EngineError> {
         self.require_registry()?;
         let home = Home::open(&self.directory, self.loaded.settings.clone()).map_err(|error| self.not_opened(error))?;
+        let caller = self.acting_as.caller(&home.registry)?;
         let mut unusable = Vec::new();
         for state in home.store_states() {
             let Some(reason) = state.reason.filter(|_| state.availability != Availability::Available) else { continue };
@@ -83,22 +84,33 @@ impl Installation {
             }
         }
         let read_only = home.registry.refusal().map(str::to_owned);
-        Ok(Opened { context: self.context(home), read_only, unusable })
+        Ok(Opened { context: self.context(home, caller), read_only, unusable })
     }
 
     /// Asks whether the actor may do this. A refused act that would have changed something is recorded in the journal
     /// of the registry, where there is one that can be opened.
     pub(crate) fn authorize(&self, permission: &'static Permission) -> Result<AuthorizedInstallation<'_>, EngineError> {
-        self.caller.authorize(permission, |reason| {
+        let caller = self.caller()?;
+        caller.authorize(permission, |reason| {
             if let Ok(Some(registry)) = self.registry() {
-                self.caller.tell_of_refusal(&registry, self.caller.entry(self.request, permission), reason);
+                caller.tell_of_refusal(&registry, caller.entry(self.request, permission), reason);
             }
         })?;
-        Ok(AuthorizedInstallation { installation: self, permission })
+        Ok(AuthorizedInstallation { installation: self, permission, caller })
     }
 
-    fn context(&self, home: Home) -> OpContext {
-        OpContext::of_request(Arc::new(home), self.caller.clone(), self.request)
+    /// Who asks. A user whom a registry of an older schema, or none, does not know cannot.
+    fn caller(&self) -> Result<Caller, EngineError> {
+        if let ActingAs::Named { .. } = self.acting_as
+            && let Some(registry) = self.registry()?
+        {
+            return self.acting_as.caller(&registry);
+        }
+        self.acting_as.without_registry()
+    }
+
+    fn context(&self, home: Home, caller: Caller) -> OpContext {
+        OpContext::of_request(Arc::new(home), caller, self.request)
     }
 
     fn not_opened(&self, error: EngineError) -> EngineError {
@@ -132,6 +144,7 @@ impl Installation {
 pub(crate) struct AuthorizedInstallation<'i> {
     installation: &'i Installation,
     permission: &'static Permission,
+    caller: Caller,
 }
 
 impl<'i> AuthorizedInstallation<'i> {
@@ -188,7 +201,7 @@ impl<'i> AuthorizedInstallation<'i> {
             }
             self.installation.not_opened(error)
         })?;
-        Ok(self.installation.context(home))
+        Ok(self.installation.context(home, self.caller.clone()))
     }
 
     /// Does what is not one transaction of the registry: a line of the journal says that it begins, another how it went.
@@ -251,7 +264,7 @@ impl<'i> AuthorizedInstallation<'i> {
     }
 
     fn entry(&self) -> JournalEntry {
-        self.installation.caller.entry(self.installation.request, self.permission)
+        self.caller.entry(self.installation.request, self.permission)
     }
 }
 
@@ -287,7 +300,8 @@ impl NewInstallation {
 
 /// Makes an installation in `directory`, which is absent or empty: settings, registry, stores, an institution and a collection. It is made beside its place and moved in as a whole, so that it
 /// is there or is not.
-pub fn init(caller: &Caller, directory: &Path, new: &NewInstallation) -> Result<InstallationView, EngineError> {
+pub fn init(acting_as: &ActingAs, directory: &Path, new: &NewInstallation) -> Result<InstallationView, EngineError> {
+    let caller = acting_as.without_registry()?;
     // There is no journal yet that could record a refusal.
     caller.authorize(&INSTALLATION_INIT, |_| {})?;
     let (institution, _) = new.institution();

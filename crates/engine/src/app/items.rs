@@ -211,7 +211,7 @@ fn bytes_of(home: &Home, item: &Item) -> Option<BytesView> {
 
 /// Bytes that the tasks of this process have read.
 pub fn bytes_read(context: &OpContext) -> Result<u64, EngineError> {
-    Ok(context.authorize(&ITEMS_WORK)?.home().running.all_bytes())
+    Ok(context.for_work().authorize(&ITEMS_WORK)?.home().running.all_bytes())
 }
 
 /// What happened to an item, oldest first.
@@ -327,6 +327,7 @@ fn views(authorized: &Authorized<'_>, wanted: &[ItemId]) -> Result<Vec<ItemView>
 /// Works on these items in this process, under their leases, until all have ended, a person has to release them, or a stop is
 /// asked for. Older deposits that they wait for are worked on with them.
 pub fn work(context: &OpContext, wanted: &[ItemId], shutdown: &Shutdown) -> Result<Summary, EngineError> {
+    let context = context.for_work();
     let authorized = context.authorize(&ITEMS_WORK)?;
     work_on(authorized.home(), wanted, shutdown)
 }

@@ -141,7 +141,9 @@ pub fn authenticate(context: &OpContext, key: &str) -> Result<Option<Caller>, En
         let id = key.id.clone();
         authorized.home().registry.write(move |tx| api_keys::note_use(tx, &id))?;
     }
-    Ok(Some(Caller { key_scopes: Some(key.scopes), ..Caller::of_user(&user) }))
+    let caller = Caller::of_user(&user);
+    let actor = caller.actor.with_key(key.id.as_str());
+    Ok(Some(Caller { actor, key_scopes: Some(key.scopes), ..caller }))
 }
 
 fn is_own(authorized: &Authorized<'_>, account: &str) -> bool {

@@ -55,7 +55,7 @@ pub(crate) use context::{Authorized, find_institution, is_address, target_among}
 pub use crate::measure::queue_rate;
 /// The wish of a person or the system that work comes to its end.
 pub use crate::runtime::Shutdown;
-pub use context::{Caller, OpContext};
+pub use context::{ActingAs, Caller, OpContext};
 pub use installation::{Installation, Opened};
 pub use strongroom_credentials::Password;
 pub use strongroom_registry::{KeyScope, Order, UserRole};

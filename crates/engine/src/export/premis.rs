@@ -52,7 +52,7 @@ pub fn premis(home: &Home, object: &Object, out: &mut dyn Write) -> Result<(), E
         for act in page {
             document.event(&told(object, &act)).map_err(|error| unwritable(object, error))?;
             agents.insert(act.agent);
-            people.extend(act.actor.as_ref().and_then(account));
+            people.extend(act.actor.iter().flat_map(accounts));
         }
         cursor = next;
     }
@@ -213,7 +213,7 @@ fn told(object: &Object, act: &events::Event) -> Event {
             role: Some(AgentRole::Implementer),
         },
     ];
-    if let Some((kind, name)) = act.actor.as_ref().and_then(account) {
+    for (kind, name) in act.actor.iter().flat_map(accounts) {
         event.agents.push(LinkedAgent { identifier: Identifier::new(kind, name), role: Some(AgentRole::Implementer) });
     }
     let about = act.file.map_or(object.id.0, |file| file.0);
@@ -221,13 +221,15 @@ fn told(object: &Object, act: &events::Event) -> Event {
     event
 }
 
-/// How a person is identified: the type of the identifier, and the identifier. None for the system, which is a program.
-fn account(actor: &Actor) -> Option<(&'static str, String)> {
-    match actor.kind {
-        ActorKind::System => None,
-        ActorKind::Console => Some(("account", actor.name.clone())),
-        ActorKind::User => Some(("email", actor.name.clone())),
-    }
+/// How a person is identified: the types of the identifiers, and the identifiers. A user may act by an account of the operating system. None for
+/// the system, which is a program.
+fn accounts(actor: &Actor) -> Vec<(&'static str, String)> {
+    let name = match actor.kind {
+        ActorKind::System => return Vec::new(),
+        ActorKind::Console => ("account", actor.name.clone()),
+        ActorKind::User => ("email", actor.name.clone()),
+    };
+    [name].into_iter().chain(actor.account.clone().map(|account| ("account", account))).collect()
 }
 
 /// A program by its address, whose last segment is its version.

@@ -29,10 +29,7 @@ fn acting_for(home: &TestHome, institution: &'static str, role: Role) -> OpConte
         home.registry.write(move |tx| tenants::add_institution(tx, id, institution, institution)).expect("adds it");
     }
     let actor = Actor::new(ActorKind::User, &format!("ann@{institution}"));
-    OpContext::new(
-        home.home.clone(),
-        Caller { actor, scope: Scope::Institution(id), roles: vec![role], key_scopes: None },
-    )
+    OpContext::new(home.home.clone(), Caller::with_role(actor, Scope::Institution(id), role))
 }
 
 /// Every row of a listing.

@@ -314,7 +314,7 @@ const CASES: &[Case] = cases! {
         something(app::formats::reidentify(call, &ReidentifyRequest::default(), &mut |_| {}))
     };
     "installation::init" "installation.init" |call, world| {
-        something(app::installation::init(call.caller(), &world.home.path().join("another"), &app::installation::NewInstallation::default()))
+        something(app::installation::init(&call.caller().clone().into(), &world.home.path().join("another"), &app::installation::NewInstallation::default()))
     };
     "institutions::list" "institutions.list" |call, _| {
         let page = app::institutions::list(call, None)?;
@@ -665,7 +665,7 @@ impl World {
             Whose::Foreign => Scope::Institution(self.other),
         };
         let actor = Actor::new(ActorKind::User, ANN);
-        OpContext::new(self.home.home.clone(), Caller { actor, scope, roles: vec![role], key_scopes: None })
+        OpContext::new(self.home.home.clone(), Caller::with_role(actor, scope, role))
     }
 
     /// What the journal tells of the acts of the actor that [`Self::call`] has.
@@ -759,7 +759,7 @@ fn an_actor_without_a_role_may_nothing() {
     let actor = Actor::new(ActorKind::User, ANN);
     let call = OpContext::new(
         world.home.home.clone(),
-        Caller { actor, scope: Scope::System, roles: Vec::new(), key_scopes: None },
+        Caller { roles: Vec::new(), ..Caller::with_role(actor, Scope::System, Role::Auditor) },
     );
     for case in CASES {
         assert!((case.call)(&call, &world).as_ref().is_err_and(is_refusal), "{}", case.function);

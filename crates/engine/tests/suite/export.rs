@@ -1,7 +1,10 @@
 //! What the record says, in forms that others read.
 
+use strongroom_engine::app::authorization::Role;
 use strongroom_engine::app::{Caller, OpContext, Shutdown, deposits, items};
 use strongroom_engine::export;
+use strongroom_registry::journal::Actor;
+use strongroom_registry::{ActorKind, Scope};
 
 use crate::fixture;
 
@@ -31,7 +34,8 @@ fn a_premis_document_tells_every_file_copy_event_and_agent() {
 fn a_premis_document_names_the_person_who_deposited() {
     let home = fixture::home();
     let bag = home.bag("diaries", &[("a.txt", b"one")]);
-    let call = OpContext::new(home.home.clone(), Caller::named_at_console("Ann@example.edu").expect("an address"));
+    let ann = Actor::new(ActorKind::User, "ann@example.edu").at_console("root");
+    let call = OpContext::new(home.home.clone(), Caller::with_role(ann, Scope::System, Role::SystemAdmin));
     let sources = vec![deposits::PackageSource::LocalPath(bag)];
     let submitted = deposits::submit(&call, deposits::Request { sources, ..Default::default() }).expect("submits");
     items::work(&call, &submitted.items, &Shutdown::new()).expect("works");
@@ -40,5 +44,6 @@ fn a_premis_document_names_the_person_who_deposited() {
     let text = String::from_utf8(document).expect("UTF-8");
     assert_eq!(text.matches("<agentIdentifierValue>ann@example.edu</agentIdentifierValue>").count(), 1);
     assert!(text.matches("<linkingAgentIdentifierValue>ann@example.edu</linkingAgentIdentifierValue>").count() > 1);
-    assert_eq!(text.matches("<agentType").count(), 3);
+    assert_eq!(text.matches("<agentIdentifierValue>root</agentIdentifierValue>").count(), 1, "and the account");
+    assert_eq!(text.matches("<agentType").count(), 4);
 }

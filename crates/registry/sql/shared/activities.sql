@@ -4,7 +4,7 @@
 a.id, a.agent, a.options, a.institution_id, a.state, a.run, a.list_id, a.previous_list_id, a.is_rebuilding, a.input,
     a.input_activity_id, a.input_list_id, a.takes_results, a.watermark, a.watermark_from, a.watermark_to, a.pipeline_id,
     a.pipeline_run, a.step, a.made_at, a.started_at, a.resumed_at, a.ended_before, a.ended_at, a.changed_at, a.error, a.attempt_error, r.kind AS actor_kind,
-    r.name AS actor_name
+    coalesce(r.user_name, r.name) AS actor_name, r.account AS actor_account, r.api_key AS actor_key
 -- list: activities.tables
 activities a JOIN actors r ON r.id = a.actor_id
 -- list: pipelines.columns

@@ -150,7 +150,7 @@ WHERE id = ?1 AND (state = 'preparing' OR (state = 'committing' AND inventory_sh
 UPDATE versions SET state = 'published', published_at = ?2, record_head = NULL WHERE id = ?1 AND state = 'committing'
 -- name: events.of_version
 SELECT e.id, e.institution_id, e.object_id, e.file_id, e.content_id, e.item_id, e.version, e.type, e.components, e.time,
-    e.outcome, e.detail, e.outcome_detail, e.store, e.agent, e.actor_id, a.kind, a.name
+    e.outcome, e.detail, e.outcome_detail, e.store, e.agent, e.actor_id, {actors.columns}
 FROM events e LEFT JOIN actors a ON a.id = e.actor_id WHERE e.object_id = ?1 AND e.version = ?2 ORDER BY e.time, e.id
 -- name: entries.state
 SELECT c.sha512, f.path

@@ -1,10 +1,10 @@
 -- name: profiles.list
 SELECT p.name AS profile, p.version, p.origin, p.source, p.identifier, p.stated_version, p.description,
-    p.document IS NOT NULL AS has_document, p.sha256, p.sha512, p.added_at, p.removed_at, p.actor_id, a.kind, a.name
+    p.document IS NOT NULL AS has_document, p.sha256, p.sha512, p.added_at, p.removed_at, p.actor_id, {actors.columns}
 FROM profiles p LEFT JOIN actors a ON a.id = p.actor_id ORDER BY p.name, p.version
 -- name: profiles.of_name
 SELECT p.name AS profile, p.version, p.origin, p.source, p.identifier, p.stated_version, p.description,
-    p.document IS NOT NULL AS has_document, p.sha256, p.sha512, p.added_at, p.removed_at, p.actor_id, a.kind, a.name
+    p.document IS NOT NULL AS has_document, p.sha256, p.sha512, p.added_at, p.removed_at, p.actor_id, {actors.columns}
 FROM profiles p LEFT JOIN actors a ON a.id = p.actor_id WHERE p.name = ?1 ORDER BY p.version
 -- name: profiles.of_identifier
 SELECT p.name AS profile, p.version FROM profiles p

@@ -7,7 +7,7 @@ u.id, u.account, u.email, u.role, u.institution_id, i.identifier AS institution_
 users u LEFT JOIN institutions i ON i.id = u.institution_id
 -- The columns of a key as it is read from a row, and the tables that they are of.
 -- list: api_keys.columns
-k.id, k.digest, k.user_id, u.account, u.institution_id, i.identifier AS institution_identifier, u.state AS user_state, a.name AS made_by,
+k.id, k.digest, k.user_id, u.account, u.institution_id, i.identifier AS institution_identifier, u.state AS user_state, coalesce(a.user_name, a.name) AS made_by,
     k.scopes, k.issued_at, k.expires_at, k.ended_at, k.last_used_at
 -- list: api_keys.tables
 api_keys k JOIN users u ON u.id = k.user_id JOIN actors a ON a.id = k.actor_id LEFT JOIN institutions i ON i.id = u.institution_id

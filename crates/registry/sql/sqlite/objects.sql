@@ -84,7 +84,7 @@ ON CONFLICT DO NOTHING
 -- name: events.of_object
 SELECT e.id, e.institution_id, e.object_id, e.file_id, e.content_id, e.item_id, e.version, e.type, e.components, e.time,
     e.outcome, e.detail, e.outcome_detail, e.store, e.agent, f.path, c.md5, c.sha1, c.sha256, c.sha512,
-    e.actor_id, a.kind, a.name
+    e.actor_id, {actors.columns}
 FROM events e JOIN objects o ON o.id = e.object_id LEFT JOIN files f ON f.id = e.file_id
 LEFT JOIN contents c ON c.id = e.content_id
 LEFT JOIN actors a ON a.id = e.actor_id

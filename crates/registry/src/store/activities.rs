@@ -266,7 +266,12 @@ pub(super) fn activity_row(row: &Row) -> Result<Activity, RegistryError> {
         options: serde_json::from_str(options)
             .map_err(|_| RegistryError::Corrupt { wanted: "the options of an activity", found: options.to_owned() })?,
         institution: row.optional_uuid("institution_id")?.map(InstitutionId),
-        actor: Actor::new(row.text("actor_kind")?.parse()?, row.text("actor_name")?),
+        actor: Actor::of(
+            row.text("actor_kind")?.parse()?,
+            row.text("actor_name")?,
+            row.optional_text("actor_account")?,
+            row.optional_text("actor_key")?,
+        ),
         state: row.text("state")?.parse()?,
         run: row.count("run")?,
         list: ListId(row.uuid("list_id")?),

@@ -9,8 +9,8 @@ use uuid::Uuid;
 use crate::items::Item;
 use crate::journal::{self, Actor};
 use crate::{
-    BatchId, BatchState, CollectionId, DeletionId, DeletionState, FileId, InstitutionId, ItemId, ItemStatus, ObjectId,
-    RegistryError, Scope, UserId, batches, schedules,
+    ActorId, BatchId, BatchState, CollectionId, DeletionId, DeletionState, FileId, InstitutionId, ItemId, ItemStatus,
+    ObjectId, RegistryError, Scope, UserId, batches, schedules,
 };
 
 /// The kind of the batch with the work items of a request.
@@ -248,8 +248,19 @@ pub fn most_files(tx: &mut dyn Transaction, id: DeletionId, most: u64) -> Result
 /// Whether a user has made another one, changed what the other one may do or how the other one signs in, at a time or after it. Both are
 /// named by their addresses, as the journal has them.
 pub fn has_changed_user(tx: &mut dyn Transaction, user: &str, other: &str, since: Time) -> Result<bool, RegistryError> {
-    let values = [user.into(), other.into(), since.into()];
-    Ok(tx.query_one(Statement("deletions.has_changed_user"), &values)?.is_some())
+    for row in tx.query(Statement("deletions.actors_of_user"), &[user.into()])? {
+        let values = [ActorId(row.uuid("id")?).into(), other.into(), since.into()];
+        if tx.query_one(Statement("deletions.has_changed_user"), &values)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The users who have made a user, or changed what it may do, at a time or after it.
+pub fn granters(tx: &mut dyn Transaction, user: UserId, since: Time) -> Result<Vec<UserId>, RegistryError> {
+    let rows = tx.query(Statement("deletions.granters"), &[user.into(), since.into()])?;
+    rows.iter().map(|row| Ok(UserId(row.uuid("by_user_id")?))).collect()
 }
 
 /// Removes what was noted of a request that is not made, at most so many rows; the draft with the last. Whether there is more.

@@ -66,7 +66,16 @@ pub struct LineFilter {
 /// Makes an actor known to the registry; one that is known stays as it is.
 pub fn know(tx: &mut dyn Transaction, actor: &Actor) -> Result<(), RegistryError> {
     let now = tx.now()?;
-    let values = [actor.id.into(), actor.kind.as_str().into(), (&actor.name).into(), now.into()];
+    let acts_by = actor.account.is_some() || actor.key.is_some();
+    let values = [
+        actor.id.into(),
+        actor.kind.as_str().into(),
+        actor.to_string().into(),
+        now.into(),
+        acts_by.then(|| actor.name.clone()).into(),
+        actor.account.clone().into(),
+        actor.key.clone().into(),
+    ];
     tx.execute(Statement("actors.insert"), &values)?;
     Ok(())
 }
@@ -152,7 +161,14 @@ pub fn actor_of_item(tx: &mut dyn Transaction, item: ItemId) -> Result<Option<Ac
 
 fn actor_row(row: &Row, id: &'static str) -> Result<Actor, RegistryError> {
     let kind: ActorKind = row.text("kind")?.parse()?;
-    Ok(Actor { id: ActorId(row.uuid(id)?), kind, name: row.text("name")?.to_owned() })
+    let by = |name| row.optional_text(name).map(|text| text.map(str::to_owned));
+    Ok(Actor {
+        id: ActorId(row.uuid(id)?),
+        kind,
+        name: row.text("name")?.to_owned(),
+        account: by("account")?,
+        key: by("api_key")?,
+    })
 }
 
 /// The actor of a row that may have none.

@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Outcome {
     let mut done: Vec<StepReport> = Vec::new();
     let home = dir.join("home");
     context.output.say(format!("making a data directory in {}", home.display()))?;
-    installation::init(&steps::caller(), &home, &NewInstallation::default())?;
+    installation::init(&steps::caller().into(), &home, &NewInstallation::default())?;
     let demo = Demo::open(dir, home, context, shutdown)?;
     for (name, step) in Demo::steps() {
         context.output.say(format!("\n{name}"))?;

@@ -79,7 +79,7 @@ views! {
         succeeded, failed, cancelled, deleted, held, open, changed, unresolved, complete
     }
     ReportRowView { row, name, state, object, version, ark, local_ids, stage, code, message, changed, unresolved, item }
-    JournalView { line, number, time, actor, kind, act, target, institution, outcome, detail, request }
+    JournalView { line, number, time, actor, kind, account, key, act, target, institution, outcome, detail, request }
     UploadView {
         upload, institution, store, key, state, note, item, collection, stage, part, parts, size, etag, first_seen_at,
         changed_at, settles_at, remove_after, warned_at

@@ -18,6 +18,10 @@ pub struct JournalView {
     pub actor: String,
     /// What kind of actor that is.
     pub kind: ActorKind,
+    /// The account of the operating system under which a user acted at the console.
+    pub account: Option<String>,
+    /// The identifier of the API key with which a program acted for a user.
+    pub key: Option<String>,
     /// The act, such as `items.hold`.
     pub act: String,
     /// What it was done to.
@@ -40,6 +44,8 @@ impl From<Line> for JournalView {
             time: line.time.to_string(),
             actor: line.actor.name,
             kind: line.actor.kind,
+            account: line.actor.account,
+            key: line.actor.key,
             act: line.act,
             target: line.target,
             institution: line.institution_identifier,

@@ -279,10 +279,7 @@ fn an_actor_of_an_institution_sets_and_runs_its_own_pipelines_and_names_no_path(
     let institution = home.registry.read(|tx| tenants::institution(tx, Scope::System, INSTITUTION)).expect("reads");
     let scope = Scope::Institution(institution.expect("is there").id);
     let actor = Actor::new(ActorKind::User, "ann@example.edu");
-    let own = OpContext::new(
-        home.home.clone(),
-        Caller { actor, scope, roles: vec![Role::InstitutionAdmin], key_scopes: None },
-    );
+    let own = OpContext::new(home.home.clone(), Caller::with_role(actor, scope, Role::InstitutionAdmin));
     let folder = home.path().to_str().expect("UTF-8").to_owned();
     let of_folder = format!(
         "[[steps]]\nname = \"harvest\"\nagent = \"harvest\"\noptions = {{ kind = \"folder\", path = \"{folder}\" }}\n"
