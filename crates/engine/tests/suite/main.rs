@@ -6,6 +6,7 @@ mod app;
 mod authorization;
 mod backfill;
 mod background;
+mod deletions;
 mod export;
 mod fixity;
 mod fixture;

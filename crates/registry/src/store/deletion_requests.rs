@@ -10,7 +10,7 @@ use crate::items::Item;
 use crate::journal::{self, Actor};
 use crate::{
     ActorId, BatchId, BatchState, CollectionId, DeletionId, DeletionState, FileId, InstitutionId, ItemId, ItemStatus,
-    ObjectId, RegistryError, Scope, UserId, batches, schedules,
+    ObjectId, RegistryError, Scope, UserId, batches, schedules, work,
 };
 
 /// The kind of the batch with the work items of a request.
@@ -456,8 +456,17 @@ pub fn set_told(tx: &mut dyn Transaction, id: DeletionId, ends: u64) -> Result<b
     Ok(tx.query_one(Statement("deletions.set_told"), &[id.into(), ends.into(), now.into()])?.is_some())
 }
 
-/// Whether a request is approved. It stays so until the transaction ends: a cancellation at the same time waits for it, or was first. A work
-/// item asks this in the transaction in which it begins to delete.
+/// Has a work item begin to delete, where its request is approved: from then on it goes only forward, and a cancellation leaves it alone. In the
+/// transaction of a worker, behind the check of its fence. False where the request is not approved any more, or never was.
+pub fn begin(tx: &mut dyn Transaction, id: DeletionId, item: ItemId) -> Result<bool, RegistryError> {
+    let is_approved = keep_approved(tx, id)?;
+    if is_approved {
+        work::set_committed(tx, item)?;
+    }
+    Ok(is_approved)
+}
+
+/// Whether a request is approved. It stays so until the transaction ends: a cancellation at the same time waits for it, or was first.
 pub fn keep_approved(tx: &mut dyn Transaction, id: DeletionId) -> Result<bool, RegistryError> {
     Ok(tx.query_one(Statement("deletions.keep_approved"), &[id.into()])?.is_some())
 }
