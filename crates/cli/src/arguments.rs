@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    activity, background, backup, bag, batches, bench, checkm, collection, config, demo, deposit, fixity, hold,
+    activity, background, backup, bag, batches, bench, checkm, collection, config, delete, demo, deposit, fixity, hold,
     identify, init, institution, items, journal, key, man, migrate, notify, objects, ocfl, outbox, pipeline, profile,
     queue, rebuild, receiving, restore, shell, signatures, status, store, user, work,
 };
@@ -77,6 +77,9 @@ pub(crate) enum Command {
     Objects(objects::Objects),
     /// Restore objects and files
     Restore(Box<restore::Restore>),
+    /// Request deletions, and approve or deny those of another user
+    #[command(subcommand)]
+    Delete(delete::Delete),
     /// Run agents over records: harvest them from a source, and deposit them
     #[command(subcommand)]
     Activity(activity::Activity),

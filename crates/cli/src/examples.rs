@@ -32,6 +32,19 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     ("receiving show", &["strongroom receiving show 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("receiving forget", &["strongroom receiving forget 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    (
+        "delete request",
+        &[
+            "strongroom --as ann@example.edu delete request example.edu/maps --reason \"wrong rights\"",
+            "strongroom --as ann@example.edu delete request example.edu/maps data/1.tif --reason duplicate",
+            "strongroom --as ann@example.edu delete request --list due.txt --reason \"schedule 4\"",
+        ],
+    ),
+    ("delete approve", &["strongroom --as bob@example.edu delete approve 01a206d3 --note \"as agreed\""]),
+    ("delete deny", &["strongroom --as bob@example.edu delete deny 01a206d3 --reason \"still in use\""]),
+    ("delete cancel", &["strongroom --as ann@example.edu delete cancel 01a206d3 --reason mistake"]),
+    ("delete list", &["strongroom delete list --state requested", "strongroom delete list --csv > deletions.csv"]),
+    ("delete show", &["strongroom delete show 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
     ("activity agents", &["strongroom activity agents"]),
     (
         "activity run",

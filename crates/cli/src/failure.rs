@@ -357,6 +357,7 @@ fn shown_by(what: &str, id: &str) -> Option<String> {
         "profile" => "profile show",
         "pipeline" => "pipeline show",
         "user" => "user show",
+        "request for deletion" => "delete show",
         "key" => return Some("\"strongroom key list --all\" shows those there are and were".to_owned()),
         _ => return None,
     };
@@ -379,6 +380,7 @@ fn listing_of(what: &str) -> Option<String> {
         "user" => "user list",
         "key" => "key list",
         "legal hold" => "hold legal list --all",
+        "request for deletion" => "delete list",
         "collection" => "collection list",
         "profile" => "profile list",
         "pipeline" => "pipeline list",

@@ -12,6 +12,7 @@ pub(crate) mod checkm;
 pub(crate) mod collection;
 pub(crate) mod config;
 mod confirm;
+pub(crate) mod delete;
 pub(crate) mod demo;
 pub(crate) mod deposit;
 pub(crate) mod fixity;
@@ -69,6 +70,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Batches(command) => batches::run(command, context),
         Command::Items(command) => items::run(command, context),
         Command::Objects(command) => objects::run(command, context),
+        Command::Delete(command) => delete::run(command, context),
         Command::Activity(command) => activity::run(command, context),
         Command::Pipeline(command) => pipeline::run(command, context),
         Command::Queue(command) => queue::run(command, context),

@@ -69,26 +69,32 @@ pub(super) fn run(call: &OpContext, many: &Many, context: &Context) -> Outcome {
 }
 
 /// The names of a list: what its lines hold but for blanks around it. Empty lines are passed over.
-struct Lines {
+pub(super) struct Lines {
     path: PathBuf,
     input: Box<dyn BufRead>,
     line: u64,
+    longest: u64,
 }
 
 impl Lines {
     fn open(path: &Path) -> Result<Self, Failure> {
+        Self::up_to(LONGEST_LINE, path)
+    }
+
+    /// The same with lines of up to so many bytes.
+    pub(super) fn up_to(longest: u64, path: &Path) -> Result<Self, Failure> {
         let input: Box<dyn BufRead> = if path == Path::new("-") {
             Box::new(io::stdin().lock())
         } else {
             Box::new(BufReader::new(File::open(path).map_err(|error| Failure::io("open", path, &error))?))
         };
-        Ok(Self { path: path.to_owned(), input, line: 0 })
+        Ok(Self { path: path.to_owned(), input, line: 0, longest })
     }
 
     /// The next line; none at the end.
     fn read(&mut self) -> Result<Option<String>, EngineError> {
         let mut bytes = Vec::new();
-        let length = (&mut self.input).take(LONGEST_LINE + 1).read_until(b'\n', &mut bytes);
+        let length = (&mut self.input).take(self.longest + 1).read_until(b'\n', &mut bytes);
         let length = length.map_err(|source| {
             let path = self.path.display().to_string();
             EngineError::Io { act: "read", path, source }
@@ -97,7 +103,7 @@ impl Lines {
         if length == 0 {
             return Ok(None);
         }
-        if bytes.len() as u64 > LONGEST_LINE {
+        if bytes.len() as u64 > self.longest {
             let (line, path) = (self.line, self.path.display());
             return Err(EngineError::Usage(format!("line {line} of {path} is longer than the name of any object")));
         }

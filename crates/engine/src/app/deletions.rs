@@ -3,7 +3,7 @@
 
 use strongroom_credentials::{Token, TokenKind};
 use strongroom_registry::deletion_requests::{self, Doer, Request, TargetCursor};
-use strongroom_registry::{DeletionRequestId, DeletionRequestState, RegistryError, Scope};
+use strongroom_registry::{DeletionRequestId, DeletionRequestState, RegistryError};
 
 use super::authorization::{
     DELETIONS_APPROVE, DELETIONS_CANCEL, DELETIONS_DENY, DELETIONS_LIST, DELETIONS_REQUEST, DELETIONS_SHOW, Permission,
@@ -81,6 +81,10 @@ pub fn approve(context: &OpContext, id: DeletionRequestId, note: Option<&str>) -
                 .to_owned(),
         )
         .next("approve it with the token of the mail"));
+    }
+    if context.console_account().is_none() {
+        return Err(EngineError::Refused("a request for deletion is approved with the token of a mail".to_owned())
+            .next("use the token of the newest mail about the request"));
     }
     let note = note.map(|note| check_words("note", note)).transpose()?;
     requests::approve(authorized.home(), &by, &Approval { request: id, note, token: None })?;
@@ -195,10 +199,11 @@ fn authorized<'c>(
     permission: &'static Permission,
 ) -> Result<(Authorized<'c>, By), EngineError> {
     let authorized = context.authorize(permission)?;
-    let actor = authorized.actor().clone();
-    let account = strongroom_credentials::AccountName::new(&actor.name);
-    let user = authorized.read(|tx| strongroom_registry::users::by_account(tx, Scope::System, &account))?;
-    let doer = Doer { actor, user: user.map(|user| user.id), account: None };
+    let doer = Doer {
+        actor: authorized.actor().clone(),
+        user: context.user(),
+        account: context.console_account().map(str::to_owned),
+    };
     let by = By { scope: authorized.scope(), doer, entry: authorized.entry() };
     Ok((authorized, by))
 }

@@ -27,9 +27,9 @@ use strongroom_registry::journal::Actor;
 use strongroom_registry::tenants::{self, CollectionRules};
 use strongroom_registry::tool_findings::{Examined, NewToolFinding};
 use strongroom_registry::{
-    ActivityId, ActorKind, BatchId, CollectionId, FindingId, InstitutionId, ItemId, RegistryError, Scope, Time,
-    ToolFindingId, UploadId, UserId, api_keys, documents, holds, journal, objects, pipelines, provenance,
-    second_factors, tool_findings, users,
+    ActivityId, ActorKind, BatchId, CollectionId, DeletionRequestId, FindingId, InstitutionId, ItemId, RegistryError,
+    Scope, Time, ToolFindingId, UploadId, UserId, api_keys, deletion_requests, documents, holds, journal, objects,
+    pipelines, provenance, second_factors, tool_findings, users,
 };
 
 use crate::fixture::{INSTITUTION, TestHome, home};
@@ -66,6 +66,13 @@ struct World {
     bag: PathBuf,
     /// A key of the actor.
     key: String,
+    /// Users who are admins of the institution.
+    requester: UserId,
+    approver: UserId,
+    /// Requests that wait for approval.
+    requests: [DeletionRequestId; 4],
+    /// What approves the first one.
+    approval: Token,
 }
 
 /// Whose the actor is.
@@ -124,6 +131,17 @@ fn installation(call: &OpContext, world: &World) -> Installation {
 
 /// A pipeline of one step, which finds its records.
 const PIPELINE: &str = "[[steps]]\nname = \"scan\"\nagent = \"tool\"\noptions = { tool = \"clamdscan\" }\n";
+
+/// A call of the same actor as a user, at the console.
+fn of_user(call: &OpContext, world: &World, user: UserId) -> OpContext {
+    let actor = call.actor().clone().at_console("tester");
+    OpContext::new(world.home.home.clone(), Caller { user: Some(user), actor, ..call.caller().clone() })
+}
+
+/// The object of which files are to be deleted.
+fn spare() -> String {
+    format!("{INSTITUTION}/spare")
+}
 
 /// What an activity has made.
 const ENTITY: &str = "urn:example:entity";
@@ -271,6 +289,37 @@ const CASES: &[Case] = cases! {
     };
     "collections::remove" "collections.remove" |call, _| {
         something(app::collections::remove(call, INSTITUTION, COLLECTION, true))
+    };
+    "deletions::of_object" "deletions.request" |call, world| {
+        let call = of_user(call, world, world.requester);
+        something(app::deletions::of_object(&call, &spare(), &["data/4.txt".to_owned()], "a test"))
+    };
+    "deletions::of_list" "deletions.request" |call, world| {
+        let (call, line) = (of_user(call, world, world.requester), format!("{}\tdata/5.txt", spare()));
+        something(app::deletions::of_list(&call, &mut [Ok(line)].into_iter(), "a test"))
+    };
+    "deletions::approve_by_token" "deletions.approve" |call, world| {
+        let call = of_user(call, world, world.approver);
+        something(app::deletions::approve_by_token(&call, world.approval.reveal(), None))
+    };
+    "deletions::approve" "deletions.approve" |call, world| {
+        something(app::deletions::approve(&of_user(call, world, world.approver), world.requests[1], None))
+    };
+    "deletions::deny" "deletions.deny" |call, world| {
+        something(app::deletions::deny(call, world.requests[2], "a test"))
+    };
+    "deletions::cancel" "deletions.cancel" |call, world| {
+        something(app::deletions::cancel(call, world.requests[3], "a test"))
+    };
+    "deletions::list" "deletions.list" |call, _| {
+        app::deletions::list(call, &app::deletions::Filter::default(), None).map(|page| some(&page.items))
+    };
+    "deletions::named" "deletions.show" |call, world| {
+        something(app::deletions::named(call, &world.requests[0].to_string()))
+    };
+    "deletions::show" "deletions.show" |call, world| something(app::deletions::show(call, world.requests[0]));
+    "deletions::targets" "deletions.show" |call, world| {
+        something(app::deletions::targets(call, world.requests[0], None))
     };
     "deposits::submit" "deposits.submit" |call, _| {
         // A path of the server is for those who run the installation.
@@ -531,6 +580,42 @@ const CASES: &[Case] = cases! {
     };
 };
 
+/// Two admins of the institution, requests of the first to delete files, and a token with which the second approves the first request.
+fn requests(home: &TestHome, own: InstitutionId) -> (UserId, UserId, [DeletionRequestId; 4], Token) {
+    let names: Vec<String> = (0..6).map(|number| format!("{number}.txt")).collect();
+    let files: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), name.as_bytes())).collect();
+    let object = home.ingest("spare", &files);
+    let (requester, approver) = (UserId::new(), UserId::new());
+    let requests = [(); 4].map(|()| DeletionRequestId::new());
+    let token = Token::generate(TokenKind::DeletionApproval).expect("a token");
+    let (token_id, digest) = (token.id(), token.digest());
+    home.registry
+        .write(move |tx| {
+            let role = app::UserRole::InstitutionAdmin;
+            for (id, email) in [(requester, "carl@example.edu"), (approver, "dora@example.edu")] {
+                users::add(tx, &users::NewUser { id, email: email.to_owned(), role, institution: Some(own) })?;
+            }
+            let expires_at = tx.now()?.plus(3_600_000_000);
+            for (number, id) in requests.into_iter().enumerate() {
+                let path = format!("deposit/data/{number}.txt");
+                let file = deletion_requests::file_at(tx, object.id, &path)?.expect("a file");
+                deletion_requests::begin_draft(tx, id)?;
+                let target = deletion_requests::NewTarget { object: object.id, file: Some((file, path)) };
+                deletion_requests::put_targets(tx, id, &[target])?;
+                let actor = Actor::new(ActorKind::User, "carl@example.edu");
+                let by = deletion_requests::Doer { actor, user: Some(requester), account: None };
+                let (name, reason) = (object.identifier.clone(), "a test".to_owned());
+                let new = deletion_requests::NewRequest { id, institution: own, name, reason, by, expires_at };
+                deletion_requests::create(tx, &new, requester)?;
+            }
+            let (id, digest) = (token_id.clone(), digest.clone());
+            let new = deletion_requests::NewToken { id, digest, request: requests[0], user: approver, expires_at };
+            deletion_requests::put_token(tx, &new)
+        })
+        .expect("makes requests");
+    (requester, approver, requests, token)
+}
+
 impl World {
     fn new() -> Self {
         let home = home();
@@ -637,8 +722,13 @@ impl World {
                 api_keys::add(tx, &api_keys::NewKey { id, digest, user: ann, actor, scopes, expires_at: None })
             })
             .expect("adds a user");
+        let (requester, approver, requests, approval) = requests(&home, own);
         Self {
             key: key.id().to_string(),
+            requester,
+            approver,
+            requests,
+            approval,
             activity,
             ended_activity,
             failed_activity,
@@ -785,10 +875,11 @@ fn a_key_may_what_its_scopes_and_its_user_may() {
 }
 
 #[test]
-fn no_key_changes_users_or_keys() {
+fn no_key_changes_users_or_keys_or_deletes() {
     for permission in PERMISSIONS.iter().filter(|permission| permission.writes()) {
-        let is_of_people =
-            ["users.", "keys.", "sessions.", "second_factors."].iter().any(|of| permission.name().starts_with(of));
+        let is_of_people = ["users.", "keys.", "sessions.", "second_factors.", "deletions."]
+            .iter()
+            .any(|of| permission.name().starts_with(of));
         assert_eq!(permission.key_scope().is_none(), is_of_people, "{}", permission.name());
     }
 }

@@ -6,6 +6,8 @@ mod app;
 mod authorization;
 mod backfill;
 mod background;
+mod deleting;
+mod deletions;
 mod export;
 mod fixity;
 mod fixture;

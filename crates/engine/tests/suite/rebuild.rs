@@ -5,7 +5,7 @@ use std::path::Path;
 use strongroom_engine::fixity::{self, FixityRequest};
 use strongroom_engine::rebuild::{self, AdoptRequest, Summary};
 use strongroom_engine::{Home, restoration};
-use strongroom_ocfl::{Layout, PurgePlan, Tombstone, User, VersionDetails, object_id};
+use strongroom_ocfl::{LastRecord, Layout, PurgePlan, Tombstone, User, VersionDetails, object_id};
 use strongroom_registry::events::{self, Event, EventCursor};
 use strongroom_registry::objects::{self, Object};
 use strongroom_registry::{FileId, GenerationId, ObjectState, Scope, tenants, versions};
@@ -237,8 +237,9 @@ fn what_was_taken_out_of_the_stores_does_not_come_back() {
     for store in KEPT_IN {
         let store = used.store(store).expect("a store");
         let object = in_store(store.as_ref(), &letters);
-        let plan = PurgePlan::for_paths(&object, out.map(str::to_owned), tombstone("{}")).expect("plans");
-        plan.carry_out(&object).expect("takes out");
+        let plan = PurgePlan::for_paths(&object, out.map(str::to_owned)).expect("plans");
+        let plan = PurgePlan { tombstone: tombstone("{}"), ..plan };
+        plan.carry_out(&object, &mut || Ok(())).expect("takes out");
     }
     let fresh = fixture::home();
     copy_stores(&used, &fresh);
@@ -277,11 +278,12 @@ fn an_object_that_was_taken_out_comes_back_as_deleted() {
     for store in KEPT_IN {
         let store = used.store(store).expect("a store");
         let object = in_store(store.as_ref(), &letters);
-        let text = tombstone(&format!("{first}\n"));
-        let path = "metadata/v3/record.jsonl";
-        let id = first["version_id"].as_str().expect("an identifier");
-        let plan = PurgePlan::for_object(&object, details.clone(), path, id, text).expect("plans");
-        plan.carry_out(&object).expect("takes out");
+        let content = format!("{first}\n");
+        let assembly = first["version_id"].as_str().expect("an identifier");
+        let record = LastRecord { path: "metadata/v3/record.jsonl", content: &content, assembly };
+        let plan = PurgePlan::for_object(&object, details.clone(), record).expect("plans");
+        let plan = PurgePlan { tombstone: tombstone("{}"), ..plan };
+        plan.carry_out(&object, &mut || Ok(())).expect("takes out");
     }
     let fresh = fixture::home();
     copy_stores(&used, &fresh);

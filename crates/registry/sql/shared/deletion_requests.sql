@@ -1,9 +1,9 @@
 -- The columns of a request with the names of those who acted, and the tables that they are of.
 -- list: deletion_requests.columns
 r.id, r.institution_id, i.identifier AS institution_identifier, r.name, r.state, r.reason, r.objects, r.files,
-    r.requested_by, q.name AS requested_name, r.requested_account, r.requested_at, r.expires_at,
-    r.approved_by, a.name AS approved_name, r.approved_account, r.approved_at, r.approval_note, r.approval_token,
-    r.closed_by, c.name AS closed_name, r.closed_account, r.closed_at, r.closing_reason, r.batch_id, r.ended_at, r.ends
+    r.requested_by, coalesce(q.user_name, q.name) AS requested_name, r.requested_account, r.requested_at, r.expires_at,
+    r.approved_by, coalesce(a.user_name, a.name) AS approved_name, r.approved_account, r.approved_at, r.approval_note, r.approval_token,
+    r.closed_by, coalesce(c.user_name, c.name) AS closed_name, r.closed_account, r.closed_at, r.closing_reason, r.batch_id, r.ended_at, r.ends
 -- list: deletion_requests.tables
 deletion_requests r JOIN institutions i ON i.id = r.institution_id JOIN actors q ON q.id = r.requested_actor
     LEFT JOIN actors a ON a.id = r.approved_actor LEFT JOIN actors c ON c.id = r.closed_actor
@@ -24,14 +24,20 @@ SELECT count(DISTINCT t.object_id) AS objects, count(t.path) AS files FROM delet
 SELECT count(*) AS row_count FROM deletion_targets t WHERE t.request_id = ?1
 -- An object of which more files are named by themselves than may be.
 -- name: deletion_requests.most_files
-SELECT o.identifier, counted.files FROM (SELECT t.object_id, count(t.path) AS files FROM deletion_targets t
-    WHERE t.request_id = ?1 GROUP BY t.object_id HAVING count(t.path) > ?2 LIMIT 1) AS counted
-JOIN objects o ON o.id = counted.object_id
--- What a user did with the account of another one, or with how that one signs in.
+SELECT o.identifier, count(t.path) AS files FROM deletion_targets t JOIN objects o ON o.id = t.object_id
+WHERE t.request_id = ?1 GROUP BY t.object_id, o.identifier HAVING count(t.path) > ?2 LIMIT 1
+-- The actors of a user: each by what the user acted by, such as an account of the operating system.
+-- name: deletion_requests.actors_of_user
+SELECT a.id FROM actors a WHERE a.kind = 'user' AND a.name = ?1
+UNION SELECT a.id FROM actors a WHERE a.kind = 'user' AND a.user_name = ?1
+-- What an actor did with the account of a user, or with how that one signs in.
 -- name: deletion_requests.has_changed_user
-SELECT 1 AS found FROM actors a JOIN journal j ON j.actor_id = a.id
-WHERE a.kind = 'user' AND a.name = ?1 AND j.target = ?2 AND j.time >= ?3 AND j.outcome = 'done'
+SELECT 1 AS found FROM journal j
+WHERE j.actor_id = ?1 AND j.target = ?2 AND j.time >= ?3 AND j.outcome = 'done'
     AND (j.act LIKE 'users.%' OR j.act LIKE 'second_factors.%') LIMIT 1
+-- The users who made a user, or changed what it may do, since a time.
+-- name: deletion_requests.granters
+SELECT DISTINCT g.by_user_id FROM role_grants g WHERE g.user_id = ?1 AND g.granted_at >= ?2 AND g.by_user_id IS NOT NULL
 -- The file of an object that has a path in any version which readers see.
 -- name: deletion_requests.file_at
 SELECT f.id FROM files f JOIN objects o ON o.id = f.object_id

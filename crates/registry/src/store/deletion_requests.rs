@@ -9,8 +9,8 @@ use uuid::Uuid;
 use crate::items::Item;
 use crate::journal::{self, Actor};
 use crate::{
-    BatchId, BatchState, CollectionId, DeletionRequestId, DeletionRequestState, FileId, InstitutionId, ItemId,
-    ItemStatus, ObjectId, RegistryError, Scope, UserId, batches, schedules,
+    ActorId, BatchId, BatchState, CollectionId, DeletionRequestId, DeletionRequestState, FileId, InstitutionId, ItemId,
+    ItemStatus, ObjectId, RegistryError, Scope, UserId, batches, schedules, work,
 };
 
 /// The kind of the batch with the work items of a request.
@@ -256,8 +256,19 @@ pub fn most_files(
 /// Whether a user has made another one, changed what the other one may do or how the other one signs in, at a time or after it. Both are
 /// named by their addresses, as the journal has them.
 pub fn has_changed_user(tx: &mut dyn Transaction, user: &str, other: &str, since: Time) -> Result<bool, RegistryError> {
-    let values = [user.into(), other.into(), since.into()];
-    Ok(tx.query_one(Statement("deletion_requests.has_changed_user"), &values)?.is_some())
+    for row in tx.query(Statement("deletion_requests.actors_of_user"), &[user.into()])? {
+        let values = [ActorId(row.uuid("id")?).into(), other.into(), since.into()];
+        if tx.query_one(Statement("deletion_requests.has_changed_user"), &values)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The users who have made a user, or changed what it may do, at a time or after it.
+pub fn granters(tx: &mut dyn Transaction, user: UserId, since: Time) -> Result<Vec<UserId>, RegistryError> {
+    let rows = tx.query(Statement("deletion_requests.granters"), &[user.into(), since.into()])?;
+    rows.iter().map(|row| Ok(UserId(row.uuid("by_user_id")?))).collect()
 }
 
 /// Removes what was noted of a request that is not made, at most so many rows; the draft with the last. Whether there is more.
@@ -462,8 +473,17 @@ pub fn set_told(tx: &mut dyn Transaction, id: DeletionRequestId, ends: u64) -> R
     Ok(tx.query_one(Statement("deletion_requests.set_told"), &[id.into(), ends.into(), now.into()])?.is_some())
 }
 
-/// Whether a request is approved. It stays so until the transaction ends: a cancellation at the same time waits for it, or was first. A work
-/// item asks this in the transaction in which it begins to delete.
+/// Has a work item begin to delete, where its request is approved: from then on it goes only forward, and a cancellation leaves it alone. In the
+/// transaction of a worker, behind the check of its fence. False where the request is not approved any more, or never was.
+pub fn begin(tx: &mut dyn Transaction, id: DeletionRequestId, item: ItemId) -> Result<bool, RegistryError> {
+    let is_approved = keep_approved(tx, id)?;
+    if is_approved {
+        work::set_committed(tx, item)?;
+    }
+    Ok(is_approved)
+}
+
+/// Whether a request is approved. It stays so until the transaction ends: a cancellation at the same time waits for it, or was first.
 pub fn keep_approved(tx: &mut dyn Transaction, id: DeletionRequestId) -> Result<bool, RegistryError> {
     Ok(tx.query_one(Statement("deletion_requests.keep_approved"), &[id.into()])?.is_some())
 }

@@ -4,8 +4,10 @@
 //! 2. Who approves is another active user, and who asked is still one that may ask. Users are compared by their identifiers.
 //! 3. Where an admin of the institution asked, another admin of it approves. Where no other active admin of it may, a system admin approves.
 //! 4. Where a system admin asked, an admin of the institution approves: one of the two answers for what the institution keeps.
-//! 5. Who approves is not a user that the requester made, changed, or gave access to within 30 days before the request, or after it: else one
-//!    person could be both.
+//! 5. Who approves is not a user that the requester made, changed, or gave access to within 30 days before the request, or after it, nor one whom
+//!    such users made: else one person could be both.
+
+use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
 use strongroom_registry::deletion_requests::{self, Request};
@@ -16,6 +18,8 @@ use crate::EngineError;
 
 /// How long before a request its requester may not have made or changed the user who approves.
 const INDEPENDENT_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
+/// Users between the requester and one whom these have made, at most: with more of them the user does not approve.
+const MOST_BETWEEN: usize = 100;
 /// Users that are read at once.
 const USERS_AT_ONCE: usize = 200;
 
@@ -132,7 +136,22 @@ fn is_independent(
 ) -> Result<bool, RegistryError> {
     let micros = i64::try_from(INDEPENDENT_FOR.as_micros()).unwrap_or(i64::MAX);
     let since = request.requested.at.plus(-micros);
-    Ok(!deletion_requests::has_changed_user(tx, &requester.account, &user.account, since)?)
+    if deletion_requests::has_changed_user(tx, &requester.account, &user.account, since)? {
+        return Ok(false);
+    }
+    // Also through users in between.
+    let (mut known, mut open) = (BTreeSet::from([user.id]), vec![user.id]);
+    while let Some(one) = open.pop() {
+        for granter in deletion_requests::granters(tx, one, since)? {
+            if granter == requester.id || known.len() > MOST_BETWEEN {
+                return Ok(false);
+            }
+            if known.insert(granter) {
+                open.push(granter);
+            }
+        }
+    }
+    Ok(true)
 }
 
 fn all(tx: &mut dyn Transaction, scope: Scope, role: UserRole) -> Result<Vec<User>, RegistryError> {

@@ -77,3 +77,6 @@ CREATE TABLE deletion_tokens (
     ended_at   INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX deletion_tokens_by_request ON deletion_tokens (request_id);
+
+-- All actors of a user: those who approve may not have been made by those who ask.
+CREATE INDEX actors_by_user_name ON actors (user_name) WHERE user_name IS NOT NULL;

@@ -1,0 +1,412 @@
+//! What two people have agreed to delete is gone from every store and stays gone: also where a store fails at any of its calls or was
+//! away, where the registry is an older one or made from the stores, and where the object is deposited again.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use strongroom_engine::app::deletions;
+use strongroom_engine::app::views::DeletionView;
+use strongroom_engine::fixity::{self, FixityRequest};
+use strongroom_engine::ingest::{DepositRequest, PackageSource, deposit};
+use strongroom_engine::rebuild::{self, AdoptRequest};
+use strongroom_engine::runtime::Shutdown;
+use strongroom_engine::{Home, reconcile, work_on};
+use strongroom_ocfl::{ValidateOptions, validate_object};
+use strongroom_registry::items::{self, Item, ItemFilter};
+use strongroom_registry::objects::{self, Object};
+use strongroom_registry::{FileId, ItemStatus, ObjectState, Scope, deletions as rows};
+use strongroom_storage::{Key, StorageError};
+use strongroom_storage_test::{Call, Layer, Operation};
+
+use crate::deletions::{ANN, BOB, as_user, world};
+use crate::fixture::{Engine, INSTITUTION, KEPT_IN, TestHome, on_both_databases};
+use crate::ingest::committing::layered;
+use crate::rebuild::all_events;
+
+on_both_databases! {
+    a_deleted_object_leaves_its_tombstone_and_no_byte
+    a_deleted_file_is_gone_from_every_version_and_the_object_goes_on
+    what_was_deleted_begins_anew_with_the_same_files
+    a_store_that_is_away_loses_its_bytes_when_it_is_back
+    a_deletion_goes_on_at_whatever_call_a_store_fails
+}
+
+/// Words that only what is deleted has.
+const SECRET: &[u8] = b"what nobody is to read again";
+
+fn letters() -> String {
+    format!("{INSTITUTION}/letters")
+}
+
+/// A home with an object of two versions, of which both have a secret file, and with another object that has the same bytes.
+fn home_on(engine: Engine) -> Option<TestHome> {
+    let home = world(engine, "[deletion]\n")?;
+    home.ingest("letters", &[("a.txt", b"one"), ("b.txt", b"two"), ("secret.txt", SECRET)]);
+    home.ingest("letters", &[("a.txt", b"one"), ("b.txt", b"changed"), ("secret.txt", SECRET)]);
+    Some(home)
+}
+
+/// Requests and approves a deletion; its request.
+fn agreed(home: &TestHome, paths: &[&str]) -> DeletionView {
+    let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
+    let made = deletions::of_object(&as_user(home, ANN), &letters(), &paths, "deposited by mistake").expect("asks");
+    deletions::approve(&as_user(home, BOB), made.request, None).expect("approves")
+}
+
+/// The work items of a request.
+fn items_of(home: &Home, request: &DeletionView) -> Vec<Item> {
+    let filter = ItemFilter { batch: request.batch, ..ItemFilter::default() };
+    home.registry.read(|tx| items::list(tx, Scope::System, &filter, None, 100)).expect("lists")
+}
+
+/// Works until nothing of a request can be done now.
+fn work(home: &Arc<Home>, request: &DeletionView) {
+    for _ in 0..3 {
+        let open: Vec<_> = items_of(home, request).into_iter().filter(|item| !item.status.is_ended()).collect();
+        if open.is_empty() {
+            return;
+        }
+        let ids: Vec<_> = open.iter().map(|item| item.id).collect();
+        let shutdown = Shutdown::new();
+        let done = || {
+            let open = items_of(home, request);
+            open.iter().all(|item| item.status.is_ended() || item.wait_until.is_some() || item.retry_count > 0)
+        };
+        let runtime = strongroom_engine::build_runtime(home, None).expect("a runtime").only_items(ids).build();
+        runtime.run_until(&shutdown, &done);
+    }
+}
+
+fn deletion_of(home: &Home, request: &DeletionView) -> Item {
+    let found = items_of(home, request).into_iter().find(|item| item.action.as_str() != "delete_batch");
+    found.expect("a work item")
+}
+
+fn delete(home: &TestHome, paths: &[&str]) -> DeletionView {
+    let request = agreed(home, paths);
+    work(&home.home, &request);
+    let item = deletion_of(home, &request);
+    assert_eq!(item.status, ItemStatus::Succeeded, "{:?} at {}", item.note, item.stage);
+    request
+}
+
+/// The files of a folder with their bytes, below it.
+fn files_below(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.push((path.display().to_string(), std::fs::read(&path).expect("reads")));
+            }
+        }
+    }
+    found
+}
+
+fn has(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}
+
+/// The folders of the objects that a store has.
+fn roots(home: &Home, store: &str) -> BTreeSet<Key> {
+    let store = home.store(store).expect("a store");
+    let keys = store.list(&Key::ROOT).expect("lists").map(|listed| listed.expect("a key").key);
+    keys.filter_map(|key| Key::new(key.as_str().strip_suffix("/0=ocfl_object_1.1")?).ok()).collect()
+}
+
+/// Everything that lies in a store is valid, and as the registry says.
+fn check(home: &Home, stores: &[&str]) {
+    for name in stores {
+        let store = home.store(name).expect("a store");
+        for root in roots(home, name) {
+            let report = validate_object(store.as_ref(), &root, &ValidateOptions::default()).expect("validates");
+            assert!(report.is_valid(), "{name}: {root}: {report:#?}");
+        }
+        let mut differences = Vec::new();
+        let note = &mut |difference| {
+            differences.push(difference);
+            Ok(())
+        };
+        reconcile::run(home, name, note).expect("reconciles");
+        assert!(differences.is_empty(), "{name}: {differences:?}");
+    }
+}
+
+fn check_fixity(home: &Home) {
+    let summary = fixity::run(home, &FixityRequest { all: true, ..FixityRequest::default() }, &mut |_| {});
+    let summary = summary.expect("checks");
+    assert_eq!((summary.damaged, summary.failed), (0, 0), "{summary:?}");
+}
+
+/// No store has a part of what was deleted.
+fn is_nowhere(home: &TestHome, part: &[u8]) {
+    for (path, bytes) in files_below(&home.path().join("stores")) {
+        assert!(!has(&bytes, part), "{path}");
+    }
+}
+
+fn tombstones(home: &TestHome, store: &str) -> usize {
+    home.keys(store).iter().filter(|key| key.contains("/logs/") && key.contains("-deletion-")).count()
+}
+
+fn file_ids(home: &Home, object: &Object) -> Vec<(String, FileId)> {
+    let files = home.registry.read(|tx| objects::files(tx, object.id, object.head, "deposit/", "", 100));
+    files.expect("files").into_iter().map(|file| (file.path, file.id)).collect()
+}
+
+fn a_deleted_object_leaves_its_tombstone_and_no_byte(engine: Engine) {
+    let Some(home) = home_on(engine) else { return };
+    let before = home.object("letters");
+    delete(&home, &[]);
+    let object = home.object("letters");
+    assert_eq!((object.state, object.head, object.files, object.bytes), (ObjectState::Deleted, before.head + 1, 0, 0));
+    is_nowhere(&home, SECRET);
+    is_nowhere(&home, b"changed");
+    for store in KEPT_IN {
+        assert_eq!(tombstones(&home, store), 1, "{store}");
+        let contents = home.keys(store).into_iter().filter(|key| key.contains("/content/")).count();
+        assert_eq!(contents, 1, "{store} has the record of the last version");
+    }
+    check(&home, &KEPT_IN);
+    check_fixity(&home);
+    let events = all_events(&home, &object);
+    let deletion: Vec<_> = events.iter().filter(|event| event.kind == "deletion").collect();
+    assert_eq!(deletion.len(), 1);
+    let said = deletion[0].outcome_detail.clone().unwrap_or_default();
+    for part in [ANN, BOB, "deposited by mistake"] {
+        assert!(said.contains(part), "{said}");
+    }
+    assert!(events.iter().any(|event| event.kind == "ingestion"), "what happened before is kept");
+    let digests = events.iter().filter(|event| event.kind == "message digest calculation").count();
+    assert!(digests > 0, "the digests of what was deleted are kept");
+}
+
+fn a_deleted_file_is_gone_from_every_version_and_the_object_goes_on(engine: Engine) {
+    let Some(home) = home_on(engine) else { return };
+    let before = home.object("letters");
+    delete(&home, &["data/secret.txt", "data/b.txt"]);
+    let object = home.object("letters");
+    assert_eq!((object.state, object.head), (ObjectState::Active, before.head));
+    assert_eq!(object.files, before.files - 2);
+    is_nowhere(&home, SECRET);
+    is_nowhere(&home, b"changed");
+    check(&home, &KEPT_IN);
+    check_fixity(&home);
+    let deletions = all_events(&home, &object).into_iter().filter(|event| event.kind == "deletion").count();
+    assert_eq!(deletions, 2, "one for each file");
+    home.ingest("letters", &[("a.txt", b"one"), ("b.txt", b"again"), ("c.txt", b"new")]);
+    check(&home, &KEPT_IN);
+    check_fixity(&home);
+    delete(&home, &[]);
+    is_nowhere(&home, b"again");
+    check(&home, &KEPT_IN);
+}
+
+fn what_was_deleted_begins_anew_with_the_same_files(engine: Engine) {
+    let Some(home) = home_on(engine) else { return };
+    let before = home.object("letters");
+    let files = file_ids(&home, &before);
+    delete(&home, &[]);
+    let events = all_events(&home, &home.object("letters")).len();
+    let object = home.ingest("letters", &[("a.txt", b"one"), ("b.txt", b"two"), ("secret.txt", b"no secret any more")]);
+    assert_eq!((object.id, object.state, object.head), (before.id, ObjectState::Active, 1));
+    assert!(object.generation > before.generation);
+    assert_eq!(file_ids(&home, &object), files);
+    assert!(all_events(&home, &object).len() > events, "the events of what was deleted are still there");
+    check(&home, &KEPT_IN);
+    check_fixity(&home);
+    home.ingest("letters", &[("a.txt", b"two"), ("b.txt", b"two")]);
+    delete(&home, &[]);
+    check(&home, &KEPT_IN);
+    is_nowhere(&home, b"no secret any more");
+    assert_eq!(roots(&home, "primary").len(), 2, "each generation has its tombstone");
+}
+
+fn a_store_that_is_away_loses_its_bytes_when_it_is_back(engine: Engine) {
+    let Some(home) = home_on(engine) else { return };
+    for paths in [&["data/secret.txt"][..], &[]] {
+        let request = agreed(&home, paths);
+        let (there, away) = (home.file("secondary", ""), home.path().join("unmounted"));
+        std::fs::rename(&there, &away).expect("is away");
+        home.try_stores();
+        work(&home.home, &request);
+        let item = deletion_of(&home, &request);
+        assert_eq!(item.status, ItemStatus::Pending, "{:?}", item.note);
+        assert!(item.note.as_deref().unwrap_or_default().contains("waits for store secondary"), "{:?}", item.note);
+        assert!(item.is_committed, "it cannot be cancelled any more");
+        let object = home.object("letters");
+        assert_eq!(object.state == ObjectState::Deleted, paths.is_empty());
+        check(&home, &["primary"]);
+        std::fs::rename(&away, &there).expect("is back");
+        home.try_stores();
+        home.clock.advance(Duration::from_hours(2));
+        // Another that works with the object first removes what was deleted.
+        check_fixity(&home);
+        work(&home.home, &request);
+        let item = deletion_of(&home, &request);
+        assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
+        is_nowhere(&home, SECRET);
+        check(&home, &KEPT_IN);
+        check_fixity(&home);
+    }
+}
+
+/// Fails the call of a number, counted from 0, and all that follow it.
+#[derive(Clone)]
+struct FailsFrom {
+    calls: Arc<AtomicU64>,
+    from: Arc<AtomicU64>,
+}
+
+impl Layer for FailsFrom {
+    fn call<T>(&self, call: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
+        let changes =
+            !matches!(call.operation, Operation::Head | Operation::Open | Operation::List | Operation::Assembly);
+        if changes && self.calls.fetch_add(1, Ordering::SeqCst) >= self.from.load(Ordering::SeqCst) {
+            return Err(StorageError::Io {
+                store: "layered".to_owned(),
+                act: "change",
+                key: call.key.clone(),
+                source: std::io::Error::other("injected"),
+            });
+        }
+        act()
+    }
+}
+
+fn a_deletion_goes_on_at_whatever_call_a_store_fails(engine: Engine) {
+    for paths in [&["data/secret.txt", "data/b.txt"][..], &[]] {
+        for store in KEPT_IN {
+            let mut from = 0;
+            while fails_from(engine, paths, store, from) {
+                from += if from < 12 { 1 } else { 3 };
+            }
+        }
+    }
+}
+
+/// Whether the deletion met the failure.
+fn fails_from(engine: Engine, paths: &[&str], store: &str, from: u64) -> bool {
+    let Some(home) = home_on(engine) else { return false };
+    let request = agreed(&home, paths);
+    let layer = FailsFrom { calls: Arc::default(), from: Arc::new(AtomicU64::new(u64::MAX)) };
+    let failing = layered(&home, store, layer.clone());
+    layer.from.store(from, Ordering::SeqCst);
+    work(&failing, &request);
+    let has_failed = layer.calls.load(Ordering::SeqCst) > from;
+    for name in KEPT_IN {
+        let store = home.store(name).expect("a store");
+        for root in roots(&home, name) {
+            strongroom_ocfl::Object::new(store.as_ref(), root.clone())
+                .read(strongroom_ocfl::Limits::default(), &mut |entry| {
+                    if let strongroom_ocfl::InventoryEntry::Manifest { path, .. } = entry {
+                        let key = root.join(path).expect("a key");
+                        assert!(store.head(&key).is_ok(), "{name}: the root inventory names {key}, call {from}");
+                    }
+                    Ok(())
+                })
+                .expect("reads");
+        }
+    }
+    layer.from.store(u64::MAX, Ordering::SeqCst);
+    drop(failing);
+    home.clock.advance(Duration::from_hours(2));
+    let item = deletion_of(&home, &request);
+    if item.status == ItemStatus::Failed {
+        crate::ingest::identity::ask(&home, item.id, items::Request::Requeue(None));
+    }
+    work(&home.home, &request);
+    let item = deletion_of(&home, &request);
+    assert_eq!(item.status, ItemStatus::Succeeded, "{store} from call {from}: {:?}", item.note);
+    is_nowhere(&home, SECRET);
+    check(&home, &KEPT_IN);
+    check_fixity(&home);
+    for store in KEPT_IN {
+        assert_eq!(tombstones(&home, store), 1, "{store} from call {from}");
+    }
+    has_failed
+}
+
+#[test]
+fn a_registry_from_before_a_deletion_learns_of_it_and_brings_nothing_back() {
+    for paths in [&["data/secret.txt"][..], &[]] {
+        let Some(home) = home_on(Engine::Sqlite) else { return };
+        let backup = home.backup("before");
+        delete(&home, paths);
+        let home = home.restored(&backup);
+        assert!(home.registry.refusal().is_some(), "it is behind its stores");
+        let adopting = home.opened_to_adopt();
+        let summary = rebuild::adopt(&adopting, &AdoptRequest::default(), &mut |_| {}).expect("adopts");
+        assert!(summary.is_complete(), "{:?}", summary.problems);
+        drop(adopting);
+        let home_again = home.opened_again();
+        let object = home.object("letters");
+        assert_eq!(object.state == ObjectState::Deleted, paths.is_empty());
+        check(&home_again, &KEPT_IN);
+        check_fixity(&home_again);
+        is_nowhere(&home, SECRET);
+        let deletions = all_events(&home_again, &object).into_iter().filter(|event| event.kind == "deletion").count();
+        assert_eq!(deletions, 1);
+    }
+}
+
+#[test]
+fn stores_of_which_one_was_not_reached_by_a_deletion_agree_after_a_rebuild_from_either() {
+    for paths in [&["data/secret.txt"][..], &[]] {
+        for from in KEPT_IN {
+            let Some(home) = home_on(Engine::Sqlite) else { return };
+            let (there, away) = (home.file("secondary", ""), home.path().join("unmounted"));
+            let request = agreed(&home, paths);
+            std::fs::rename(&there, &away).expect("is away");
+            home.try_stores();
+            work(&home.home, &request);
+            std::fs::rename(&away, &there).expect("is back");
+            let empty = tempfile::TempDir::new().expect("a folder");
+            let text = std::fs::read_to_string(home.path().join("strongroom.toml")).expect("settings");
+            let stores = home.path().join("stores");
+            let text = text.replace("path = \"stores/", &format!("path = \"{}/", stores.display()));
+            let settings = strongroom_engine::settings::Settings::from_toml(&text).expect("settings");
+            let made = Home::open_to_adopt(empty.path(), settings).expect("opens");
+            rebuild::run(&made, from, &mut |_| {}).expect("rebuilds");
+            rebuild::adopt(&made, &AdoptRequest::default(), &mut |_| {}).expect("adopts");
+            drop(made);
+            let text = std::fs::read_to_string(home.path().join("strongroom.toml")).expect("settings");
+            let text = text.replace("path = \"stores/", &format!("path = \"{}/", stores.display()));
+            let settings = strongroom_engine::settings::Settings::from_toml(&text).expect("settings");
+            let made = Home::open_to_adopt(empty.path(), settings).expect("opens");
+            let task = strongroom_engine::background::TASKS.iter().find(|task| task.name == "deletions").expect("it");
+            strongroom_engine::background::run_now(&made, task, &Shutdown::new()).expect("runs");
+            is_nowhere(&home, SECRET);
+            check_fixity(&made);
+            let identifier = letters();
+            let object = made.registry.read(|tx| objects::find(tx, Scope::System, &identifier)).expect("the object");
+            assert_eq!(object.state == ObjectState::Deleted, paths.is_empty(), "from {from}");
+            let open = made.registry.read(|tx| rows::is_any_pending(tx, object.id)).expect("reads");
+            assert!(!open, "from {from}");
+        }
+    }
+}
+
+#[test]
+fn a_later_deposit_waits_for_the_deletion_and_begins_the_object_anew() {
+    let Some(home) = home_on(Engine::Sqlite) else { return };
+    let request = agreed(&home, &[]);
+    let bag = home.bag("letters", &[("a.txt", b"one more")]);
+    let sources = vec![PackageSource::LocalPath(bag)];
+    let made = deposit(&home, &DepositRequest { sources, ..DepositRequest::of_system(INSTITUTION) }).expect("deposits");
+    let mut ids: Vec<_> = items_of(&home, &request).into_iter().map(|item| item.id).collect();
+    ids.extend(&made.items);
+    work(&home.home, &request);
+    work_on(&home, &made.items, &Shutdown::new()).expect("works");
+    let object = home.object("letters");
+    assert_eq!((object.state, object.head), (ObjectState::Active, 1));
+    is_nowhere(&home, SECRET);
+    check(&home, &KEPT_IN);
+}
