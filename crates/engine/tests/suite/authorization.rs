@@ -27,9 +27,9 @@ use strongroom_registry::journal::Actor;
 use strongroom_registry::tenants::{self, CollectionRules};
 use strongroom_registry::tool_findings::{Examined, NewToolFinding};
 use strongroom_registry::{
-    ActivityId, ActorKind, BatchId, CollectionId, FindingId, InstitutionId, ItemId, RegistryError, Scope, Time,
-    ToolFindingId, UploadId, UserId, api_keys, documents, holds, journal, objects, pipelines, provenance,
-    second_factors, tool_findings, users,
+    ActivityId, ActorKind, BatchId, CollectionId, FindingId, InstitutionId, ItemId, LegalHoldId, RegistryError, Scope,
+    Time, ToolFindingId, UploadId, UserId, api_keys, documents, holds, journal, legal_holds, objects, pipelines,
+    provenance, second_factors, tool_findings, users,
 };
 
 use crate::fixture::{INSTITUTION, TestHome, home};
@@ -66,6 +66,8 @@ struct World {
     bag: PathBuf,
     /// A key of the actor.
     key: String,
+    /// On the object `letters`.
+    legal_hold: LegalHoldId,
 }
 
 /// Whose the actor is.
@@ -271,6 +273,19 @@ const CASES: &[Case] = cases! {
     };
     "collections::remove" "collections.remove" |call, _| {
         something(app::collections::remove(call, INSTITUTION, COLLECTION, true))
+    };
+    "disposals::due" "collections.due" |call, _| {
+        something(app::disposals::due(call, (INSTITUTION, COLLECTION), None, None))
+    };
+    "legal_holds::add" "legal_holds.add" |call, _| {
+        let subject = app::legal_holds::Subject::Object { object: letters(), paths: Vec::new() };
+        something(app::legal_holds::add(call, &subject, "audit"))
+    };
+    "legal_holds::list" "legal_holds.list" |call, _| {
+        app::legal_holds::list(call, &app::legal_holds::Filter::default(), None).map(|page| some(&page.items))
+    };
+    "legal_holds::release" "legal_holds.release" |call, world| {
+        something(app::legal_holds::release(call, &world.legal_hold.to_string(), "settled"))
     };
     "deposits::submit" "deposits.submit" |call, _| {
         // A path of the server is for those who run the installation.
@@ -624,6 +639,16 @@ impl World {
         };
         let tool_finding = new.examined.finding_id(&new.tool);
         home.registry.write(move |tx| tool_findings::open(tx, &new)).expect("opens a finding");
+        let (legal_hold, held) = (LegalHoldId::new(), legal_holds::On::Object(object.id));
+        home.registry
+            .write(move |tx| {
+                let (actor, reason) = (&Actor::system(), "a case");
+                legal_holds::place(
+                    tx,
+                    &legal_holds::NewLegalHold { id: legal_hold, on: held, institution: own, reason, actor },
+                )
+            })
+            .expect("places a hold");
         let key = Token::generate(TokenKind::ApiKey).expect("a key");
         let (key_id, key_digest, ann) = (key.id(), key.digest(), UserId::new());
         home.registry
@@ -639,6 +664,7 @@ impl World {
             .expect("adds a user");
         Self {
             key: key.id().to_string(),
+            legal_hold,
             activity,
             ended_activity,
             failed_activity,
