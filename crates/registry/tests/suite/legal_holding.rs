@@ -253,7 +253,7 @@ pub(crate) fn retention_counts_from_the_last_deposit_and_follows_the_rules_of_no
     set_retention(&world, Some("30d"));
     let until = Period::parse("30d").expect("is one").end(deposited);
     let of_object = Obstacle::Retention { until, rules_version: 2, file: None };
-    assert_eq!(obstacles(&world, object.id, None), [of_object.clone()]);
+    assert_eq!(obstacles(&world, object.id, None), [of_object]);
     world.subject.advance(DAY * 20);
     // A further version replaces one of the files: that one, and the object, are kept anew.
     let (claim, _) = world.claimed_at(Stage::named("record"));
