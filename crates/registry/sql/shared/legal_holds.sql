@@ -64,3 +64,12 @@ WHERE d.object_id = ?1 ORDER BY d.item_id LIMIT ?2
 -- name: begun_deletions.of_collection
 SELECT d.item_id, d.object_id, o.identifier, d.files, d.begun_at FROM begun_deletions d JOIN objects o ON o.id = d.object_id
 WHERE d.collection_id = ?1 ORDER BY d.item_id LIMIT ?2
+-- name: legal_holds.list
+SELECT {legal_holds.columns} FROM {legal_holds.tables}
+WHERE {legal_holds.asked_for}
+-- name: legal_holds.list_of_object
+SELECT {legal_holds.columns} FROM {legal_holds.tables}
+WHERE h.object_id = ?5 AND {legal_holds.asked_for}
+-- name: legal_holds.list_of_collection
+SELECT {legal_holds.columns} FROM {legal_holds.tables}
+WHERE h.collection_id = ?5 AND {legal_holds.asked_for}
