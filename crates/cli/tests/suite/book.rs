@@ -401,6 +401,7 @@ pages! {
     getting_started_operator: "docs/getting-started-operator.md",
     getting_started_preservation: "docs/getting-started-preservation.md",
     identifiers: "docs/identifiers.md",
+    legal_holds: "docs/legal-holds.md",
     notifications: "docs/notifications.md",
     performance: "docs/performance.md",
     permissions: "docs/permissions.md",

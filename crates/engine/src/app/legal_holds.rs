@@ -3,22 +3,20 @@
 //! One person places and releases them: a hold that is placed by mistake keeps something for longer, and one that is released by mistake
 //! deletes nothing, since every deletion takes two persons.
 
-use std::slice;
-
 use strongroom_registry::begun_deletions::{self, BegunDeletion};
-use strongroom_registry::events::{self, EventRow};
-use strongroom_registry::journal::Actor;
 use strongroom_registry::legal_holds::{self, LONGEST_REASON, LegalHold, Listed, NewLegalHold, On};
 use strongroom_registry::objects::{self, DEPOSIT, Object};
-use strongroom_registry::{JournalOutcome, LegalHoldId, RegistryError, Scope, Time, Transaction, tenants};
+use strongroom_registry::{InstitutionId, JournalOutcome, LegalHoldId, RegistryError, Scope, Transaction, tenants};
 
 use super::authorization::{LEGAL_HOLDS_ADD, LEGAL_HOLDS_LIST, LEGAL_HOLDS_RELEASE};
 use super::views::LegalHoldView;
 use super::{Authorized, OpContext, PAGE, Page, find_institution};
+use crate::EngineError;
 use crate::arks::find_object;
 use crate::content_name::in_package;
 use crate::journal::Target;
-use crate::{AGENT, EngineError};
+use crate::legal_holds::{Act, record};
+use crate::logs::put_noted;
 
 /// What a hold is to be placed on, by the names that people know.
 #[derive(Debug, Clone)]
@@ -54,18 +52,20 @@ pub fn add(context: &OpContext, subject: &Subject, reason: &str) -> Result<Vec<L
     };
     // Fixed before the transaction, which may run again.
     let ids: Vec<LegalHoldId> = (0..count).map(|_| LegalHoldId::new()).collect();
-    authorized.home().registry.write(move |tx| {
-        let mut placed = Vec::new();
+    let (placed, logs) = authorized.home().registry.write(move |tx| {
+        let (mut placed, mut logs) = (Vec::new(), Vec::new());
         for ((institution, on), id) in targets(tx, scope, &subject)?.into_iter().zip(&ids) {
             let new = NewLegalHold { id: *id, on, institution, reason: &reason, actor: &entry.actor };
             let begun = legal_holds::place(tx, &new)?;
             let hold = existing(tx, scope, *id)?;
-            record(tx, &hold, (PLACED, &hold.reason), &entry.actor)?;
+            logs.extend(record(tx, &hold, Act::Placed, &entry.actor)?);
             entry.append(tx, &target(&hold), JournalOutcome::Done, Some(&detail(&hold, &hold.reason)))?;
             placed.push(LegalHoldView::new(hold, &begun));
         }
-        Ok::<_, EngineError>(placed)
-    })
+        Ok::<_, EngineError>((placed, logs))
+    })?;
+    put_noted(authorized.home(), &logs);
+    Ok(placed)
 }
 
 /// Releases a hold; others on the same target stay.
@@ -77,12 +77,14 @@ pub fn release(context: &OpContext, hold: &str, reason: &str) -> Result<LegalHol
     let reason = checked_reason(reason)?;
     let id = authorized.named::<LegalHoldId>(hold)?;
     let (scope, entry) = (authorized.scope(), authorized.entry());
-    authorized.home().registry.write(move |tx| {
+    let (released, logs) = authorized.home().registry.write(move |tx| {
         let released = legal_holds::release(tx, scope, id, (&reason, &entry.actor))?;
-        record(tx, &released, (RELEASED, &reason), &entry.actor)?;
+        let logs = record(tx, &released, Act::Released, &entry.actor)?;
         entry.append(tx, &target(&released), JournalOutcome::Done, Some(&detail(&released, &reason)))?;
-        Ok::<_, EngineError>(LegalHoldView::new(released, &[]))
-    })
+        Ok::<_, EngineError>((LegalHoldView::new(released, &[]), logs))
+    })?;
+    put_noted(authorized.home(), &logs);
+    Ok(released)
 }
 
 /// Which holds are listed.
@@ -138,11 +140,7 @@ fn begun(tx: &mut dyn Transaction, on: On) -> Result<Vec<BegunDeletion>, Registr
 }
 
 /// What the names mean, with whose it is.
-fn targets(
-    tx: &mut dyn Transaction,
-    scope: Scope,
-    subject: &Subject,
-) -> Result<Vec<(strongroom_registry::InstitutionId, On)>, EngineError> {
+fn targets(tx: &mut dyn Transaction, scope: Scope, subject: &Subject) -> Result<Vec<(InstitutionId, On)>, EngineError> {
     match subject {
         Subject::Collection { institution, collection } => {
             let institution = find_institution(tx, scope, institution)?;
@@ -184,46 +182,6 @@ fn checked_reason(reason: &str) -> Result<String, EngineError> {
         .next("give --reason, such as \"Smith v. Jones, letter of 3 May\""));
     }
     Ok(reason.to_owned())
-}
-
-/// The acts, as events say them, and from which their identifiers follow.
-const PLACED: &str = "legal hold placed";
-const RELEASED: &str = "legal hold released";
-/// The term of the Library of Congress for it.
-const POLICY_ASSIGNMENT: &str = "policy assignment";
-
-/// Adds the event of an object or a file. A hold on a collection is no event of its objects, which come and go: the journal has it.
-fn record(
-    tx: &mut dyn Transaction,
-    hold: &LegalHold,
-    (act, reason): (&str, &str),
-    actor: &Actor,
-) -> Result<(), RegistryError> {
-    let (object, file) = match hold.on {
-        On::Collection(_) => return Ok(()),
-        On::Object(object) => (object, None),
-        On::File { object, file } => (object, Some(file)),
-    };
-    let time: Time = tx.now()?;
-    let event = EventRow {
-        id: events::derived_id(hold.id.0, act),
-        institution: hold.institution,
-        object: Some(object),
-        file,
-        content: None,
-        item: None,
-        version: None,
-        kind: POLICY_ASSIGNMENT.to_owned(),
-        components: None,
-        time: time.0,
-        outcome: "success".to_owned(),
-        detail: Some(act.to_owned()),
-        outcome_detail: Some(format!("legal hold {}: {reason}", hold.id)),
-        store: None,
-        agent: AGENT.to_owned(),
-        actor: Some(actor.clone()),
-    };
-    events::append(tx, slice::from_ref(&event))
 }
 
 /// What the journal names.

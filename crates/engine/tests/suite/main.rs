@@ -17,6 +17,7 @@ mod ingest;
 mod installation;
 #[cfg(feature = "failpoints")]
 mod killing;
+mod legal_holds;
 mod meanwhile;
 mod notifications;
 mod older;

@@ -44,7 +44,7 @@ impl LegalHoldView {
     /// A hold, with the deletions of its target that have begun.
     pub(crate) fn new(hold: LegalHold, begun: &[BegunDeletion]) -> Self {
         let (released_by, released_at, release_reason) = match hold.release {
-            Some(release) => (Some(release.by), Some(release.at.to_string()), Some(release.reason)),
+            Some(release) => (Some(release.by.name), Some(release.at.to_string()), Some(release.reason)),
             None => (None, None, None),
         };
         Self {
@@ -60,7 +60,7 @@ impl LegalHoldView {
             path: hold.path.map(|path| in_package(&path).to_owned()),
             state: if released_at.is_some() { "released" } else { "active" },
             reason: hold.reason,
-            placed_by: hold.placed_by,
+            placed_by: hold.placed_by.name,
             placed_at: hold.placed_at.to_string(),
             released_by,
             released_at,
