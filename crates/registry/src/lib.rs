@@ -22,11 +22,11 @@ pub(crate) use model::workflow;
 pub use model::{
     Action, ActivityId, ActivityInput, ActivityState, ActorId, ActorKind, BatchId, BatchState, CollectionId, ContentId,
     CopyState, Decision, DocumentId, EntityId, EventId, FileId, FindingId, FindingKind, FindingState, Format,
-    GenerationId, HARVESTED_FROM, Health, HoldKind, InstitutionId, ItemId, ItemStatus, JournalId, JournalOutcome,
-    KeyScope, MailKind, ObjectId, ObjectState, OneTimeKind, Order, Origin, PERMANENT_CODES, PipelineId, Position,
-    ProfileOrigin, ProvenanceKind, PublicAccess, ReportId, ReportKind, RestoredState, Scope, SessionId, Stage, Subject,
-    ToolFindingId, ToolFindingState, UploadId, UploadState, UserId, UserRole, VersionId, VersionState, WaitKey,
-    WaitReason, Workflows, is_permanent_code,
+    GenerationId, GrantAct, HARVESTED_FROM, Health, HoldKind, InstitutionId, ItemId, ItemStatus, JournalId,
+    JournalOutcome, KeyScope, MailKind, ObjectId, ObjectState, OneTimeKind, Order, Origin, PERMANENT_CODES, PipelineId,
+    Position, ProfileOrigin, ProvenanceKind, PublicAccess, ReportId, ReportKind, RestoredState, Scope, SessionId,
+    Stage, Subject, ToolFindingId, ToolFindingState, UploadId, UploadState, UserId, UserRole, VersionId, VersionState,
+    WaitKey, WaitReason, Workflows, is_permanent_code,
 };
 pub use registry::{Registry, check_schema, migrations, schema, statements};
 pub use store::objects::{Description, Digests, Layout};

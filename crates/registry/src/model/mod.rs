@@ -16,9 +16,10 @@ pub(crate) mod version;
 pub(crate) mod workflow;
 
 pub use enums::{
-    ActivityInput, ActivityState, ActorKind, BatchState, CopyState, Decision, FindingKind, FindingState, Health,
-    HoldKind, ItemStatus, JournalOutcome, KeyScope, MailKind, ObjectState, OneTimeKind, ProfileOrigin, ProvenanceKind,
-    PublicAccess, ReportKind, RestoredState, ToolFindingState, UploadState, UserRole, VersionState, WaitReason,
+    ActivityInput, ActivityState, ActorKind, BatchState, CopyState, Decision, FindingKind, FindingState, GrantAct,
+    Health, HoldKind, ItemStatus, JournalOutcome, KeyScope, MailKind, ObjectState, OneTimeKind, ProfileOrigin,
+    ProvenanceKind, PublicAccess, ReportKind, RestoredState, ToolFindingState, UploadState, UserRole, VersionState,
+    WaitReason,
 };
 pub use format::Format;
 pub use ids::{
