@@ -97,9 +97,10 @@ impl ActingAs {
         let name = AccountName::new(email);
         let found = registry.read(|tx| users::by_account(tx, Scope::System, &name))?;
         match found {
-            None => Err(EngineError::Refused(format!("{email} cannot act: there is no such user")).next(format!(
-                "\"strongroom user list\" shows the users; without --as the account of the operating system acts, which can add one with \"strongroom user add\""
-            ))),
+            None => Err(EngineError::Refused(format!("{email} cannot act: there is no such user")).next(
+                "\"strongroom user list\" shows the users; without --as the account of the operating system acts, which can \
+                 add one with \"strongroom user add\"",
+            )),
             Some(user) if !user.is_active => Err(EngineError::Refused(format!("{email} cannot act: it was deactivated"))
                 .next(format!("without --as the account of the operating system acts; \"strongroom user deactivate {email} --undo\" activates the user again"))),
             Some(user) => Ok(Caller::of_user_at_console(&user, account)),

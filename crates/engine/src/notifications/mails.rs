@@ -70,17 +70,16 @@ impl Channel for Mails {
         let mut delay = None;
         if !open.is_empty() {
             let to: Vec<Mailbox> = payload.mail.to.iter().filter_map(|text| mailbox(text).ok()).collect();
-            let payload = match &payload.token_of {
-                None => payload.clone(),
-                Some(of) => match tokens::fill(&home.registry, of, &payload.mail)? {
-                    Some(mail) => Payload { mail, ..payload.clone() },
-                    None => {
-                        let id = message.id;
-                        home.registry.write(move |tx| outbox::set_delivered(tx, id))?;
-                        return Ok(Delivery::Obsolete);
-                    }
-                },
+            let filled = match &payload.token_of {
+                None => Some(payload.mail.clone()),
+                Some(of) => tokens::fill(&home.registry, of, &payload.mail)?,
             };
+            let Some(filled) = filled else {
+                let id = message.id;
+                home.registry.write(move |tx| outbox::set_delivered(tx, id))?;
+                return Ok(Delivery::Obsolete);
+            };
+            let payload = Payload { mail: filled, ..payload.clone() };
             let mail = match compose(&payload, &from, &to, message.created_at) {
                 Ok(mail) => mail,
                 Err(reason) => {

@@ -6,6 +6,7 @@ use strongroom_registry::users::{self, User};
 use strongroom_registry::{GrantAct, InstitutionId, RegistryError, Transaction, UserRole};
 use uuid::Uuid;
 
+use super::paragraphs;
 use crate::notifications::Mail;
 use crate::settings::MailSettings;
 
@@ -41,10 +42,7 @@ pub(crate) fn tell(
         email = user.email,
         role = user.role,
     );
-    let html: String = text
-        .split("\n\n")
-        .map(|part| format!("<p>{}</p>\n", part.trim_end().replace('&', "&amp;").replace('<', "&lt;")))
-        .collect();
+    let html = paragraphs(&text);
     let mut after = String::new();
     let mut more: Vec<String> = settings.admins.clone();
     loop {

@@ -20,3 +20,9 @@ pub(crate) fn unusable(error: &CredentialError) -> EngineError {
         None => EngineError::Usage(text),
     }
 }
+
+/// A plain text as HTML: what blank lines separate are paragraphs.
+fn paragraphs(text: &str) -> String {
+    let escaped = text.trim_end().replace('&', "&amp;").replace('<', "&lt;").replace("\n\n", "</p>\n<p>");
+    format!("<p>{escaped}</p>\n")
+}

@@ -11,6 +11,7 @@ use strongroom_registry::users::{self, User};
 use strongroom_registry::{OneTimeKind, Registry, RegistryError, Time, UserId};
 use uuid::Uuid;
 
+use super::paragraphs;
 use crate::EngineError;
 use crate::notifications::{Mail, Prepared};
 use crate::settings::MailSettings;
@@ -93,10 +94,7 @@ pub(crate) fn mail_for(settings: &MailSettings, user: &User, actor: &Actor) -> O
         email = user.email,
         role = user.role,
     );
-    let html = text
-        .split("\n\n")
-        .map(|part| format!("<p>{}</p>\n", part.trim_end().replace('&', "&amp;").replace('<', "&lt;")))
-        .collect();
+    let html = paragraphs(&text);
     let mail =
         Mail { to: vec![user.email.clone()], subject: format!("Strongroom: {subject}"), text, html, ..Mail::default() };
     let of = TokenOf { user: user.id.0, kind: kind.as_str().to_owned(), actor: actor.clone() };

@@ -53,7 +53,7 @@ impl Actor {
         // A line end is in no name.
         for (what, by) in [("account", &account), ("key", &key)] {
             if let Some(by) = by {
-                from.push_str(&format!("\n{what}:{by}"));
+                from.extend(["\n", what, ":", by]);
             }
         }
         Self { id: ActorId(derived(Uuid::nil(), &from)), kind, name, account, key }
