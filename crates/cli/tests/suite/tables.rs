@@ -146,10 +146,13 @@ const VARYING: [(&str, &str); 6] = [
     (r"\b\d{5} bytes w…", "12345 bytes w…"),
 ];
 
+/// Who acts.
+const LIBRARIAN: &str = "ann.librarian@a-rather-long-domain-name.example.org";
+
 /// A home of several institutions, with names that are long, wide, or written from right to left, a damaged copy, and a deposit
 /// that failed.
 fn hostile() -> Place {
-    let place = Place::with_home_of("ann.librarian@a-rather-long-domain-name.example.org");
+    let place = Place::with_home_of(LIBRARIAN);
     for (institution, name) in
         [("library.a-rather-long-domain-name.example.org", "The Library"), ("jp.example.org", "図書館")]
     {
@@ -198,7 +201,8 @@ const TABLES: [&[&str]; 19] = [
     &["objects", "versions", "example.edu/short"],
     &["fixity", "report"],
     &["fixity", "problems"],
-    &["journal", "list"],
+    // What the account of the process has done differs in width from machine to machine.
+    &["journal", "list", "--actor", LIBRARIAN],
     &["queue", "list"],
     &["receiving", "list"],
     &["institution", "list"],

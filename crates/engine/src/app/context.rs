@@ -97,11 +97,12 @@ impl ActingAs {
         let name = AccountName::new(email);
         let found = registry.read(|tx| users::by_account(tx, Scope::System, &name))?;
         match found {
-            None => Err(EngineError::Refused(format!("{email} cannot act: there is no such user")).next(format!(
-                "\"strongroom user list\" shows the users; without --as the account {account} acts, which can add one with \"strongroom user add\""
-            ))),
+            None => Err(EngineError::Refused(format!("{email} cannot act: there is no such user")).next(
+                "\"strongroom user list\" shows the users; without --as the account of the operating system acts, which can \
+                 add one with \"strongroom user add\"",
+            )),
             Some(user) if !user.is_active => Err(EngineError::Refused(format!("{email} cannot act: it was deactivated"))
-                .next(format!("without --as the account {account} acts; \"strongroom user deactivate {email} --undo\" activates the user again"))),
+                .next(format!("without --as the account of the operating system acts; \"strongroom user deactivate {email} --undo\" activates the user again"))),
             Some(user) => Ok(Caller::of_user_at_console(&user, account)),
         }
     }
@@ -319,7 +320,7 @@ pub(crate) fn target_among(
     let scope = authorized.scope_of(institution)?;
     if let Some(object) = object {
         let found = authorized.read(|tx| find_object(tx, scope, object))?;
-        return Ok(Target::of(found.institution, found.identifier));
+        return Ok(Target::of_object(found.institution, found.identifier));
     }
     Ok(match (scope, institution) {
         (Scope::Institution(id), Some(name)) => Target::of(id, name),

@@ -1,9 +1,11 @@
 //! What functions about people share: how passwords are chosen, and the key that seals second factors.
 
+pub(crate) mod admins;
 mod factor_key;
 mod passwords;
+pub(crate) mod tokens;
 
-pub(crate) use factor_key::{FILE as FACTOR_KEY_FILE, key_or_new, open_factor, other_key};
+pub(crate) use factor_key::{FILE as FACTOR_KEY_FILE, check as check_factor_key, key_or_new, open_factor, other_key};
 pub(crate) use passwords::{Chosen, choose, hasher};
 
 use strongroom_credentials::CredentialError;
@@ -17,4 +19,10 @@ pub(crate) fn unusable(error: &CredentialError) -> EngineError {
         Some((what, next)) => EngineError::Usage(what.to_owned()).next(next),
         None => EngineError::Usage(text),
     }
+}
+
+/// A plain text as HTML: what blank lines separate are paragraphs.
+fn paragraphs(text: &str) -> String {
+    let escaped = text.trim_end().replace('&', "&amp;").replace('<', "&lt;").replace("\n\n", "</p>\n<p>");
+    format!("<p>{escaped}</p>\n")
 }

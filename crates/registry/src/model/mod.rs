@@ -18,7 +18,7 @@ pub(crate) mod workflow;
 
 pub use enums::{
     ActivityInput, ActivityState, ActorKind, BatchState, CopyState, Decision, DeletionRequestState, DeletionState,
-    FindingKind, FindingState, Health, HoldKind, ItemStatus, JournalOutcome, KeyScope, MailKind, ObjectState,
+    FindingKind, FindingState, GrantAct, Health, HoldKind, ItemStatus, JournalOutcome, KeyScope, MailKind, ObjectState,
     OneTimeKind, ProfileOrigin, ProvenanceKind, PublicAccess, ReportKind, RestoredState, ToolFindingState, UploadState,
     UserRole, VersionState, WaitReason,
 };
