@@ -24,9 +24,9 @@ pub use model::{
     CopyState, Decision, DocumentId, EntityId, EventId, FileId, FindingId, FindingKind, FindingState, Format,
     GenerationId, HARVESTED_FROM, Health, HoldKind, InstitutionId, ItemId, ItemStatus, JournalId, JournalOutcome,
     KeyScope, MailKind, ObjectId, ObjectState, OneTimeKind, Order, Origin, PERMANENT_CODES, PipelineId, Position,
-    ProfileOrigin, ProvenanceKind, PublicAccess, ReportId, ReportKind, RestoredState, Scope, SessionId, Stage, Subject,
-    ToolFindingId, ToolFindingState, UploadId, UploadState, UserId, UserRole, VersionId, VersionState, WaitKey,
-    WaitReason, Workflows, is_permanent_code,
+    ProfileOrigin, ProvenanceKind, PublicAccess, ReportId, ReportKind, RestoredState, Scope, SessionId, SpotTestId,
+    SpotTestState, Stage, Subject, ToolFindingId, ToolFindingState, UploadId, UploadState, UserId, UserRole, VersionId,
+    VersionState, WaitKey, WaitReason, Workflows, is_permanent_code,
 };
 pub use registry::{Registry, check_schema, migrations, schema, statements};
 pub use store::objects::{Description, Digests, Layout};
@@ -36,7 +36,7 @@ pub use store::{
     events, failures, fixity, health, holds, identification, interim, items, journal, leases, named, notifications,
     object_ids, objects, one_time_tokens, outbox, parts, pipelines, placements, profiles, provenance,
     provisional_reports, rebuild, receiving, reports, restorations, restored, retention, schedules, search,
-    second_factors, sessions, stores, tenants, throttles, tool_findings, users, versions, watermarks, work,
+    second_factors, sessions, spot_tests, stores, tenants, throttles, tool_findings, users, versions, watermarks, work,
 };
 pub use strongroom_database::{Time, Transaction};
 pub use together::Together;

@@ -52,9 +52,9 @@ macro_rules! schema_in {
         (
             statements_in!($dialect, $placeholders;
                 "activities" "backfill" "fixity" "health" "holds" "identification" "interim" "items" "journal" "listing" "notifications" "object_ids" "objects" "outbox" "parts" "placements" "profiles" "provenance" "rebuild"
-                "receiving" "reports" "restorations" "restored" "retention" "schema" "search" "stores" "tenants" "tools" "users";
+                "receiving" "reports" "restorations" "restored" "retention" "schema" "search" "spot_tests" "stores" "tenants" "tools" "users";
                 "activities" "backfill" "fixity" "identification" "interim" "items" "journal" "listing" "named" "objects" "outbox" "provenance" "rebuild"
-                "receiving" "reports" "stores" "tenants" "tools" "users"),
+                "receiving" "reports" "spot_tests" "stores" "tenants" "tools" "users"),
             migrations_in!($dialect:
                 2 "records" "0001_records"
                 3 "indexes" "0002_indexes"
@@ -105,7 +105,8 @@ macro_rules! schema_in {
                 51 "origins" "0056_origins"
                 52 "findings of activities" "0058_findings_of_activities"
                 53 "errors of attempts" "0059_errors_of_attempts"
-                54 "users" "0060_users"),
+                54 "users" "0060_users"
+                55 "spot tests" "0063_spot_tests"),
         )
     };
 }

@@ -24,6 +24,7 @@ mod placements;
 mod receiving;
 mod restoration;
 mod retention;
+mod spot_tests;
 pub(crate) mod staging;
 mod turn;
 mod uploads;
@@ -50,7 +51,7 @@ pub struct BackgroundTask {
 }
 
 /// Every background task, by name.
-pub const TASKS: [BackgroundTask; 11] = [
+pub const TASKS: [BackgroundTask; 12] = [
     activities::TASK,
     fixity::TASK,
     holds::TASK,
@@ -60,6 +61,7 @@ pub const TASKS: [BackgroundTask; 11] = [
     receiving::TASK,
     restoration::TASK,
     retention::TASK,
+    spot_tests::TASK,
     staging::TASK,
     uploads::TASK,
 ];

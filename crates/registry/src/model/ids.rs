@@ -91,6 +91,8 @@ ids! {
     UserId,
     /// A session of a user.
     SessionId,
+    /// A spot test of restoration.
+    SpotTestId,
 }
 
 /// An identifier that follows from others, so that making it again makes the same one: of the SHA-256 of both, as a UUID of an

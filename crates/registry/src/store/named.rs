@@ -6,7 +6,8 @@ use uuid::Uuid;
 
 use super::outbox::MessageId;
 use crate::{
-    ActivityId, BatchId, DocumentId, FileId, FindingId, ItemId, ObjectId, RegistryError, Scope, ToolFindingId, UploadId,
+    ActivityId, BatchId, DocumentId, FileId, FindingId, ItemId, ObjectId, RegistryError, Scope, SpotTestId,
+    ToolFindingId, UploadId,
 };
 
 /// Hexadecimal digits of an identifier.
@@ -50,6 +51,7 @@ named! {
     MessageId "message" Statement("named.messages"),
     ActivityId "activity" Statement("named.activities"),
     DocumentId "document" Statement("named.documents"),
+    SpotTestId "spot test" Statement("named.spot_tests"),
 }
 
 /// The one record that a text names.

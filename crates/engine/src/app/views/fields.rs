@@ -5,8 +5,8 @@ use super::{
     ActivityView, AgentView, BackgroundTaskView, BatchView, CheckView, CollectionView, CoverageView, DifferenceView,
     EventView, FailureGroupView, FileView, FindingView, FoundView, HistoryLineView, InstitutionView, InterimFileView,
     ItemCountsView, ItemView, JournalView, KeyView, MessageView, ObjectView, PipelineView, ProfileView, RecordView,
-    ReportRowView, ReportView, RulesView, SettingView, StoreCheckView, StoreView, TaskView, ToolFindingView, TopicView,
-    UploadView, UserView, VersionView,
+    ReportRowView, ReportView, RulesView, SettingView, SpotTestView, StoreCheckView, StoreView, TaskView,
+    ToolFindingView, TopicView, UploadView, UserView, VersionView,
 };
 
 /// What lists show row by row.
@@ -41,6 +41,9 @@ views! {
         tried_again_at, next
     }
     RecordView { record, state, attempts, changed_at, result, error, object, path, outcome, version, message }
+    SpotTestView {
+        test, institution, object, version, state, reason, item, place, size, sha256, begun_at, ended_at, reminded_at, decided_at, decided_by
+    }
     ToolFindingView {
         finding, institution, object, path, file, tool, detail, state, found_at, settled_at, note, document, record, activity
     }

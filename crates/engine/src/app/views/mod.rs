@@ -24,6 +24,7 @@ mod receiving;
 mod registry;
 mod restorations;
 mod settings;
+mod spot_tests;
 mod stores;
 mod tenants;
 mod users;
@@ -58,6 +59,7 @@ pub use receiving::UploadView;
 pub use registry::{BackupView, MovedRegistryView, MovedTableView, RebuildProblemView, RebuildView, SchemaView};
 pub use restorations::{RestorationBatchView, RestorationView};
 pub use settings::{CheckView, SettingView};
+pub use spot_tests::SpotTestView;
 pub use stores::{
     BackfillView, CreatedStoreView, DifferenceView, EnqueuedBackfillView, ReplacementView, RetirementView,
     ReusedStoreView, StoreCheckView, StoreView, UnretiredView,
@@ -79,6 +81,6 @@ pub use strongroom_queue::{TaskId, TaskState};
 pub use strongroom_registry::items::ItemProblem;
 pub use strongroom_registry::{
     Action, ActivityId, ActivityState, BatchId, BatchState, CopyState, FileId, FindingId, FindingState, ItemId,
-    ItemStatus, MailKind, ObjectId, ObjectState, PublicAccess, ReportKind, Stage, Time, ToolFindingId,
+    ItemStatus, MailKind, ObjectId, ObjectState, PublicAccess, ReportKind, SpotTestState, Stage, Time, ToolFindingId,
     ToolFindingState, UploadId,
 };
