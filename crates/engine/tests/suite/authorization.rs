@@ -63,8 +63,9 @@ struct World {
     /// One that failed.
     failed: BatchId,
     upload: UploadId,
-    /// One whose result waits to be looked at, and one that failed.
+    /// Two whose results wait to be looked at, and one that failed.
     spot_test: SpotTestId,
+    other_spot_test: SpotTestId,
     failed_spot_test: SpotTestId,
     file: String,
     task: TaskId,
@@ -409,7 +410,7 @@ const CASES: &[Case] = cases! {
         something(app::spot_tests::confirm(call, world.spot_test, None))
     };
     "spot_tests::reject" "spot_tests.reject" |call, world| {
-        something(app::spot_tests::reject(call, world.spot_test, "not right"))
+        something(app::spot_tests::reject(call, world.other_spot_test, "not right"))
     };
     "spot_tests::close" "spot_tests.close" |call, world| {
         something(app::spot_tests::close(call, world.failed_spot_test, "settled"))
@@ -657,17 +658,20 @@ impl World {
                 api_keys::add(tx, &api_keys::NewKey { id, digest, user: ann, actor, scopes, expires_at: None })
             })
             .expect("adds a user");
-        let [spot_test, failed_spot_test] = [(); 2].map(|()| SpotTestId::new());
+        let [spot_test, other_spot_test, failed_spot_test] = [(); 3].map(|()| SpotTestId::new());
         let identifier = object.identifier.clone();
         home.registry
             .write(move |tx| {
-                for id in [spot_test, failed_spot_test] {
+                for id in [spot_test, other_spot_test, failed_spot_test] {
                     let (head, bytes, state) = (object.head, object.bytes, object.state);
                     let candidate = Candidate { object: object.id, identifier: identifier.clone(), head, bytes, state };
                     spot_tests::insert(tx, &NewSpotTest { id, institution: own, candidate, item: ItemId::new() })?;
                     let result = RestorationResult { place: "a place".to_owned(), size: 1, sha256: String::new() };
-                    let ended =
-                        if id == spot_test { Ended::Restored(result) } else { Ended::Failed("no way".to_owned()) };
+                    let ended = if id == failed_spot_test {
+                        Ended::Failed("no way".to_owned())
+                    } else {
+                        Ended::Restored(result)
+                    };
                     let begun = spot_tests::find(tx, Scope::System, id)?;
                     spot_tests::end(tx, &begun, &ended)?;
                 }
@@ -676,6 +680,7 @@ impl World {
             .expect("makes spot tests");
         Self {
             spot_test,
+            other_spot_test,
             failed_spot_test,
             key: key.id().to_string(),
             activity,

@@ -332,7 +332,7 @@ fn a_test_waits_for_a_store_that_is_away(engine: Engine) {
     std::fs::rename(home.path().join("elsewhere"), &store).expect("brings it back");
     assert_eq!(worked(&home, item).status, ItemStatus::Succeeded);
     run(&home);
-    assert_eq!(only(&home).state, SpotTestState::Restored);
+    assert_eq!(tests(&home)[0].state, SpotTestState::Restored);
 }
 
 #[test]
