@@ -297,13 +297,13 @@ pub(crate) fn event_of_decision(test: &SpotTest, time: Time) -> EventRow {
 fn mail_of_result(home: &Home, test: &SpotTest, result: &RestorationResult) -> Result<Option<Prepared>, EngineError> {
     let subject = format!("Strongroom: {}: please look at a restored object", test.institution_identifier);
     let end = "As a test, this object was restored. The bag is valid. Please look whether you can use what is in it.";
-    mail(home, test, &subject, of_result(home, test, result)?, &format!("{end} {}", commands(test)), "restored")
+    mail(home, test, &subject, &of_result(home, test, result)?, &format!("{end} {}", commands(test)), "restored")
 }
 
 fn mail_of_reminder(home: &Home, test: &SpotTest, result: &RestorationResult) -> Result<Option<Prepared>, EngineError> {
     let subject = format!("Strongroom: {}: a restored object waits to be looked at", test.institution_identifier);
     let end = "As a test, this object was restored, and no person has said yet whether what is in the bag can be used.";
-    mail(home, test, &subject, of_result(home, test, result)?, &format!("{end} {}", commands(test)), "reminder")
+    mail(home, test, &subject, &of_result(home, test, result)?, &format!("{end} {}", commands(test)), "reminder")
 }
 
 fn mail_of_failure(home: &Home, test: &SpotTest, reason: &str) -> Result<Option<Prepared>, EngineError> {
@@ -315,7 +315,7 @@ fn mail_of_failure(home: &Home, test: &SpotTest, reason: &str) -> Result<Option<
          requeued and succeeds, the test goes on. \"strongroom restore tests close {} --reason TEXT\" closes it.",
         test.item, test.id
     );
-    mail(home, test, &subject, lines, &end, "failed")
+    mail(home, test, &subject, &lines, &end, "failed")
 }
 
 fn commands(test: &SpotTest) -> String {
@@ -353,7 +353,7 @@ fn mail(
     home: &Home,
     test: &SpotTest,
     subject: &str,
-    lines: Vec<(&'static str, String)>,
+    lines: &[(&'static str, String)],
     end: &str,
     what: &str,
 ) -> Result<Option<Prepared>, EngineError> {
@@ -372,9 +372,9 @@ fn mail(
     if to.is_empty() {
         to.clone_from(&home.settings.mail.admins);
     }
-    let mut text: String = lines.iter().map(|(name, value)| format!("{:13} {value}\n", format!("{name}:"))).collect();
-    text = format!("{text}\n{end}\n");
-    let mail = Mail { to, subject: subject.to_owned(), text, html: html_of(&lines, end), ..Mail::default() };
+    let rows: Vec<String> = lines.iter().map(|(name, value)| format!("{:13} {value}", format!("{name}:"))).collect();
+    let text = format!("{}\n\n{end}\n", rows.join("\n"));
+    let mail = Mail { to, subject: subject.to_owned(), text, html: html_of(lines, end), ..Mail::default() };
     Ok(mail.prepare(&home.settings.mail, format!("spot test {} {what}", test.id)))
 }
 
