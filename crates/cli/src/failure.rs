@@ -354,6 +354,7 @@ fn shown_by(what: &str, id: &str) -> Option<String> {
         "batch" => "batches show",
         "activity" => "activity show",
         "message" => return Some("\"strongroom outbox list\" shows those that need review".to_owned()),
+        "spot test" => return Some("\"strongroom restore tests list\" shows those there are".to_owned()),
         "profile" => "profile show",
         "pipeline" => "pipeline show",
         "user" => "user show",
@@ -390,6 +391,7 @@ fn listing_of(what: &str) -> Option<String> {
         "version" => "objects versions OBJECT",
         "placement" => "config show",
         "background task" => "background list",
+        "spot test" => "restore tests list",
         "file or folder" => return Some("check the path".to_owned()),
         _ => return None,
     };

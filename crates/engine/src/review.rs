@@ -11,7 +11,7 @@ use strongroom_registry::items::{self, Item, ItemFilter};
 use strongroom_registry::tool_findings::{Examined, ToolFinding, ToolFindingFilter};
 use strongroom_registry::{
     ActivityId, ActivityState, BatchId, BatchState, HoldKind, ItemId, ItemStatus, Order, RegistryError, Scope, Stage,
-    Transaction, UploadState, batches, counted, documents, health, holds, interim, outbox, tool_findings,
+    Transaction, UploadState, batches, counted, documents, health, holds, interim, outbox, spot_tests, tool_findings,
 };
 use uuid::Uuid;
 
@@ -114,6 +114,8 @@ pub struct Review {
     pub waiting_for_space: u64,
     /// The first of them, which have waited for longest.
     pub first_waiting_for_space: Vec<ReviewItem>,
+    /// Spot tests of restoration that failed and were not closed.
+    pub failed_spot_tests: u64,
     /// Uploads that were refused, or of which the work item failed.
     pub uploads: u64,
     /// Messages that are not attempted any more, because they cannot be delivered as things are.
@@ -291,6 +293,7 @@ impl Review {
             stores_refused: refused,
             waiting_for_space: long_waits.len() as u64,
             first_waiting_for_space,
+            failed_spot_tests: spot_tests::count_failed(tx)?,
             uploads: uploads.map(|(_, count)| count).sum(),
             undeliverable_messages: outbox::count_undeliverable(tx)?,
             failing_messages,
@@ -405,6 +408,8 @@ impl Review {
         entries.count("waiting_for_space", self.waiting_for_space, waiting, &command);
         let paused = if self.all_paused { 0 } else { self.paused_topics };
         entries.count("paused_topics", paused, ("topic", "topics", "paused"), "queue list");
+        let tests = ("spot test", "spot tests", "of restoration failed");
+        entries.count("failed_spot_tests", self.failed_spot_tests, tests, "restore tests list --state failed");
         entries.count("uploads", self.uploads, ("upload", "uploads", "refused or failed"), "receiving list");
         let undeliverable = ("message", "messages", "undeliverable");
         entries.count("undeliverable_messages", self.undeliverable_messages, undeliverable, "outbox list");

@@ -25,9 +25,9 @@ pub use model::{
     EventId, FileId, FindingId, FindingKind, FindingState, Format, GenerationId, GrantAct, HARVESTED_FROM, Health,
     HoldKind, InstitutionId, ItemId, ItemStatus, JournalId, JournalOutcome, KeyScope, LegalHoldId, MailKind, ObjectId,
     ObjectState, OneTimeKind, Order, Origin, PERMANENT_CODES, Period, PipelineId, Position, ProfileOrigin,
-    ProvenanceKind, PublicAccess, ReportId, ReportKind, RestoredState, Scope, SessionId, Stage, Subject, ToolFindingId,
-    ToolFindingState, UploadId, UploadState, UserId, UserRole, VersionId, VersionState, WaitKey, WaitReason, Workflows,
-    is_permanent_code,
+    ProvenanceKind, PublicAccess, ReportId, ReportKind, RestoredState, Scope, SessionId, SpotTestId, SpotTestState,
+    Stage, Subject, ToolFindingId, ToolFindingState, UploadId, UploadState, UserId, UserRole, VersionId, VersionState,
+    WaitKey, WaitReason, Workflows, is_permanent_code,
 };
 pub use registry::{Registry, check_schema, migrations, schema, statements};
 pub use store::objects::{Description, Digests, Layout};
@@ -37,8 +37,8 @@ pub use store::{
     deletion_requests, deletions, discarding, documents, epoch, events, failures, fixity, health, holds,
     identification, interim, items, journal, leases, legal_holds, named, notifications, object_ids, objects, obstacles,
     one_time_tokens, outbox, parts, pipelines, placements, profiles, provenance, provisional_reports, rebuild,
-    receiving, reports, restorations, restored, retention, schedules, search, second_factors, sessions, stores,
-    tenants, throttles, tool_findings, users, versions, watermarks, work,
+    receiving, reports, restorations, restored, retention, schedules, search, second_factors, sessions, spot_tests,
+    stores, tenants, throttles, tool_findings, users, versions, watermarks, work,
 };
 pub use strongroom_database::{Time, Transaction};
 pub use together::Together;

@@ -52,9 +52,9 @@ macro_rules! schema_in {
         (
             statements_in!($dialect, $placeholders;
                 "activities" "backfill" "deletion_requests" "deletions" "fixity" "health" "holds" "identification" "interim" "items" "journal" "legal_holds" "listing" "notifications" "object_ids" "objects" "obstacles" "outbox" "parts" "placements" "profiles" "provenance" "rebuild"
-                "receiving" "reports" "restorations" "restored" "retention" "schema" "search" "stores" "tenants" "tools" "users";
+                "receiving" "reports" "restorations" "restored" "retention" "schema" "search" "spot_tests" "stores" "tenants" "tools" "users";
                 "activities" "backfill" "deletion_requests" "fixity" "identification" "interim" "items" "journal" "legal_holds" "listing" "named" "objects" "outbox" "provenance" "rebuild"
-                "receiving" "reports" "stores" "tenants" "tools" "users"),
+                "receiving" "reports" "spot_tests" "stores" "tenants" "tools" "users"),
             migrations_in!($dialect:
                 2 "records" "0001_records"
                 3 "indexes" "0002_indexes"
@@ -108,8 +108,9 @@ macro_rules! schema_in {
                 54 "users" "0060_users"
                 55 "what actors act by" "0061_actors_by"
                 56 "legal holds" "0062_legal_holds"
-                57 "requests for deletion" "0064_deletion_requests"
-                58 "deletions" "0065_deletions"),
+                57 "spot tests" "0063_spot_tests"
+                58 "requests for deletion" "0064_deletion_requests"
+                59 "deletions" "0065_deletions"),
         )
     };
 }

@@ -38,6 +38,7 @@ pub(crate) mod receiving;
 pub(crate) mod reidentify;
 pub(crate) mod restore;
 mod restore_many;
+mod restore_tests;
 pub(crate) mod shell;
 pub(crate) mod signatures;
 pub(crate) mod status;

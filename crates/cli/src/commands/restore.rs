@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use strongroom_engine::app::restorations::{self, ObjectRequest, PathsRequest, RestorationTarget};
 
 use super::restore_many::{self, Many};
+use super::restore_tests::{self, Tests};
 use super::wait::{Ended, Waiting, wait};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
@@ -21,7 +22,7 @@ pub(crate) struct Restore {
     many: Many,
 }
 
-/// One object, or one file.
+/// One object, one file, or the tests of restoration.
 #[derive(Debug, Subcommand)]
 pub(crate) enum One {
     /// Restore an object as a bag
@@ -60,6 +61,9 @@ pub(crate) enum One {
         #[command(flatten)]
         how: How,
     },
+    /// Show the spot tests of restoration, and say what you think of their results
+    #[command(subcommand)]
+    Tests(Tests),
 }
 
 const FILE_EXAMPLES: &str = "Examples:
@@ -97,9 +101,12 @@ impl How {
 pub(crate) fn run(command: Restore, context: &Context) -> Outcome {
     let call = context.call()?;
     let Some(one) = command.one else { return restore_many::run(&call, &command.many, context) };
-    let (One::Object { how, .. } | One::File { how, .. }) = &one;
-    let waits = how.waiting.is_wanted()?;
+    let waits = match &one {
+        One::Object { how, .. } | One::File { how, .. } => how.waiting.is_wanted()?,
+        One::Tests(_) => false,
+    };
     let (asked, how) = match one {
+        One::Tests(command) => return restore_tests::run(&call, command, context),
         One::Object { object, version, format, submission, folder, how } => {
             let (submission, unpacked) = (submission || format == Form::Submitted, folder);
             let request = ObjectRequest { object, version, submission, unpacked, target: how.target() };

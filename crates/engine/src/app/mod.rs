@@ -44,6 +44,7 @@ pub mod restorations;
 pub mod second_factors;
 pub mod sessions;
 pub mod settings;
+pub mod spot_tests;
 pub mod status;
 pub mod stores;
 mod untold;

@@ -25,6 +25,7 @@ mod placements;
 mod receiving;
 mod restoration;
 mod retention;
+mod spot_tests;
 pub(crate) mod staging;
 mod turn;
 mod uploads;
@@ -62,6 +63,7 @@ pub const TASKS: [BackgroundTask; 12] = [
     receiving::TASK,
     restoration::TASK,
     retention::TASK,
+    spot_tests::TASK,
     staging::TASK,
     uploads::TASK,
 ];

@@ -15,6 +15,7 @@ mod proof;
 mod request;
 mod retrieval;
 mod selection;
+mod spot_tests;
 mod submission;
 mod tags;
 mod target;
@@ -39,6 +40,7 @@ pub use request::{
     RestorationTarget, RestoreFileRequest, RestorePathsRequest, RestoreRequest, request_file, request_object,
     request_paths,
 };
+pub(crate) use spot_tests::{event_of_decision, spot_test};
 
 use crate::AGENT;
 use crate::error::chain;

@@ -353,7 +353,7 @@ fn check_is_free(folder: &str, name: &str) -> Result<(), EngineError> {
 }
 
 /// Makes a work item, with its line of the journal. The topics that have new work.
-fn create(
+pub(super) fn create(
     tx: &mut dyn Transaction,
     workflows: &dyn Workflows,
     object: &Object,

@@ -234,6 +234,11 @@ sections! {
     RESTORATION Restoration "restoration" Plain "Restoration." {
         retention: Duration = Is("\"30d\""), Kind::Duration,
             "how long a result stays in the restoration store before it is removed; 0s: without end";
+        spot_test_interval: Duration = Is("\"90d\""), Kind::Duration,
+            "how often an object of each institution is restored as a test, for its admins to look at; 0s: never";
+        spot_test_max_size: u64 = Is("\"1 GiB\""), Kind::Size, "the largest object that is restored as a test; 0: of any size";
+        spot_test_reminder: Duration = Is("\"14d\""), Kind::Duration,
+            "after how long the admins are reminded once of a test that none of them has confirmed; 0s: never";
         retrieval_days: u32 = Is("10"), Kind::Count(1),
             "for how many days an archived copy can be read after it was retrieved";
         retrieval_tier: String = Is("\"Standard\""), Kind::Choice(&["Standard", "Bulk", "Expedited"]),

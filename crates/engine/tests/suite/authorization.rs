@@ -24,12 +24,14 @@ use strongroom_records::Takes;
 use strongroom_registry::activities::{self, Input, NewActivity};
 use strongroom_registry::items::{self, ItemFilter};
 use strongroom_registry::journal::Actor;
+use strongroom_registry::restorations::RestorationResult;
+use strongroom_registry::spot_tests::{self, Candidate, Ended, NewSpotTest};
 use strongroom_registry::tenants::{self, CollectionRules};
 use strongroom_registry::tool_findings::{Examined, NewToolFinding};
 use strongroom_registry::{
     ActivityId, ActorKind, BatchId, CollectionId, DeletionRequestId, FindingId, InstitutionId, ItemId, LegalHoldId,
-    RegistryError, Scope, Time, ToolFindingId, UploadId, UserId, api_keys, deletion_requests, documents, holds,
-    journal, legal_holds, objects, pipelines, provenance, second_factors, tool_findings, users,
+    RegistryError, Scope, SpotTestId, Time, ToolFindingId, UploadId, UserId, api_keys, deletion_requests, documents,
+    holds, journal, legal_holds, objects, pipelines, provenance, second_factors, tool_findings, users,
 };
 
 use crate::fixture::{INSTITUTION, TestHome, home_with};
@@ -61,6 +63,10 @@ struct World {
     /// One that failed.
     failed: BatchId,
     upload: UploadId,
+    /// Two whose results wait to be looked at, and one that failed.
+    spot_test: SpotTestId,
+    other_spot_test: SpotTestId,
+    failed_spot_test: SpotTestId,
     file: String,
     task: TaskId,
     bag: PathBuf,
@@ -459,6 +465,21 @@ const CASES: &[Case] = cases! {
     "outbox::send_all" "outbox.send" |call, _| something(app::outbox::send_all(call, &[FindingId::new().0]));
     "outbox::send_of_batch" "outbox.send" |call, world| something(app::outbox::send_of_batch(call, world.batch, &mut |_| Ok::<_, EngineError>(())));
     "outbox::remove" "outbox.remove" |call, _| something(app::outbox::remove(call, FindingId::new().0, None));
+    "spot_tests::list" "spot_tests.list" |call, _| {
+        app::spot_tests::list(call, &app::spot_tests::Filter::default(), None).map(|page| some(&page.items))
+    };
+    "spot_tests::named" "spot_tests.list" |call, world| {
+        something(app::spot_tests::named(call, &world.spot_test.to_string()))
+    };
+    "spot_tests::confirm" "spot_tests.confirm" |call, world| {
+        something(app::spot_tests::confirm(call, world.spot_test, None))
+    };
+    "spot_tests::reject" "spot_tests.reject" |call, world| {
+        something(app::spot_tests::reject(call, world.other_spot_test, "not right"))
+    };
+    "spot_tests::close" "spot_tests.close" |call, world| {
+        something(app::spot_tests::close(call, world.failed_spot_test, "settled"))
+    };
     "profiles::list" "profiles.list" |call, _| app::profiles::list(call).map(|found| some(&found));
     "profiles::show" "profiles.show" |call, _| something(app::profiles::show(call, "btr-1.0", None));
     "profiles::document" "profiles.show" |call, _| something(app::profiles::document(call, "btr-1.0", None));
@@ -750,7 +771,30 @@ impl World {
             })
             .expect("adds a user");
         let (requester, approver, requests, approval) = requests(&home, own);
+        let [spot_test, other_spot_test, failed_spot_test] = [(); 3].map(|()| SpotTestId::new());
+        let identifier = object.identifier.clone();
+        home.registry
+            .write(move |tx| {
+                for id in [spot_test, other_spot_test, failed_spot_test] {
+                    let (head, bytes, state) = (object.head, object.bytes, object.state);
+                    let candidate = Candidate { object: object.id, identifier: identifier.clone(), head, bytes, state };
+                    spot_tests::insert(tx, &NewSpotTest { id, institution: own, candidate, item: ItemId::new() })?;
+                    let result = RestorationResult { place: "a place".to_owned(), size: 1, sha256: String::new() };
+                    let ended = if id == failed_spot_test {
+                        Ended::Failed("no way".to_owned())
+                    } else {
+                        Ended::Restored(result)
+                    };
+                    let begun = spot_tests::find(tx, Scope::System, id)?;
+                    spot_tests::end(tx, &begun, &ended)?;
+                }
+                Ok::<_, RegistryError>(())
+            })
+            .expect("makes spot tests");
         Self {
+            spot_test,
+            other_spot_test,
+            failed_spot_test,
             key: key.id().to_string(),
             requester,
             approver,

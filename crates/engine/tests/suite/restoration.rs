@@ -5,6 +5,7 @@ mod expiry;
 mod own_store;
 mod replacing;
 mod selecting;
+mod spot_tests;
 #[cfg(feature = "failpoints")]
 mod validity;
 

@@ -43,3 +43,5 @@ SELECT w.id, w.object_identifier, w.status, w.note, w.options, w.updated_at, r.p
         AND NOT EXISTS (SELECT 1 FROM restored s WHERE s.item_id = w.id AND s.state = 'kept')) AS was_removed
 FROM work_items w LEFT JOIN restoration_results r ON r.item_id = w.id
 WHERE w.batch_id = ?1 AND w.action <> 'restore_batch' AND w.id > ?2 ORDER BY w.id LIMIT ?3
+-- name: restorations.result
+SELECT size, sha256, place FROM restoration_results WHERE item_id = ?1

@@ -328,6 +328,22 @@ words! {
         Changed = "changed",
     }
 
+    /// What became of a spot test.
+    SpotTestState ("a state of a spot test") {
+        /// Its object is being restored.
+        Restoring = "restoring",
+        /// Its object was restored; a person is to look at the result.
+        Restored = "restored",
+        /// A person has looked at the result, and it is right.
+        Confirmed = "confirmed",
+        /// The restoration failed, or a person has looked at the result, and it is not right.
+        Failed = "failed",
+        /// It failed, and a person has closed it.
+        Closed = "closed",
+        /// It says nothing: its object was deleted, or its work item was cancelled.
+        Dropped = "dropped",
+    }
+
     /// What became of something that lies, or lay, in a receiving store.
     UploadState ("an upload's state") {
         /// It is waits until it no longer changes (quiet period).

@@ -97,6 +97,8 @@ ids! {
     DeletionRequestId,
     /// A legal hold.
     LegalHoldId,
+    /// A spot test of restoration.
+    SpotTestId,
 }
 
 /// An identifier that follows from others, so that making it again makes the same one: of the SHA-256 of both, as a UUID of an

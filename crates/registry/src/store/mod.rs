@@ -62,6 +62,7 @@ pub mod search;
 pub mod second_factors;
 pub mod sessions;
 mod space;
+pub mod spot_tests;
 mod stops;
 mod stored;
 pub mod stores;

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::outbox::MessageId;
 use crate::{
     ActivityId, BatchId, DeletionRequestId, DocumentId, FileId, FindingId, ItemId, LegalHoldId, ObjectId,
-    RegistryError, Scope, ToolFindingId, UploadId,
+    RegistryError, Scope, SpotTestId, ToolFindingId, UploadId,
 };
 
 /// Hexadecimal digits of an identifier.
@@ -53,6 +53,7 @@ named! {
     DocumentId "document" Statement("named.documents"),
     DeletionRequestId "request for deletion" Statement("named.deletions"),
     LegalHoldId "legal hold" Statement("named.legal_holds"),
+    SpotTestId "spot test" Statement("named.spot_tests"),
 }
 
 /// The one record that a text names.

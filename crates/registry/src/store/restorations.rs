@@ -127,6 +127,16 @@ pub fn put_result(tx: &mut dyn Transaction, claim: &Claim, result: &RestorationR
     Ok(())
 }
 
+/// Where a work item has put its result, if it has.
+pub fn result(tx: &mut dyn Transaction, item: ItemId) -> Result<Option<RestorationResult>, RegistryError> {
+    let row = tx.query_one(Statement("restorations.result"), &[item.into()])?;
+    let result = |row: &Row| {
+        let (place, sha256) = (row.text("place")?.to_owned(), row.text("sha256")?.to_owned());
+        Ok(RestorationResult { place, size: row.count("size")?, sha256 })
+    };
+    row.as_ref().map(result).transpose()
+}
+
 /// How many work items of objects of a batch have not ended.
 pub fn open_items(tx: &mut dyn Transaction, batch: BatchId) -> Result<u64, RegistryError> {
     let row = tx.query_one(Statement("restorations.open_items"), &[batch.into()])?;

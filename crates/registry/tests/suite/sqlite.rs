@@ -558,6 +558,9 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("space.look", "as few as items are staged at once, and whether any waits"),
     ("space.most", "as few as items are staged at once"),
     ("space.sums", "as few as items are staged at once"),
+    ("spot_tests.add_turns", "as few as there are institutions"),
+    ("spot_tests.count_failed", "an index of the tests that failed"),
+    ("spot_tests.due", "as few as there are institutions"),
     ("stores.list", "as few as the settings name"),
     ("tool_findings.count", "an index of the findings that are open"),
 ];

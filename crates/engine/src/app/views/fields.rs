@@ -6,8 +6,8 @@ use super::{
     DeletionTargetView, DeletionView, DifferenceView, DueView, EventView, FailureGroupView, FileView, FindingView,
     FoundView, HistoryLineView, InstitutionView, InterimFileView, ItemCountsView, ItemView, JournalView, KeyView,
     LegalHoldView, MessageView, ObjectView, PipelineView, ProfileView, RecordView, ReportRowView, ReportView,
-    RulesView, SettingView, StoreCheckView, StoreView, TaskView, ToolFindingView, TopicView, UploadView, UserView,
-    VersionView,
+    RulesView, SettingView, SpotTestView, StoreCheckView, StoreView, TaskView, ToolFindingView, TopicView, UploadView,
+    UserView, VersionView,
 };
 
 /// What lists show row by row.
@@ -42,6 +42,9 @@ views! {
         tried_again_at, next
     }
     RecordView { record, state, attempts, changed_at, result, error, object, path, outcome, version, message }
+    SpotTestView {
+        test, institution, object, version, state, reason, item, place, size, sha256, begun_at, ended_at, reminded_at, decided_at, decided_by
+    }
     ToolFindingView {
         finding, institution, object, path, file, tool, detail, state, found_at, settled_at, note, document, record, activity
     }

@@ -27,6 +27,7 @@ mod receiving;
 mod registry;
 mod restorations;
 mod settings;
+mod spot_tests;
 mod stores;
 mod tenants;
 mod users;
@@ -64,6 +65,7 @@ pub use receiving::UploadView;
 pub use registry::{BackupView, MovedRegistryView, MovedTableView, RebuildProblemView, RebuildView, SchemaView};
 pub use restorations::{RestorationBatchView, RestorationView};
 pub use settings::{CheckView, SettingView};
+pub use spot_tests::SpotTestView;
 pub use stores::{
     BackfillView, CreatedStoreView, DifferenceView, EnqueuedBackfillView, ReplacementView, RetirementView,
     ReusedStoreView, StoreCheckView, StoreView, UnretiredView,
@@ -86,5 +88,5 @@ pub use strongroom_registry::items::ItemProblem;
 pub use strongroom_registry::{
     Action, ActivityId, ActivityState, BatchId, BatchState, CopyState, DeletionRequestId, DeletionRequestState, FileId,
     FindingId, FindingState, ItemId, ItemStatus, MailKind, ObjectId, ObjectState, Period, PublicAccess, ReportKind,
-    Stage, Time, ToolFindingId, ToolFindingState, UploadId,
+    SpotTestState, Stage, Time, ToolFindingId, ToolFindingState, UploadId,
 };
