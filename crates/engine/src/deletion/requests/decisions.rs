@@ -221,6 +221,9 @@ fn state_error(request: &Request, act: &str) -> EngineError {
         (DeletionState::Denied, Some(by)) => format!("was denied by {} at {}", by.name, by.at),
         (DeletionState::Cancelled, Some(by)) => format!("was cancelled by {} at {}", by.name, by.at),
         (DeletionState::Cancelled, None) => "was cancelled with its work items".to_owned(),
+        (DeletionState::Completed | DeletionState::Failed, Some(by)) => {
+            format!("was approved by {}, and its work items have ended: it is {state}", by.name)
+        }
         (_, Some(by)) => format!("was approved by {} at {}", by.name, by.at),
         (state, None) => format!("is {state}"),
     };
