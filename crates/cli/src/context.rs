@@ -85,6 +85,15 @@ impl Context {
         Ok(opened.context)
     }
 
+    /// As [`Self::call`], for what the system does for the one who presents a secret.
+    pub(crate) fn call_of_system(&self) -> Result<OpContext, Failure> {
+        let loaded = self.settings()?;
+        let installation = Installation::new(&self.home, &self.settings_file, loaded, Caller::system());
+        let opened = without_lost_stores(|| installation.open())?;
+        self.tell_read_only(&opened);
+        Ok(opened.context)
+    }
+
     /// As [`Self::call`], for a command about a store that cannot be used.
     pub(crate) fn call_quietly(&self) -> Result<OpContext, Failure> {
         let opened = self.installation()?.open()?;

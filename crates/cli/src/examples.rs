@@ -238,8 +238,11 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "strongroom user set ann@example.edu --reset-second-factor",
         ],
     ),
+    ("user invite", &["strongroom user invite ann@example.edu", "strongroom user reset-password ann@example.edu"]),
+    ("user choose-password", &["strongroom user choose-password < token-and-password.txt"]),
     ("user deactivate", &["strongroom user deactivate ann@example.edu"]),
     ("key list", &["strongroom key list --user ann@example.edu", "strongroom key list --all --json"]),
+    ("key show", &["strongroom key show k7v2qwzn4a5xcd3e"]),
     ("key add", &["strongroom key add --user ann@example.edu --scope read,deposit --expires 90d"]),
     ("key revoke", &["strongroom key revoke k7v2qwzn4a5xcd3e"]),
     ("collection list", &["strongroom collection list --institution example.edu"]),
@@ -262,7 +265,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("profile show", &["strongroom profile show aptrust-2.3 --document > aptrust-2.3.json"]),
     ("profile add", &["strongroom profile add maps.json --name maps"]),
     ("profile remove", &["strongroom profile remove maps --version 1"]),
-    ("journal list", &["strongroom journal list --actor ann@example.edu --since 7d"]),
+    (
+        "journal list",
+        &[
+            "strongroom journal list --actor ann@example.edu --since 7d",
+            "strongroom journal list --act items --object example.edu/letters --csv",
+        ],
+    ),
     ("bag create", &["strongroom bag create letters letters.tar --algorithm sha256 --tag Contact-Name=Ann"]),
     (
         "bag validate",

@@ -109,15 +109,14 @@ impl Throttle {
         if longest > SignedDuration::ZERO {
             return Attempt::Wait(longest);
         }
-        if is_disabled {
-            return Attempt::Disabled;
-        }
+        // It is counted also where nothing is admitted any more: otherwise the attempts on a disabled account would not have to wait, and
+        // those on an account that does not exist would.
         for (throttle, _) in &mut all {
             throttle.recent = throttle.recent.saturating_add(1);
             throttle.consecutive = throttle.consecutive.saturating_add(1);
             throttle.last_at = Some(now);
         }
-        Attempt::Admitted
+        if is_disabled { Attempt::Disabled } else { Attempt::Admitted }
     }
 
     /// The attempt has succeeded, and this is the state of the authenticator: every failure before it is disregarded.

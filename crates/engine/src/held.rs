@@ -3,6 +3,7 @@
 use serde::Serialize;
 use strongroom_registry::batches::Stop;
 use strongroom_registry::holds::Hold;
+use strongroom_registry::journal::name_of;
 use strongroom_registry::{HoldKind, ItemStatus};
 
 /// A hold.
@@ -44,7 +45,7 @@ impl From<Hold> for HoldView {
             kind: hold.on.kind(),
             on: hold.subject(),
             since: hold.placed_at.to_string(),
-            by: hold.placed_by,
+            by: name_of(&hold.placed_by).to_owned(),
             reason: hold.reason,
         }
     }
@@ -65,6 +66,11 @@ pub struct StopView {
 
 impl From<Stop> for StopView {
     fn from(stop: Stop) -> Self {
-        Self { status: stop.status, since: stop.asked_at.to_string(), by: stop.asked_by, reason: stop.reason }
+        Self {
+            status: stop.status,
+            since: stop.asked_at.to_string(),
+            by: name_of(&stop.asked_by).to_owned(),
+            reason: stop.reason,
+        }
     }
 }

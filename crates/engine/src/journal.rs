@@ -23,17 +23,31 @@ pub struct Target {
     pub name: String,
     /// Whose it is; none for what belongs to no institution.
     pub institution: Option<InstitutionId>,
+    /// The identifier of the object that it is, or belongs to, `INSTITUTION/NAME`: the journal is listed by it.
+    pub object: Option<String>,
 }
 
 impl Target {
     /// What belongs to no institution.
     pub fn of_system(name: impl Into<String>) -> Self {
-        Self { name: name.into(), institution: None }
+        Self { name: name.into(), institution: None, object: None }
     }
 
     /// What belongs to an institution.
     pub fn of(institution: InstitutionId, name: impl Into<String>) -> Self {
-        Self { name: name.into(), institution: Some(institution) }
+        Self { name: name.into(), institution: Some(institution), object: None }
+    }
+
+    /// An object, by its identifier.
+    pub fn of_object(institution: InstitutionId, identifier: impl Into<String>) -> Self {
+        let name = identifier.into();
+        Self { object: Some(name.clone()), ..Self::of(institution, name) }
+    }
+
+    /// The same, for what belongs to the object of this identifier.
+    #[must_use]
+    pub fn about(self, object: impl Into<String>) -> Self {
+        Self { object: Some(object.into()), ..self }
     }
 }
 
@@ -64,6 +78,7 @@ impl JournalEntry {
             act: &self.act,
             target: &target.name,
             institution: target.institution,
+            object: target.object.as_deref(),
             outcome,
             detail,
         };

@@ -14,6 +14,7 @@ use strongroom_storage::FolderStore;
 
 use crate::background::TaskStatus;
 use crate::ingest::kept_in;
+use crate::people::check_factor_key;
 use crate::review::Review;
 use crate::settings::Settings;
 use crate::survey::{Condition, Survey};
@@ -30,6 +31,8 @@ const COUNTED: u64 = 10_000;
 pub struct Status {
     /// Why the registry can only be read; none where it can be written to.
     pub read_only: Option<String>,
+    /// Why second factors cannot be checked; none where they can, or there are none.
+    pub second_factors: Option<String>,
     /// Work items by state; of each at most 10,000 are counted.
     pub items: BTreeMap<&'static str, u64>,
     /// The states of which there are more work items than were counted.
@@ -247,6 +250,7 @@ pub fn collect(
     let (oldest_check, due_now) = self::oldest_check(oldest_check);
     Ok(Status {
         read_only: registry.refusal().map(str::to_owned),
+        second_factors: check_factor_key(directory, registry)?.and_then(Result::err).map(|error| error.chain()),
         items,
         items_at_least,
         review: registry.read(|tx| Review::collect(tx, settings, (&queue, &tasks), survey))?,

@@ -22,8 +22,8 @@ pub(crate) use model::workflow;
 pub use model::{
     Action, ActivityId, ActivityInput, ActivityState, ActorId, ActorKind, BatchId, BatchState, CollectionId, ContentId,
     CopyState, Decision, DeletionId, DeletionState, DocumentId, EntityId, EventId, FileId, FindingId, FindingKind,
-    FindingState, Format, GenerationId, HARVESTED_FROM, Health, HoldKind, InstitutionId, ItemId, ItemStatus, JournalId,
-    JournalOutcome, KeyScope, LegalHoldId, MailKind, ObjectId, ObjectState, OneTimeKind, Order, Origin,
+    FindingState, Format, GenerationId, GrantAct, HARVESTED_FROM, Health, HoldKind, InstitutionId, ItemId, ItemStatus,
+    JournalId, JournalOutcome, KeyScope, LegalHoldId, MailKind, ObjectId, ObjectState, OneTimeKind, Order, Origin,
     PERMANENT_CODES, Period, PipelineId, Position, ProfileOrigin, ProvenanceKind, PublicAccess, ReportId, ReportKind,
     RestoredState, Scope, SessionId, Stage, Subject, ToolFindingId, ToolFindingState, UploadId, UploadState, UserId,
     UserRole, VersionId, VersionState, WaitKey, WaitReason, Workflows, is_permanent_code,

@@ -14,6 +14,11 @@ use crate::output::ListOptions;
 pub(crate) enum Key {
     /// List the keys that were not revoked
     List(Filter),
+    /// Show a key, without its token
+    Show {
+        /// Its identifier, which lists show and the token has in its middle, or a part that no other key has
+        key: String,
+    },
     /// Make a key: its token is shown this once
     #[command(override_usage = "strongroom key add --user <EMAIL> --scope <SCOPE> --expires <TIME>")]
     Add {
@@ -63,6 +68,7 @@ pub(crate) fn run(command: Key, context: &Context) -> Outcome {
                 context.output.say("the token is not shown again")?;
             }
         }
+        Key::Show { key } => context.output.show(&keys::show(&context.call()?, &key)?)?,
         Key::Revoke { key } => context.output.show(&keys::revoke(&context.call()?, &key)?)?,
     }
     Ok(Exit::Done)

@@ -36,7 +36,11 @@ pub(crate) fn run(command: &StatusCommand, context: &Context) -> Outcome {
     } else {
         show(&status, context)?;
     }
-    Ok(if command.check && !status.review.entries.is_empty() { Exit::No } else { Exit::Done })
+    Ok(if command.check && (!status.review.entries.is_empty() || status.second_factors.is_some()) {
+        Exit::No
+    } else {
+        Exit::Done
+    })
 }
 
 fn show(status: &Status, context: &Context) -> Result<(), Failure> {
@@ -48,6 +52,9 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
     };
     if let Some(reason) = &status.read_only {
         line("registry", format!("READ-ONLY: {reason}; next: strongroom rebuild --adopt"))?;
+    }
+    if let Some(reason) = &status.second_factors {
+        line("sign-in", format!("second factors cannot be checked: {reason}"))?;
     }
     let items: Vec<String> = status
         .items

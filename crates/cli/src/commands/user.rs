@@ -5,7 +5,7 @@ use std::io::{self, Read as _};
 use clap::{Args, Subcommand};
 use strongroom_engine::app::users::{self, Changes, NewUser};
 use strongroom_engine::app::views::UserView;
-use strongroom_engine::app::{self, OpContext, Password, UserRole, second_factors};
+use strongroom_engine::app::{self, Password, UserRole};
 use zeroize::Zeroizing;
 
 use super::values::word;
@@ -15,6 +15,9 @@ use crate::output::ListOptions;
 
 /// More of standard input is not read as a password: four bytes for each character that one may have, and the end of the line.
 const LONGEST: usize = Password::LONGEST * 4 + 2;
+
+/// More is no token.
+const LONGEST_TOKEN: usize = 256;
 
 /// The roles, as the help shows them.
 const ROLE: &str = "What the user may do: system_admin, institution_admin, institution_user or auditor";
@@ -45,6 +48,20 @@ pub(crate) enum User {
     },
     /// Change a user
     Set(Set),
+    /// Send a mail with which the user chooses a password: an invitation, or a reset where there is a password
+    #[command(visible_alias = "reset-password")]
+    Invite {
+        /// The address
+        email: String,
+    },
+    /// Choose a password with the token of a mail: standard input has the token and the password, one line each
+    ChoosePassword,
+    /// Users are never removed: deactivate them
+    #[command(hide = true)]
+    Remove {
+        /// The address
+        email: String,
+    },
     /// Deactivate a user: sessions and keys end, and the user can do nothing more
     Deactivate {
         /// The address
@@ -100,6 +117,18 @@ pub(crate) fn run(command: User, context: &Context) -> Outcome {
             users::add(&context.call()?, NewUser { email, role, institution, password })?
         }
         User::Set(set) => change(set, context)?,
+        User::Invite { email } => {
+            context.output.show(&users::invite(&context.call()?, &email)?)?;
+            return Ok(Exit::Done);
+        }
+        User::ChoosePassword => return choose_password(context),
+        User::Remove { email } => {
+            return Err(Failure::new(
+                Exit::NotAllowed,
+                format!("user {email} cannot be removed: the journal names what users did for as long as it is kept"),
+            )
+            .next(format!("strongroom user deactivate {email}")));
+        }
         User::Deactivate { email, undo: false } => users::deactivate(&context.call()?, &email)?,
         User::Deactivate { email, undo: true } => users::activate(&context.call()?, &email)?,
     };
@@ -130,26 +159,43 @@ fn change(set: Set, context: &Context) -> Result<UserView, Failure> {
         return Err(Failure::usage("nothing to set")
             .next("give --role ROLE, --institution DOMAIN, --password-stdin or --reset-second-factor"));
     }
-    let call: OpContext = context.call()?;
-    let mut shown = None;
-    if has_place {
-        shown = Some(users::set(&call, &email, &Changes { role, institution })?);
+    Ok(users::set(&context.call()?, &email, Changes { role, institution, reset_second_factor, password })?)
+}
+
+/// Chooses a password with a token. The system does it for the one who has the token, whatever account runs the program.
+fn choose_password(context: &Context) -> Outcome {
+    let text = read_text(LONGEST + LONGEST_TOKEN)?;
+    let Some((token, rest)) = text.split_once('\n') else {
+        return Err(Failure::usage("standard input has no password behind the token")
+            .next("write the token and the password to standard input, one line each"));
+    };
+    let password = line_of(rest)?;
+    if !users::choose_password(&context.call_of_system()?, token.trim(), password)? {
+        return Err(Failure::new(
+            Exit::NotAllowed,
+            "the token is not valid: it was used, has expired, or is another one".to_owned(),
+        )
+        .next("ask for another mail: \"strongroom user reset-password EMAIL\""));
     }
-    if reset_second_factor {
-        shown = Some(second_factors::reset(&call, &email)?);
-    }
-    if let Some(password) = password {
-        shown = Some(users::set_password(&call, &email, password)?);
-    }
-    shown.map_or_else(|| Ok(users::show(&call, &email)?), Ok)
+    context.output.say("the password is set")?;
+    Ok(Exit::Done)
 }
 
 /// The password that standard input has: its one line, without the end of it.
 fn password() -> Result<Password, Failure> {
-    let mut bytes = Zeroizing::new(Vec::with_capacity(LONGEST + 1));
+    line_of(&read_text(LONGEST)?)
+}
+
+/// What standard input has, so many bytes at most and one more.
+fn read_text(longest: usize) -> Result<Zeroizing<String>, Failure> {
+    let mut bytes = Zeroizing::new(Vec::with_capacity(longest + 1));
     let unreadable = |error: io::Error| Failure::new(Exit::OutOfReach, format!("could not read the password: {error}"));
-    io::stdin().lock().take(LONGEST as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    io::stdin().lock().take(longest as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     let text = std::str::from_utf8(&bytes).map_err(|_| Failure::usage("the password is not UTF-8"))?;
+    Ok(Zeroizing::new(text.to_owned()))
+}
+
+fn line_of(text: &str) -> Result<Password, Failure> {
     let line = text.strip_suffix('\n').unwrap_or(text);
     let line = line.strip_suffix('\r').unwrap_or(line);
     if line.is_empty() {

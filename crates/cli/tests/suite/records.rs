@@ -548,3 +548,65 @@ fn an_item_in_a_paused_topic_says_so() {
     place.run(["queue", "pause", "--all"]).succeeds();
     assert_eq!(place.run(["batches", "show", batch, "--json"]).succeeds().object()["paused"], json!(["all"]));
 }
+
+#[test]
+fn a_user_named_at_the_console_acts_with_the_own_role_and_is_recorded_with_the_account() {
+    let place = Place::with_home();
+    place.bag("letters", "hello\n");
+    place.run(["--as", "ann@example.edu", "items", "list"]).fails(4, &["ann@example.edu", "no such user", "user add"]);
+    place.run(["--as", "ann@example.edu", "status"]).fails(4, &["no such user"]);
+    place.run(["--as", "ann@example.edu", "init", "other"]).fails(4, &["leave out --as"]);
+    place.run(["--as", "ann", "items", "list"]).fails(2, &["no email address"]);
+    place.run(["user", "add", "ann@example.edu", "--role", "system_admin"]).succeeds();
+    let admin = ["user", "add", "bob@example.edu", "--role", "institution_admin", "--institution", "example.edu"];
+    place.run(["--as", "ann@example.edu"].iter().chain(&admin)).succeeds();
+    place.run(["user", "add", "eve@example.edu", "--role", "auditor"]).succeeds();
+
+    place.run(["--as", "ann@example.edu", "deposit", "letters.tar", "--wait"]).succeeds();
+    place.run(["--as", "bob@example.edu", "deposit", "letters.tar"]).fails(4, &["path of the server"]);
+    place.run(["--as", "bob@example.edu", "queue", "pause", "ingest.fetch"]).fails(4, &["institution admin"]);
+    place.run(["--as", "eve@example.edu", "items", "list"]).succeeds();
+    place.run(["--as", "eve@example.edu", "backup", "copy"]).fails(4, &["auditor"]);
+    // What was asked for is worked on at the console, whatever the role of the user.
+    place.run(["--as", "bob@example.edu", "restore", "object", "example.edu/letters", "--wait"]).succeeds();
+    place.run(["user", "deactivate", "bob@example.edu"]).succeeds();
+    place.run(["--as", "bob@example.edu", "items", "list"]).fails(4, &["deactivated", "--undo"]);
+    place.run(["user", "add", "bob@example.edu", "--role", "auditor"]).fails(2, &["deactivated", "--undo"]);
+    place.run(["user", "remove", "bob@example.edu"]).fails(4, &["user deactivate bob@example.edu"]);
+
+    let lines = place.run(["journal", "list", "--json"]).succeeds().json();
+    let account = lines[0]["actor"].as_str().unwrap().to_owned();
+    let of_ann =
+        |act: &str| lines.iter().find(|line| line["act"] == act && line["actor"] == "ann@example.edu").unwrap();
+    assert_eq!(
+        (&of_ann("users.add")["account"], &of_ann("users.add")["kind"]),
+        (&account.as_str().into(), &"user".into())
+    );
+    let refused = lines.iter().filter(|line| line["outcome"] == "refused" && line["account"] == account.as_str());
+    assert!(refused.count() >= 2, "{lines:?}");
+    let items = place.run(["items", "list", "--json"]).succeeds().json();
+    let item = items.iter().find(|item| item["actor"] == "ann@example.edu").unwrap()["item"].as_str().unwrap();
+    let history = place.run(["items", "history", item, "--json"]).succeeds().json();
+    assert!(
+        history.iter().any(|line| line["actor"] == "ann@example.edu" && line["account"] == account.as_str()),
+        "{history:?}"
+    );
+    let premis = place.run(["objects", "premis", "example.edu/letters"]).succeeds().stdout;
+    assert!(premis.contains(">ann@example.edu<") && premis.contains(&format!(">{account}<")), "both are agents");
+    let count =
+        |arguments: &[&str]| place.run(["journal", "list", "--json"].iter().chain(arguments)).succeeds().json().len();
+    assert_eq!(count(&["--actor", &account]), lines.len());
+    assert!(count(&["--act", "users"]) >= 4 && count(&["--act", "users.add"]) == 3 && count(&["--act", "user"]) == 0);
+    assert_eq!(count(&["--object", "example.edu/letters"]), 1, "the restoration");
+    assert_eq!(count(&["--object", "example.edu/maps"]), 0);
+    let csv = place.run(["journal", "list", "--act", "users", "--csv"]).succeeds().stdout;
+    assert!(csv.lines().next().unwrap().contains("account") && csv.lines().count() > 4, "{csv}");
+}
+
+#[test]
+fn a_missing_key_of_second_factors_is_no_matter_where_there_are_none() {
+    let place = Place::with_home();
+    let checked = place.run(["config", "check"]).succeeds().stdout;
+    assert!(!checked.contains("second factors"), "{checked}");
+    assert_eq!(place.run(["status", "--json"]).succeeds().object()["second_factors"], serde_json::Value::Null);
+}

@@ -154,7 +154,7 @@ fn steer_with(
     takes_new_rules: bool,
 ) -> Result<BatchView, EngineError> {
     let authorized = context.authorize(&BATCHES_STEER)?;
-    let (scope, who) = (authorized.scope(), authorized.actor().name.clone());
+    let (scope, who) = (authorized.scope(), authorized.actor().to_string());
     let home = authorized.home();
     let found = authorized.read(|tx| find(tx, scope, batch))?;
     if let Ask::Delete { is_confirmed: false } = ask {

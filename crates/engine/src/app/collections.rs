@@ -109,6 +109,7 @@ pub fn add(
     }
     let blank = CollectionRules { name: collection.to_owned(), ..CollectionRules::default() };
     let (is_held, who) = (rules.held, authorized.actor().name.clone());
+    let placed_by = authorized.actor().to_string();
     let rules = checked(rules, blank, &authorized)?;
     let (scope, identifier) = (authorized.scope(), collection.to_owned());
     let known = authorized.read(|tx| tenants::collection(tx, scope, institution.id, collection))?;
@@ -123,7 +124,7 @@ pub fn add(
         let id = CollectionId::new();
         tenants::add_collection(tx, id, institution.id, &identifier, (&rules, &who))?;
         if is_held == Some(true) {
-            holds::place(tx, On::Collection(id), institution.id, Asker::from(&who))?;
+            holds::place(tx, On::Collection(id), institution.id, Asker::from(&placed_by))?;
         }
         told(tx, scope, institution.id, &identifier)
     })?)
@@ -142,7 +143,7 @@ pub fn set(
     let (authorized, found) = existing(context, &COLLECTIONS_SET, institution, collection)?;
     let is_held = rules.held;
     let rules = checked(rules, found.rules, &authorized)?;
-    let (scope, who) = (authorized.scope(), authorized.actor().name.clone());
+    let (scope, who) = (authorized.scope(), authorized.actor().to_string());
     let asker = who.clone();
     let shown = authorized.write(move |tx| {
         require_profile(tx, &rules)?;
@@ -189,7 +190,7 @@ fn steer(
     reason: Option<&str>,
 ) -> Result<CollectionView, EngineError> {
     let (authorized, found) = existing(context, &COLLECTIONS_STEER, institution, collection)?;
-    let (scope, who) = (authorized.scope(), authorized.actor().name.clone());
+    let (scope, who) = (authorized.scope(), authorized.actor().to_string());
     let (entry, registry) = (authorized.entry_named(ask.act()), &authorized.home().registry);
     let (asker, reason) = (who.clone(), reason.map(str::to_owned));
     let of = found.clone();
@@ -275,7 +276,7 @@ pub fn remove(
                 "\"strongroom items list --collection {name}\" shows it; wait for it, or repeat the command with --yes"
             )));
     }
-    let (scope, by) = (authorized.scope(), authorized.actor().name.clone());
+    let (scope, by) = (authorized.scope(), authorized.actor().to_string());
     Ok(authorized.write(move |tx| {
         tenants::set_collection(tx, found.id, (&found.rules, &by), false)?;
         told(tx, scope, found.institution, &found.identifier)
@@ -285,7 +286,7 @@ pub fn remove(
 /// Has a collection that was removed used again, with the rules that it had.
 pub fn use_again(context: &OpContext, institution: &str, collection: &str) -> Result<CollectionView, EngineError> {
     let (authorized, found) = existing(context, &COLLECTIONS_SET, institution, collection)?;
-    let (scope, by) = (authorized.scope(), authorized.actor().name.clone());
+    let (scope, by) = (authorized.scope(), authorized.actor().to_string());
     Ok(authorized.write(move |tx| {
         require_profile(tx, &found.rules)?;
         tenants::set_collection(tx, found.id, (&found.rules, &by), true)?;

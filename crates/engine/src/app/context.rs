@@ -319,7 +319,7 @@ pub(crate) fn target_among(
     let scope = authorized.scope_of(institution)?;
     if let Some(object) = object {
         let found = authorized.read(|tx| find_object(tx, scope, object))?;
-        return Ok(Target::of(found.institution, found.identifier));
+        return Ok(Target::of_object(found.institution, found.identifier));
     }
     Ok(match (scope, institution) {
         (Scope::Institution(id), Some(name)) => Target::of(id, name),

@@ -207,7 +207,7 @@ fn requeue_page(
     after: Option<ItemId>,
 ) -> Result<Page, EngineError> {
     let registry = &authorized.home().registry;
-    let (who, entry) = (authorized.actor().name.clone(), authorized.entry_named(Ask::Requeue(stage).act()));
+    let (who, entry) = (authorized.actor().to_string(), authorized.entry_named(Ask::Requeue(stage).act()));
     let (filter, workflows) = (filter.clone(), registry.workflows());
     let act = move |tx: &mut dyn Transaction| {
         let mut done = Page::default();
@@ -233,7 +233,11 @@ fn requeue_page(
             if let Some(batch) = item.batch {
                 done.topics.extend(follow_receipt(tx, workflows.as_ref(), batch)?);
             }
-            entry.done(tx, &Target::of(item.institution, format!("item {} of {}", item.id, item.object_identifier)))?;
+            entry.done(
+                tx,
+                &Target::of(item.institution, format!("item {} of {}", item.id, item.object_identifier))
+                    .about(&item.object_identifier),
+            )?;
             done.requeued += 1;
         }
         Ok::<_, EngineError>(done)

@@ -70,7 +70,8 @@ pub fn named(context: &OpContext, text: &str) -> Result<FindingId, EngineError> 
 pub fn repair(context: &OpContext, finding: FindingId) -> Result<RepairView, EngineError> {
     let authorized = context.authorize(&FIXITY_REPAIR)?;
     let found = fixity::finding(authorized.home(), authorized.scope(), finding)?;
-    let target = Target::of(found.institution, format!("finding {finding} of {}", found.object_identifier));
+    let target = Target::of(found.institution, format!("finding {finding} of {}", found.object_identifier))
+        .about(&found.object_identifier);
     let unsolved = |outcome: &RepairOutcome| outcome.is_unsolved().then(|| format!("{outcome:?}").to_lowercase());
     let actor = Some(authorized.actor());
     let name = authorized.read(|tx| ContentName::read(tx, &found.object_identifier, found.content))?;

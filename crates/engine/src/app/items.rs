@@ -263,7 +263,7 @@ pub fn steer(
     if let Ask::Delete { is_confirmed: false } = ask {
         refuse_untold(&untold_of(&authorized, wanted)?, WAIT)?;
     }
-    let (scope, who) = (authorized.scope(), authorized.actor().name.clone());
+    let (scope, who) = (authorized.scope(), authorized.actor().to_string());
     let (entry, registry) = (authorized.entry_named(ask.act()), &authorized.home().registry);
     let (asked, workflows, reason) = (wanted.to_vec(), registry.workflows(), reason.map(str::to_owned));
     let act = move |tx: &mut dyn Transaction| {
@@ -282,7 +282,11 @@ pub fn steer(
             if let (Ask::Requeue(_), Some(batch)) = (ask, item.batch) {
                 topics.extend(follow_receipt(tx, workflows.as_ref(), batch)?);
             }
-            entry.done(tx, &Target::of(item.institution, format!("item {id} of {}", item.object_identifier)))?;
+            entry.done(
+                tx,
+                &Target::of(item.institution, format!("item {id} of {}", item.object_identifier))
+                    .about(&item.object_identifier),
+            )?;
         }
         Ok::<_, EngineError>(topics)
     };
@@ -298,14 +302,18 @@ pub fn move_to(context: &OpContext, wanted: &[ItemId], priority: u32) -> Result<
         return Err(EngineError::Usage(format!("{priority} is no priority"))
             .next(format!("give one from 0, the most urgent, to {MOST_PRIORITY}")));
     }
-    let (scope, who) = (authorized.scope(), authorized.actor().name.clone());
+    let (scope, who) = (authorized.scope(), authorized.actor().to_string());
     let (entry, asked) = (authorized.entry_named("move"), wanted.to_vec());
     authorized.home().registry.write_and_wake(move |tx| {
         let mut topics = Vec::new();
         for id in &asked {
             let item = items::find(tx, scope, *id)?;
             topics.extend(items::move_to(tx, scope, *id, priority, &who)?);
-            entry.done(tx, &Target::of(item.institution, format!("item {id} of {}", item.object_identifier)))?;
+            entry.done(
+                tx,
+                &Target::of(item.institution, format!("item {id} of {}", item.object_identifier))
+                    .about(&item.object_identifier),
+            )?;
         }
         Ok::<_, EngineError>(topics)
     })?;

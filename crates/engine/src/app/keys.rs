@@ -6,7 +6,7 @@
 use strongroom_credentials::{AccountName, Token, TokenKind};
 use strongroom_registry::api_keys::{self, ApiKey, KeyFilter, NewKey};
 use strongroom_registry::users::{self, User};
-use strongroom_registry::{ActorKind, KeyScope, RegistryError, Scope, Time};
+use strongroom_registry::{ActorKind, JournalOutcome, KeyScope, RegistryError, Scope, Time};
 
 use super::authorization::{KEYS_ADD, KEYS_LIST, KEYS_REVOKE, KEYS_USE, Role};
 use super::users::{find, in_state, known};
@@ -50,6 +50,19 @@ pub fn list(context: &OpContext, filter: &Filter, after: Option<String>) -> Resu
     Ok(Page { items: found.iter().map(|key| KeyView::new(key, now)).collect(), next })
 }
 
+/// One of them, by its identifier or a part of it. An institution user sees the own ones.
+pub fn show(context: &OpContext, key: &str) -> Result<KeyView, EngineError> {
+    let authorized = context.authorize(&KEYS_LIST)?;
+    let id = Token::parse(key, TokenKind::ApiKey).map(|token| token.id());
+    let named = id.as_ref().map_or(key, |id| id.as_str());
+    let (found, now) = authorized.read(|tx| Ok((api_keys::named(tx, authorized.scope(), named)?, tx.now()?)))?;
+    let sees_others = authorized.has_role(&[Role::SystemAdmin, Role::InstitutionAdmin, Role::Auditor]);
+    if !sees_others && !is_own(&authorized, &found.account) {
+        return Err(RegistryError::NotFound { what: "key", id: named.to_owned() }.into());
+    }
+    Ok(KeyView::new(&found, now))
+}
+
 /// A key to be made.
 #[derive(Debug, Clone)]
 pub struct Request {
@@ -89,7 +102,8 @@ pub fn add(context: &OpContext, request: Request) -> Result<AddedKeyView, Engine
     }
     let key = Token::generate(TokenKind::ApiKey)?;
     let (id, digest, actor) = (key.id(), key.digest(), authorized.actor().clone());
-    let made = authorized.write(move |tx| {
+    let entry = authorized.entry();
+    let made = authorized.home().registry.write(move |tx| {
         let user = known(tx, user.id)?;
         if !user.is_active {
             return Err(in_state(&user, "deactivated", "make a key for it"));
@@ -98,7 +112,11 @@ pub fn add(context: &OpContext, request: Request) -> Result<AddedKeyView, Engine
         let new = NewKey { id, digest, user: user.id, actor: &actor, scopes: &scopes, expires_at };
         api_keys::add(tx, &new)?;
         let made = stored(api_keys::get(tx, &new.id)?, new.id.as_str())?;
-        Ok((target(&made), KeyView::new(&made, tx.now()?)))
+        let words: Vec<&str> = scopes.iter().map(|scope| scope.as_str()).collect();
+        let expiry = expires_at.map_or_else(|| "never expires".to_owned(), |time| format!("expires at {time}"));
+        let detail = format!("scopes {}; {expiry}", words.join(", "));
+        entry.append(tx, &target(&made), JournalOutcome::Done, Some(&detail))?;
+        Ok::<_, RegistryError>(KeyView::new(&made, tx.now()?))
     })?;
     Ok(AddedKeyView { key: made, token: key.into() })
 }

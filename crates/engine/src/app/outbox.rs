@@ -147,7 +147,7 @@ pub fn send_all(context: &OpContext, messages: &[Uuid]) -> Result<Vec<MessageVie
     let registry = &authorized.home().registry;
     let mut sent = Vec::with_capacity(numbered.len());
     for page in numbered.chunks(PAGE) {
-        let (page, who, workflows) = (page.to_vec(), authorized.actor().name.clone(), registry.workflows());
+        let (page, who, workflows) = (page.to_vec(), authorized.actor().to_string(), registry.workflows());
         let entry = authorized.entry();
         let (views, topics) = registry.write(move |tx| {
             let (mut views, mut topics) = (Vec::with_capacity(page.len()), Vec::new());
@@ -244,7 +244,7 @@ pub fn remove(context: &OpContext, message: Uuid, reason: Option<&str>) -> Resul
         _ => {}
     }
     let workflows = authorized.home().registry.workflows();
-    let by = authorized.actor().name.clone();
+    let by = authorized.actor().to_string();
     let given_up = reason.map(|reason| GivenUp { by, reason: reason.to_owned() });
     Ok(authorized.write_and_wake(move |tx| {
         let open = outbox::get(tx, message)?.filter(|found| found.delivered_at.is_none());

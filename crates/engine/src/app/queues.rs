@@ -119,7 +119,7 @@ pub fn empty(context: &OpContext, topic: &str) -> Result<AffectedTasksView, Engi
 pub fn retry(context: &OpContext, topic: &str, task: Option<TaskId>) -> Result<AffectedTasksView, EngineError> {
     let authorized = context.authorize(&QUEUES_RETRY)?;
     check_topic(&authorized, topic)?;
-    let (name, who) = (topic.to_owned(), authorized.actor().name.clone());
+    let (name, who) = (topic.to_owned(), authorized.actor().to_string());
     let workflows = authorized.home().registry.workflows();
     let (mut all, mut after) = (0, None);
     loop {

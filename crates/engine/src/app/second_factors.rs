@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use strongroom_credentials::{AccountName, Attempt, BackupCode, ThrottleKey, Token, TokenKind, TotpCode, TotpSecret};
 use strongroom_registry::second_factors::{self, Begun, SealedFactor};
 use strongroom_registry::throttles::{self, Tried};
-use strongroom_registry::{RegistryError, sessions, users};
+use strongroom_registry::{JournalOutcome, RegistryError, sessions, users};
 
 use super::OpContext;
 use super::authorization::{SECOND_FACTORS_RESET, SECOND_FACTORS_SET};
@@ -97,7 +97,8 @@ pub fn confirm(
         if !session.is_complete {
             users::note_sign_in(tx, user.id)?;
         }
-        entry.done(tx, &target(&user))?;
+        let detail = "second factor confirmed; backup codes made";
+        entry.append(tx, &target(&user), JournalOutcome::Done, Some(detail))?;
         Ok::<_, RegistryError>(true)
     })?;
     Ok(if is_done { Proved::Right(Confirmed { backup_codes, token }) } else { Proved::Wrong })

@@ -139,6 +139,10 @@ pub fn confirm(
     let token = Token::generate(TokenKind::Session)?;
     let (id, digest) = (token.id(), token.digest());
     let is_done = authorized.home().registry.write(move |tx| {
+        // No code is spent for a session that another request has replaced or ended.
+        if !sessions::is_present(tx, &session)? {
+            return Ok(false);
+        }
         let is_used = match &proof {
             Proof::Step(sealed, step) => second_factors::use_step(tx, user.id, sealed, *step)?,
             Proof::BackupCode(digest) => second_factors::use_backup_code(tx, user.id, digest)?,
@@ -185,9 +189,10 @@ pub fn resume(context: &OpContext, token: &str) -> Result<Option<Resumed>, Engin
             replacement = is_replaced.then_some(token);
         }
     }
-    let missing = if session.is_complete { Missing::Nothing } else { Missing::of(&user) };
+    let is_complete = session.is_complete && !lacks_factor(&user);
+    let missing = if is_complete { Missing::Nothing } else { Missing::of(&user) };
     let mut caller = Caller::of_user(&user);
-    if !session.is_complete {
+    if !is_complete {
         caller.roles.clear();
     }
     Ok(Some(Resumed { caller, missing, token: replacement }))
@@ -222,6 +227,11 @@ pub(super) fn open(authorized: &Authorized<'_>, token: &str) -> Result<Option<Op
     }
     authorized.home().registry.write(move |tx| sessions::end(tx, session.id))?;
     Ok(None)
+}
+
+/// Whether a second factor became required after the session was started: the session is for setting one up, and for nothing else.
+fn lacks_factor(user: &User) -> bool {
+    user.needs_factor() && !user.has_factor()
 }
 
 /// The refusal of what needs a session of another kind.

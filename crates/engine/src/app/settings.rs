@@ -11,7 +11,7 @@ use crate::findings::Counting;
 use crate::places::Conflict;
 use crate::settings::{Origin, Settings};
 use crate::survey::{Condition, Survey, SurveyedStore};
-use crate::{EngineError, findings, profiles, rights, tools};
+use crate::{EngineError, findings, people, profiles, rights, tools};
 
 /// What remains possible in a store that honours no conditions on puts.
 const NOT_COMPARED: &str = "not every object was compared with the stores of its placement yet: the background task placements does it; \
@@ -78,6 +78,9 @@ pub fn check(installation: &Installation) -> Result<Checked, EngineError> {
         checked.add(format!("places of {other} and {store}"), Err(EngineError::Usage(reason.clone())));
     }
     if let Some(registry) = &survey.registry {
+        if let Some(outcome) = people::check_factor_key(authorized.directory(), registry)? {
+            checked.add("second factors".to_owned(), outcome);
+        }
         for (institution, outcome) in check_institutions(registry, settings)? {
             checked.add(format!("institution {institution}"), outcome);
         }

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     fn composed(mail: Mail, to: &[&str]) -> String {
-        let payload = Payload { message_id: "<fixed@example.edu>".into(), mail };
+        let payload = Payload { message_id: "<fixed@example.edu>".into(), mail, token_of: None };
         let to: Vec<Mailbox> = to.iter().map(|text| mailbox(text).expect("an address")).collect();
         let from = mailbox("Strongroom <s@example.edu>").expect("an address");
         String::from_utf8(compose(&payload, &from, &to, Time(0)).expect("is composed")).expect("ASCII")

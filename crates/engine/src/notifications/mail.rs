@@ -7,6 +7,7 @@ use strongroom_registry::outbox;
 use uuid::Uuid;
 
 use super::Prepared;
+use crate::people::tokens::TokenOf;
 use crate::settings::MailSettings;
 
 /// Longer subjects are cut, in characters.
@@ -45,12 +46,24 @@ pub(super) struct Payload {
     pub(super) message_id: String,
     #[serde(flatten)]
     pub(super) mail: Mail,
+    /// For whom a token is made at each attempt, which is put into the texts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) token_of: Option<TokenOf>,
 }
 
 impl Mail {
     /// The mail as a message of the outbox, under a key that names what it reports; none where no mails are sent, or it has no
     /// recipient. An attachment that is too large is left out, and the mail says so.
-    pub fn prepare(mut self, settings: &MailSettings, key: impl Into<String>) -> Option<Prepared> {
+    pub fn prepare(self, settings: &MailSettings, key: impl Into<String>) -> Option<Prepared> {
+        self.prepare_for(settings, key.into(), None)
+    }
+
+    /// The same for a mail with a token of a user, which is made when it is sent.
+    pub(crate) fn prepare_with_token(self, settings: &MailSettings, key: String, of: TokenOf) -> Option<Prepared> {
+        self.prepare_for(settings, key, Some(of))
+    }
+
+    fn prepare_for(mut self, settings: &MailSettings, key: String, token_of: Option<TokenOf>) -> Option<Prepared> {
         let sender = settings.sender()?;
         if self.to.is_empty() && self.bcc.is_empty() {
             return None;
@@ -58,10 +71,10 @@ impl Mail {
         self.subject = one_line(&self.subject);
         self.limit_attachment(settings.max_attachment);
         let message_id = format!("<{}@{}>", Uuid::new_v4(), sender.email.domain());
-        let payload = Payload { message_id, mail: self };
+        let payload = Payload { message_id, mail: self, token_of };
         // Texts only: it cannot fail.
         let payload = serde_json::to_string(&payload).unwrap_or_default();
-        Some(Prepared { key: key.into(), kind: outbox::MAIL, payload })
+        Some(Prepared { key, kind: outbox::MAIL, payload })
     }
 
     fn limit_attachment(&mut self, most: u64) {

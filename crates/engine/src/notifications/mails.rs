@@ -14,6 +14,7 @@ use super::smtp::{self, Answer, Envelope, Unusable};
 use super::{Prepared, Receivers};
 use crate::event::Event;
 use crate::outbox::{Channel, Delay, Delivery};
+use crate::people::tokens;
 use crate::{EngineError, Home, crash_point};
 
 /// The channel whose messages are sent by SMTP.
@@ -69,6 +70,17 @@ impl Channel for Mails {
         let mut delay = None;
         if !open.is_empty() {
             let to: Vec<Mailbox> = payload.mail.to.iter().filter_map(|text| mailbox(text).ok()).collect();
+            let payload = match &payload.token_of {
+                None => payload.clone(),
+                Some(of) => match tokens::fill(&home.registry, of, &payload.mail)? {
+                    Some(mail) => Payload { mail, ..payload.clone() },
+                    None => {
+                        let id = message.id;
+                        home.registry.write(move |tx| outbox::set_delivered(tx, id))?;
+                        return Ok(Delivery::Obsolete);
+                    }
+                },
+            };
             let mail = match compose(&payload, &from, &to, message.created_at) {
                 Ok(mail) => mail,
                 Err(reason) => {
@@ -126,9 +138,12 @@ pub(crate) struct Readdressed {
 }
 
 /// A mail that was not delivered, or not to all of its recipients, for other addresses. Those who have it do not get it again. None where
-/// the message is no mail, or it is left without any recipient.
+/// the message is no mail, it is left without any recipient, or it has a token, which is for its user alone.
 pub(crate) fn readdressed(message: &Message, addresses: &[String]) -> Option<Readdressed> {
     let payload: Payload = serde_json::from_str(&message.payload).ok()?;
+    if payload.token_of.is_some() {
+        return None;
+    }
     let known: Progress =
         message.progress.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     let Progress { accepted, .. } = known;
@@ -139,7 +154,8 @@ pub(crate) fn readdressed(message: &Message, addresses: &[String]) -> Option<Rea
     // Texts only: it cannot fail.
     let as_text = |to: Vec<String>| {
         let mail = Mail { to, bcc: Vec::new(), ..payload.mail.clone() };
-        serde_json::to_string(&Payload { message_id: payload.message_id.clone(), mail }).unwrap_or_default()
+        serde_json::to_string(&Payload { message_id: payload.message_id.clone(), mail, token_of: None })
+            .unwrap_or_default()
     };
     let (replaced, further) = match message.delivered_at {
         None => {

@@ -7,8 +7,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use strongroom_credentials::{CredentialError, SealingKey, TotpSecret};
-use strongroom_registry::UserId;
 use strongroom_registry::second_factors::{self, SealedFactor};
+use strongroom_registry::{Registry, UserId};
 use zeroize::Zeroizing;
 
 use crate::{EngineError, Home};
@@ -26,9 +26,37 @@ const RESTORE: &str = "copy second-factors.key from another machine of this inst
 /// There is none, or the file is none.
 fn existing_key(home: &Home) -> Result<SealingKey, EngineError> {
     let path = home.directory.join(FILE);
-    read(&path)?.ok_or_else(|| {
-        EngineError::Absent(format!("the key of the second factors, {}, is missing", path.display())).next(RESTORE)
-    })
+    read(&path)?.ok_or_else(|| missing(&path))
+}
+
+/// Whether the file has the key with which the second factors of the registry are sealed. None where there are none.
+///
+/// # Errors
+/// Those of the registry.
+pub(crate) fn check(directory: &Path, registry: &Registry) -> Result<Option<Result<(), EngineError>>, EngineError> {
+    let mut after = String::new();
+    let mut checked = None;
+    // There is one key at most, unless rows were brought together from several registries.
+    while let Some(sealed) = registry.read(|tx| second_factors::key_after(tx, &after))? {
+        let path = directory.join(FILE);
+        let outcome = match read(&path) {
+            Err(error) => Err(error),
+            Ok(None) => Err(missing(&path)),
+            Ok(Some(key)) if key.id().to_string() != sealed => Err(other_key(&sealed)),
+            Ok(Some(_)) => Ok(()),
+        };
+        let is_wrong = outcome.is_err();
+        checked = Some(outcome);
+        if is_wrong {
+            break;
+        }
+        after = sealed;
+    }
+    Ok(checked)
+}
+
+fn missing(path: &Path) -> EngineError {
+    EngineError::Absent(format!("the key of the second factors, {}, is missing", path.display())).next(RESTORE)
 }
 
 /// The key that there is, or a new one where no second factor was ever sealed.

@@ -360,6 +360,10 @@ fn create(
     new: &NewItem,
     by: &JournalEntry,
 ) -> Result<Vec<String>, EngineError> {
-    by.done(tx, &Target::of(object.institution, format!("{}: {}, item {}", object.identifier, new.name, new.id)))?;
+    by.done(
+        tx,
+        &Target::of(object.institution, format!("{}: {}, item {}", object.identifier, new.name, new.id))
+            .about(&object.identifier),
+    )?;
     Ok(vec![items::create(tx, workflows, new)?])
 }

@@ -32,7 +32,7 @@ use strongroom_registry::{
     provenance, second_factors, tool_findings, users,
 };
 
-use crate::fixture::{INSTITUTION, TestHome, home};
+use crate::fixture::{INSTITUTION, TestHome, home_with};
 
 /// Another institution of the same home, which keeps nothing.
 const OTHER: &str = "other.edu";
@@ -413,6 +413,7 @@ const CASES: &[Case] = cases! {
     "keys::list" "keys.list" |call, _| {
         app::keys::list(call, &app::keys::Filter::default(), None).map(|page| some(&page.items))
     };
+    "keys::show" "keys.list" |call, world| something(app::keys::show(call, &world.key));
     "keys::add" "keys.add" |call, _| {
         let scopes = vec![app::KeyScope::Read];
         something(app::keys::add(call, app::keys::Request { user: ANN.to_owned(), scopes, expires_at: None }))
@@ -533,12 +534,13 @@ const CASES: &[Case] = cases! {
     };
     "users::set" "users.set" |call, _| {
         let role = Some(app::UserRole::InstitutionUser);
-        something(app::users::set(call, ANN, &app::users::Changes { role, institution: None }))
+        something(app::users::set(call, ANN, app::users::Changes { role, ..app::users::Changes::default() }))
     };
     "users::set_password" "users.set_password" |call, _| {
         something(app::users::set_password(call, ANN, app::password("short").expect("a password")))
     };
     "users::invite" "users.invite" |call, _| something(app::users::invite(call, ANN));
+    "users::make_token" "users.make_token" |call, _| something(app::users::make_token(call, ANN));
     "users::choose_password" "users.choose_password" |call, _| {
         something(app::users::choose_password(call, "no token", app::password("short").expect("a password")))
     };
@@ -618,7 +620,7 @@ fn requests(home: &TestHome, own: InstitutionId) -> (UserId, UserId, [DeletionId
 
 impl World {
     fn new() -> Self {
-        let home = home();
+        let home = home_with("[mail]\nhost = \"localhost\"\nport = 1\nfrom = \"strongroom@test.edu\"\n");
         let other = InstitutionId::new();
         home.registry
             .write(|tx| {
@@ -921,7 +923,7 @@ fn every_line_of_the_table_is_asked_for() {
 
 #[test]
 fn a_line_of_the_journal_is_neither_changed_nor_removed() {
-    let home = home();
+    let home = home_with("");
     let entry = JournalEntry::of_system("tests.act");
     home.registry
         .write(move |tx| entry.done(tx, &strongroom_engine::journal::Target::of_system("it")))

@@ -5,6 +5,7 @@ mod callbacks;
 mod crash;
 pub(crate) mod mail_server;
 mod mails;
+mod people;
 
 use std::time::Duration;
 

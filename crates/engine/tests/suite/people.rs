@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha1::Sha1;
-use strongroom_credentials::{Token, TotpSecret};
+use strongroom_credentials::{AccountName, Token, TotpSecret};
 use strongroom_engine::EngineError;
 use strongroom_engine::app::authorization::Role;
 use strongroom_engine::app::second_factors::{self, Confirmed};
@@ -17,7 +17,7 @@ use strongroom_engine::app::views::{FactorState, KeyView, UserView};
 use strongroom_engine::app::{self, Caller, KeyScope, OpContext, Password, UserRole, institutions, keys};
 use strongroom_engine::retention::sweep;
 use strongroom_engine::runtime::Shutdown;
-use strongroom_registry::{RegistryError, Scope, Time, journal};
+use strongroom_registry::{GrantAct, RegistryError, Scope, Time, journal};
 
 use crate::fixture::{Engine, INSTITUTION, TestHome, home, home_on, on_both_databases};
 
@@ -32,6 +32,8 @@ on_both_databases! {
     wrong_unknown_and_deactivated_are_answered_alike
     a_code_is_used_once_and_so_is_a_backup_code
     a_token_to_choose_a_password_is_used_once
+    no_code_is_spent_for_a_session_that_was_replaced
+    who_made_or_raised_a_user_is_known
 }
 
 /// A call of the system, as a server makes it.
@@ -178,7 +180,7 @@ fn a_token_to_choose_a_password_is_used_once(engine: Engine) {
     let Some(home) = home_on(engine, "") else { return };
     add(&home, ANN, UserRole::Auditor, None);
     assert!(matches!(start(&home, FIRST), Proved::Wrong), "there is no password");
-    let invited = users::invite(&console(&home), ANN).expect("is invited");
+    let invited = users::make_token(&server(&home), ANN).expect("is invited");
     let token = invited.token.reveal();
     let choose = |password| users::choose_password(&server(&home), token, secret(password));
     assert!(choose("short").is_err(), "the token stays valid");
@@ -191,7 +193,7 @@ fn a_token_to_choose_a_password_is_used_once(engine: Engine) {
     let session = right(start(&home, password)).token;
     assert!(!choose(FIRST).expect("answers"), "it was used");
 
-    let reset = |home: &TestHome| users::invite(&console(home), ANN).expect("is reset").token;
+    let reset = |home: &TestHome| users::make_token(&server(home), ANN).expect("is reset").token;
     let late = reset(&home);
     home.clock.advance(HOUR);
     assert!(!users::choose_password(&server(&home), late.reveal(), secret(FIRST)).expect("answers"), "it has expired");
@@ -202,7 +204,7 @@ fn a_token_to_choose_a_password_is_used_once(engine: Engine) {
     let of_deactivated = reset(&home);
     users::deactivate(&console(&home), ANN).expect("is deactivated");
     assert!(!users::choose_password(&server(&home), of_deactivated.reveal(), secret(FIRST)).expect("answers"));
-    users::invite(&console(&home), ANN).expect_err("a deactivated user");
+    users::make_token(&server(&home), ANN).expect_err("a deactivated user");
     assert!(!users::choose_password(&server(&home), "strongroom_reset_no", secret(FIRST)).expect("answers"));
 }
 
@@ -234,6 +236,161 @@ fn where_an_institution_requires_a_second_factor_a_session_begins_with_setting_o
 }
 
 #[test]
+fn a_session_lasts_as_one_without_rights_when_a_second_factor_becomes_required() {
+    let home = home();
+    ann(&home);
+    let token = right(start(&home, FIRST)).token;
+    assert_eq!(resume(&home, &token).expect("goes on").missing, Missing::Nothing);
+    let required = institutions::Changes { second_factor_required: Some(true), ..institutions::Changes::default() };
+    institutions::set(&console(&home), INSTITUTION, required).expect("is set");
+    let resumed = resume(&home, &token).expect("goes on");
+    assert_eq!((resumed.missing, resumed.caller.roles), (Missing::Factor, Vec::new()));
+    let (_, confirmed) = set_up(&home, &token);
+    let resumed = resume(&home, &confirmed.token).expect("goes on");
+    assert_eq!((resumed.missing, resumed.caller.roles), (Missing::Nothing, vec![Role::InstitutionAdmin]));
+}
+
+fn no_code_is_spent_for_a_session_that_was_replaced(engine: Engine) {
+    let Some(home) = home_on(engine, "") else { return };
+    ann(&home);
+    let (_, confirmed) = set_up(&home, &right(start(&home, FIRST)).token);
+    // Two requests with one backup code each, for one session: one completes it, and the code of the other is left.
+    let token = right(start(&home, FIRST)).token;
+    let codes = [1, 2].map(|at| confirmed.backup_codes[at].reveal().to_string());
+    let done: Vec<bool> = std::thread::scope(|scope| {
+        let both = codes.each_ref().map(|code| {
+            let (home, token) = (&home, &token);
+            scope.spawn(move || {
+                sessions::confirm(&server(home), token.reveal(), code, None)
+                    .is_ok_and(|proved| matches!(proved, Proved::Right(_)))
+            })
+        });
+        both.into_iter().map(|one| one.join().expect("ends")).collect()
+    });
+    assert_eq!(done.iter().filter(|is_done| **is_done).count(), 1, "{done:?}");
+    let left = if done[0] { &codes[1] } else { &codes[0] };
+    let token = right(start(&home, FIRST)).token;
+    assert!(matches!(confirm(&home, &token, left), Proved::Right(_)), "it was not spent");
+}
+
+fn who_made_or_raised_a_user_is_known(engine: Engine) {
+    let Some(home) = home_on(engine, "") else { return };
+    ann(&home);
+    let caller = resume(&home, &right(start(&home, FIRST)).token).expect("goes on").caller;
+    let of_ann = OpContext::new(home.home.clone(), caller);
+    let ann = of_ann.user().expect("a user");
+    let new = NewUser {
+        email: "bob@test.edu".to_owned(),
+        role: UserRole::InstitutionUser,
+        institution: Some(INSTITUTION.to_owned()),
+        password: None,
+    };
+    users::add(&of_ann, new).expect("is added");
+    let changes = Changes { role: Some(UserRole::InstitutionAdmin), ..Changes::default() };
+    users::set(&of_ann, "bob@test.edu", changes).expect("is raised");
+    let again = Changes { role: Some(UserRole::InstitutionAdmin), ..Changes::default() };
+    users::set(&console(&home), "bob@test.edu", again).expect("changes nothing");
+    users::deactivate(&console(&home), "bob@test.edu").expect("is deactivated");
+    users::activate(&console(&home), "bob@test.edu").expect("is activated");
+    let grants = |since: Time| {
+        let found = home.registry.read(|tx| {
+            let bob = strongroom_registry::users::find(tx, Scope::System, &AccountName::new("bob@test.edu"))?;
+            strongroom_registry::users::grants_since(tx, bob.id, since)
+        });
+        found.expect("reads")
+    };
+    let known: Vec<_> = grants(Time(0)).into_iter().map(|grant| (grant.act, grant.role, grant.by_user)).collect();
+    let admin = UserRole::InstitutionAdmin;
+    assert_eq!(
+        known,
+        [
+            (GrantAct::Added, UserRole::InstitutionUser, Some(ann)),
+            (GrantAct::Changed, admin, Some(ann)),
+            (GrantAct::Activated, admin, None)
+        ]
+    );
+    assert!(grants(now(&home).plus(1)).is_empty());
+}
+
+/// How far the ranks of two samples are apart, in standard deviations of their sum (Mann and Whitney): what is the same is beyond 4 once in
+/// 16 000 times.
+fn rank_distance(one: &[Duration], other: &[Duration]) -> f64 {
+    let of =
+        |durations: &[Duration], is_first: bool| durations.iter().map(|taken| (*taken, is_first)).collect::<Vec<_>>();
+    let mut all = [of(one, true), of(other, false)].concat();
+    all.sort_unstable();
+    let ranks: f64 = (1_u32..).zip(&all).filter(|(_, (_, is_first))| *is_first).map(|(rank, _)| f64::from(rank)).sum();
+    let count = |of: &[Duration]| f64::from(u32::try_from(of.len()).expect("few"));
+    let (first, second) = (count(one), count(other));
+    let expected = first * (first + second + 1.0) / 2.0;
+    let deviation = (first * second * (first + second + 1.0) / 12.0).sqrt();
+    (ranks - expected).abs() / deviation
+}
+
+#[test]
+fn the_time_of_a_sign_in_does_not_tell_whether_there_is_the_account() {
+    const ROUNDS: usize = 60;
+    const BEYOND_CHANCE: f64 = 4.5;
+    let home = home();
+    ann(&home);
+    let time = |email: &str| {
+        let password = secret(SECOND);
+        let begin = std::time::Instant::now();
+        let answer = sessions::start(&server(&home), email, &password, None).expect("answers");
+        let taken = begin.elapsed();
+        assert!(matches!(answer, Proved::Wrong));
+        taken
+    };
+    let (mut known, mut unknown) = (Vec::new(), Vec::new());
+    for round in 0..ROUNDS {
+        if round % 4 == 0 {
+            // The waits begin anew; after 100 attempts the account would be disabled, which is another test.
+            home.clock.advance(25 * HOUR);
+        }
+        // Each is first as often as the other, so that what slows the machine meets both.
+        if round % 2 == 0 {
+            known.push(time(ANN));
+            unknown.push(time("eve@test.edu"));
+        } else {
+            unknown.push(time("eve@test.edu"));
+            known.push(time(ANN));
+        }
+    }
+    let distance = rank_distance(&known, &unknown);
+    assert!(distance < BEYOND_CHANCE, "{distance}: {known:?} {unknown:?}");
+    // The same samples with a difference that was put in: a hash more for one of both.
+    let mut sorted = known.clone();
+    sorted.sort_unstable();
+    let hash = sorted[ROUNDS / 2];
+    let slower: Vec<Duration> = unknown.iter().map(|taken| *taken + hash).collect();
+    let distance = rank_distance(&known, &slower);
+    assert!(distance > BEYOND_CHANCE, "the test finds no difference: {distance}");
+}
+
+#[test]
+fn lines_about_users_and_keys_say_what_changed() {
+    let home = home();
+    ann(&home);
+    key(&home, &[KeyScope::Read, KeyScope::Deposit], None);
+    let changes =
+        Changes { role: Some(UserRole::InstitutionUser), password: Some(secret(SECOND)), ..Changes::default() };
+    users::set(&console(&home), ANN, changes).expect("is set in one transaction");
+    let refused = Changes { role: Some(UserRole::Auditor), reset_second_factor: true, ..Changes::default() };
+    users::set(&console(&home), ANN, refused).expect_err("there is no second factor");
+    assert_eq!(users::show(&console(&home), ANN).expect("is there").role, UserRole::InstitutionUser, "nothing changed");
+    users::deactivate(&console(&home), ANN).expect("is deactivated");
+    let lines = home.registry.read(|tx| journal::list(tx, Scope::System, &journal::LineFilter::default(), None, 99));
+    let told: Vec<(String, String)> =
+        lines.expect("lists").into_iter().filter_map(|line| Some((line.act, line.detail?))).collect();
+    let has = |act: &str, text: &str| told.iter().any(|(of, detail)| of == act && detail.contains(text));
+    assert!(has("users.add", "institution_admin of test.edu, with a password"), "{told:?}");
+    assert!(has("keys.add", "scopes read, deposit; never expires"), "{told:?}");
+    assert!(has("users.set", "institution_admin of test.edu becomes institution_user of test.edu"), "{told:?}");
+    assert!(has("users.set_password", "sessions and tokens ended"), "{told:?}");
+    assert!(has("users.deactivate", "1 keys revoked"), "{told:?}");
+}
+
+#[test]
 fn a_session_ends_with_what_it_was_started_by() {
     let home = home();
     ann(&home);
@@ -246,8 +403,8 @@ fn a_session_ends_with_what_it_was_started_by() {
     };
     ends(&|| drop(users::set_password(&console(&home), ANN, secret(FIRST)).expect("is set")));
     ends(&|| {
-        let changes = Changes { role: Some(UserRole::InstitutionUser), institution: None };
-        users::set(&console(&home), ANN, &changes).expect("is set");
+        let changes = Changes { role: Some(UserRole::InstitutionUser), institution: None, ..Changes::default() };
+        users::set(&console(&home), ANN, changes).expect("is set");
     });
     ends(&|| {
         users::deactivate(&console(&home), ANN).expect("is deactivated");
@@ -297,7 +454,7 @@ fn a_key_acts_for_its_user_within_its_scopes_until_it_ends() {
     let (late, late_token) = key(&home, &[KeyScope::Read], Some(later));
     let (read, token) = key(&home, &[KeyScope::Read], None);
     let call = by_key(&home, &token).expect("is valid");
-    assert_eq!(call.actor().name, ANN);
+    assert_eq!((call.actor().name.as_str(), call.actor().key.as_deref()), (ANN, Some(read.key.as_str())));
     users::list(&call, &users::Filter::default(), None).expect("reads");
     let refused = users::deactivate(&call, ANN).expect_err("no key does it").to_string();
     assert!(refused.contains("it is not done with a key"), "{refused}");
@@ -312,8 +469,8 @@ fn a_key_acts_for_its_user_within_its_scopes_until_it_ends() {
     home.clock.advance(HOUR);
     assert!(by_key(&home, &late_token).is_none() && by_key(&home, &token).is_some());
     // It acts with the rights that its user has now.
-    let changes = Changes { role: Some(UserRole::InstitutionUser), institution: None };
-    users::set(&console(&home), ANN, &changes).expect("is set");
+    let changes = Changes { role: Some(UserRole::InstitutionUser), institution: None, ..Changes::default() };
+    users::set(&console(&home), ANN, changes).expect("is set");
     users::list(&by_key(&home, &token).expect("is valid"), &users::Filter::default(), None).expect_err("no admin");
     keys::revoke(&console(&home), &read.key[..8]).expect("is revoked");
     let refused = keys::revoke(&console(&home), &token).expect_err("it was").to_string();
@@ -340,10 +497,11 @@ fn of_two_who_change_a_user_at_once_each_is_heard() {
         } else {
             (UserRole::InstitutionAdmin, INSTITUTION)
         };
-        let set = |changes: Changes| users::set(&console(&home), ANN, &changes).expect("is set");
+        let set = |changes: Changes| users::set(&console(&home), ANN, changes).expect("is set");
         std::thread::scope(|scope| {
-            scope.spawn(|| set(Changes { role: Some(role), institution: None }));
-            scope.spawn(|| set(Changes { role: None, institution: Some(institution.to_owned()) }));
+            scope.spawn(|| set(Changes { role: Some(role), institution: None, ..Changes::default() }));
+            scope
+                .spawn(|| set(Changes { role: None, institution: Some(institution.to_owned()), ..Changes::default() }));
         });
         let found = users::show(&console(&home), ANN).expect("is there");
         assert_eq!((found.role, found.institution.as_deref()), (role, Some(institution)));
@@ -365,7 +523,11 @@ fn an_institution_admin_manages_users_and_becomes_none_of_them() {
     let added = new(UserRole::Auditor, None, None).expect("is of the own institution");
     assert_eq!(added.institution.as_deref(), Some(INSTITUTION));
     let set = |email: &str, role, institution: Option<&str>| {
-        users::set(&own, email, &Changes { role: Some(role), institution: institution.map(str::to_owned) })
+        users::set(
+            &own,
+            email,
+            Changes { role: Some(role), institution: institution.map(str::to_owned), ..Changes::default() },
+        )
     };
     set("bob@test.edu", UserRole::InstitutionUser, None).expect("is set");
     let key_for = |user: &str| {
@@ -378,7 +540,7 @@ fn an_institution_admin_manages_users_and_becomes_none_of_them() {
         set(ANN, UserRole::SystemAdmin, None).expect_err("of the installation"),
         set("new-auditor@test.edu", UserRole::Auditor, Some("")).expect_err("of the installation"),
         users::set_password(&own, "bob@test.edu", secret(FIRST)).expect_err("a password"),
-        users::invite(&own, "bob@test.edu").expect_err("a token"),
+        users::make_token(&own, "bob@test.edu").expect_err("a token"),
         key_for("bob@test.edu").expect_err("a key"),
     ];
     for error in refused {
@@ -434,14 +596,14 @@ fn no_secret_is_in_the_registry_the_journal_or_what_is_shown_of_errors() {
     let started = right(start(&home, FIRST));
     let (factor, confirmed) = set_up(&home, &started.token);
     let (_, token) = key(&home, &[KeyScope::Read], None);
-    let reset = users::invite(&console(&home), ANN).expect("a token");
+    let reset = users::make_token(&server(&home), ANN).expect("a token");
     let mut shown = format!("{started:?} {confirmed:?} {factor:?} {reset:?} {:?}", start(&home, FIRST));
     let wrong = app::password("a\u{0}b").expect_err("a control character");
     let short = users::set_password(&console(&home), ANN, secret(SHORT)).map(|user| format!("{user:?}"));
     let _ = write!(shown, "{wrong:?} {short:?} {:?}", users::set_password(&console(&home), ANN, secret("abcdefg")));
     let lines = home.registry.read(|tx| journal::list(tx, Scope::System, &journal::LineFilter::default(), None, 99));
     let _ = write!(shown, "{:?}", lines.expect("lists"));
-    let acts = ["users.add", "second_factors.set", "keys.add", "users.invite", "users.set_password"];
+    let acts = ["users.add", "second_factors.set", "keys.add", "users.make_token", "users.set_password"];
     assert!(acts.iter().all(|act| shown.contains(act)), "{shown}");
 
     let mut kept = Vec::new();

@@ -105,3 +105,11 @@ ON CONFLICT (key) DO UPDATE SET user_id = ?2, recent = ?3, consecutive = ?4, las
 DELETE FROM throttles WHERE key = ?1
 -- name: throttles.drop
 DELETE FROM throttles WHERE key IN (SELECT key FROM throttles WHERE user_id IS NULL AND last_at < ?1 ORDER BY last_at LIMIT ?2)
+-- name: role_grants.insert
+INSERT INTO role_grants (user_id, number, granted_at, act, role, actor_id, by_user_id)
+VALUES (?1, (SELECT coalesce(max(number), 0) + 1 FROM role_grants WHERE user_id = ?1), ?2, ?3, ?4, ?5, ?6)
+-- name: role_grants.since
+SELECT g.granted_at, g.act, g.role, g.by_user_id, g.actor_id, {actors.columns}
+FROM role_grants g JOIN actors a ON a.id = g.actor_id WHERE g.user_id = ?1 AND g.granted_at >= ?2 ORDER BY g.number
+-- name: sessions.get_present
+SELECT 1 AS found FROM sessions WHERE id = ?1 AND token_id = ?2

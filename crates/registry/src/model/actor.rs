@@ -78,6 +78,38 @@ impl fmt::Display for Actor {
     }
 }
 
+/// What is kept of an actor as text: its name, and by what it acts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownActor {
+    /// The name.
+    pub name: String,
+    /// The account of the operating system under which a user acts.
+    pub account: Option<String>,
+    /// The identifier of the key with which a program acts.
+    pub key: Option<String>,
+}
+
+impl ShownActor {
+    /// What the text says that [`Actor`] is written as.
+    pub fn parse(text: &str) -> Self {
+        let name = name_of(text);
+        let behind = text.get(name.len()..).unwrap_or_default();
+        let by = |what: &str| {
+            let by = behind.strip_prefix(" (")?.strip_prefix(what)?.strip_prefix(' ')?;
+            Some(by.strip_suffix(')')?.to_owned())
+        };
+        Self { name: name.to_owned(), account: by("account"), key: by("key") }
+    }
+}
+
+/// The name in the text that [`Actor`] is written as: of an address, which has no blanks, the rest says by what it acts.
+pub fn name_of(text: &str) -> &str {
+    match text.split_once(' ') {
+        Some((name, _)) if name.contains('@') => name,
+        _ => text,
+    }
+}
+
 fn bounded(name: &str) -> String {
     let mut bounded = String::with_capacity(name.len().min(LONGEST_NAME));
     for character in name.chars() {
@@ -115,7 +147,7 @@ impl From<Named> for Actor {
 
 #[cfg(test)]
 mod tests {
-    use super::{Actor, LONGEST_NAME};
+    use super::{Actor, LONGEST_NAME, ShownActor};
     use crate::ActorKind;
 
     #[test]
@@ -139,6 +171,10 @@ mod tests {
             ("ann@example.edu", "ann@example.edu (account root)")
         );
         assert_eq!(key.to_string(), "ann@example.edu (key abc)");
+        let shown = ShownActor::parse(&console.to_string());
+        assert_eq!((shown.name.as_str(), shown.account.as_deref(), shown.key), ("ann@example.edu", Some("root"), None));
+        let root = ShownActor::parse("root (of all)");
+        assert_eq!((root.name.as_str(), root.account), ("root (of all)", None));
         for actor in [ann, console, key] {
             let line = serde_json::to_string(&actor).expect("writes");
             assert_eq!(serde_json::from_str::<Actor>(&line).expect("reads"), actor);

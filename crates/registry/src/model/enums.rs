@@ -160,6 +160,16 @@ words! {
         User = "user",
     }
 
+    /// How a user got what it may do.
+    GrantAct ("a grant of a role") {
+        /// The user was added.
+        Added = "added",
+        /// The role or the institution was changed.
+        Changed = "changed",
+        /// The user was activated again.
+        Activated = "activated",
+    }
+
     /// The outcome of an act in the journal.
     JournalOutcome ("an outcome in the journal") {
         /// It takes more than one transaction, of which the first begins it.

@@ -18,9 +18,9 @@ pub(crate) mod workflow;
 
 pub use enums::{
     ActivityInput, ActivityState, ActorKind, BatchState, CopyState, Decision, DeletionState, FindingKind, FindingState,
-    Health, HoldKind, ItemStatus, JournalOutcome, KeyScope, MailKind, ObjectState, OneTimeKind, ProfileOrigin,
-    ProvenanceKind, PublicAccess, ReportKind, RestoredState, ToolFindingState, UploadState, UserRole, VersionState,
-    WaitReason,
+    GrantAct, Health, HoldKind, ItemStatus, JournalOutcome, KeyScope, MailKind, ObjectState, OneTimeKind,
+    ProfileOrigin, ProvenanceKind, PublicAccess, ReportKind, RestoredState, ToolFindingState, UploadState, UserRole,
+    VersionState, WaitReason,
 };
 pub use format::Format;
 pub use ids::{

@@ -142,10 +142,9 @@ pub fn revoke(tx: &mut dyn Transaction, id: &TokenId) -> Result<bool, RegistryEr
 }
 
 /// Revokes every key of a user.
-pub fn revoke_of_user(tx: &mut dyn Transaction, user: UserId) -> Result<(), RegistryError> {
+pub fn revoke_of_user(tx: &mut dyn Transaction, user: UserId) -> Result<u64, RegistryError> {
     let now = tx.now()?;
-    tx.execute(Statement("api_keys.revoke_of_user"), &[user.into(), now.into()])?;
-    Ok(())
+    Ok(tx.execute(Statement("api_keys.revoke_of_user"), &[user.into(), now.into()])?)
 }
 
 /// Notes that a key is used now, unless that was noted within the last minute.

@@ -5,6 +5,7 @@ use strongroom_database::Transaction;
 
 use super::items::{self, Asker, Item, NewLine, Request};
 use super::waking::wake;
+use crate::model::actor::name_of;
 use crate::{ItemId, ItemStatus, RegistryError, Scope, WaitKey, Workflows, interim};
 
 /// The fact of an item that nobody confirms it any more.
@@ -52,7 +53,7 @@ pub fn give_up(
     } else {
         look_again(tx, item)?
     };
-    let note = format!("its confirmation was given up by {}: {}", given_up.by, given_up.reason);
+    let note = format!("its confirmation was given up by {}: {}", name_of(&given_up.by), given_up.reason);
     let status = if item.status == ItemStatus::Failed { ItemStatus::Pending } else { item.status };
     let line = NewLine { note: Some(&note), actor: Some(&given_up.by), ..NewLine::new(item.stage, status) };
     items::add_history(tx, item.id, line)?;

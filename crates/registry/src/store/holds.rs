@@ -13,6 +13,7 @@ use super::endings::{carry_out, request_to_carry_out};
 use super::items::{self, Asker, Item, Move};
 use super::requests::lock_with_task;
 use crate::batches::{self, Batch};
+use crate::model::actor::name_of;
 use crate::{
     BatchId, CollectionId, HoldKind, InstitutionId, ItemId, ItemStatus, RegistryError, Scope, Workflows, workflow,
 };
@@ -84,7 +85,7 @@ impl fmt::Display for Hold {
             "the hold on {} {}, placed by {} at {}",
             self.on.kind(),
             self.subject(),
-            self.placed_by,
+            name_of(&self.placed_by),
             self.placed_at
         )?;
         self.reason.as_ref().map_or(Ok(()), |reason| write!(f, " ({reason})"))
@@ -151,7 +152,7 @@ pub(crate) fn note_of(holds: &[Hold]) -> String {
             On::Collection(_) => format!(" with the collection {}", hold.subject()),
         };
         let reason = hold.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        format!("held{with} by {}{reason}", hold.placed_by)
+        format!("held{with} by {}{reason}", name_of(&hold.placed_by))
     };
     // One that was lifted in between is settled later.
     if holds.is_empty() { "held".to_owned() } else { holds.iter().map(one).collect::<Vec<_>>().join("; ") }
@@ -191,7 +192,7 @@ pub(crate) fn release(
     if left.is_empty() {
         return resume(tx, workflows, item, by.who);
     }
-    let note = format!("released by {}; still {}", by.who, note_of(&left));
+    let note = format!("released by {}; still {}", name_of(by.who), note_of(&left));
     let now = tx.now()?;
     tx.execute(Statement("items.note"), &[item.id.into(), item.fence.into(), (&note).into(), now.into()])?;
     let line =
@@ -209,7 +210,7 @@ fn resume(
 ) -> Result<Vec<String>, RegistryError> {
     let here = workflow::here(workflows, item);
     let topic = here.topic.clone();
-    let note = format!("released by {who}");
+    let note = format!("released by {}", name_of(who));
     let change =
         Move { retry_count: 0, holder: None, actor: Some(who), ..Move::new(item, here, ItemStatus::Pending, note) };
     items::apply(tx, item, &change)?;

@@ -159,7 +159,7 @@ impl<'w> NewItems<'w> {
         match self.names.entry(actor) {
             Entry::Occupied(known) => Ok(known.get().clone()),
             Entry::Vacant(unknown) => {
-                let name = journal::actor_of_item(tx, item)?.map(|actor| actor.name);
+                let name = journal::actor_of_item(tx, item)?.map(|actor| actor.to_string());
                 Ok(unknown.insert(name).clone())
             }
         }

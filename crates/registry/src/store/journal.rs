@@ -3,7 +3,7 @@
 use strongroom_database::{Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
-pub use crate::model::actor::{Actor, LONGEST_NAME};
+pub use crate::model::actor::{Actor, LONGEST_NAME, ShownActor, name_of};
 use crate::{
     ActorId, ActorKind, InstitutionId, ItemId, JournalId, JournalOutcome, Order, RegistryError, Scope, tenants,
 };
@@ -21,6 +21,8 @@ pub struct NewLine<'a> {
     pub target: &'a str,
     /// Whose that is; none for what belongs to no institution.
     pub institution: Option<InstitutionId>,
+    /// The object that it is done to, or that belongs to it.
+    pub object: Option<&'a str>,
     /// How it went.
     pub outcome: JournalOutcome,
     /// What else there is to say.
@@ -46,6 +48,8 @@ pub struct Line {
     pub target: String,
     /// The domain name of the institution it belongs to.
     pub institution_identifier: Option<String>,
+    /// The object that it was done to, or that belongs to that, as it was named then.
+    pub object: Option<String>,
     /// How it went.
     pub outcome: JournalOutcome,
     /// What else there is to say.
@@ -57,8 +61,12 @@ pub struct Line {
 pub struct LineFilter {
     /// Only those since then.
     pub since: Option<Time>,
-    /// Only those of actors of this name.
+    /// Only those of actors of this name, or who acted by an account of this name.
     pub actor: Option<String>,
+    /// Only those of this act, or of a resource: `items.hold`, `items`.
+    pub act: Option<String>,
+    /// Only those about the object of this identifier, `INSTITUTION/NAME`.
+    pub object: Option<String>,
     /// In which order.
     pub order: Order,
 }
@@ -96,6 +104,7 @@ pub fn append(tx: &mut dyn Transaction, line: &NewLine<'_>) -> Result<JournalId,
             line.institution.into(),
             line.outcome.as_str().into(),
             line.detail.into(),
+            line.object.into(),
         ],
     )?;
     Ok(id)
@@ -145,12 +154,21 @@ pub fn list(
     limit: usize,
 ) -> Result<Vec<Line>, RegistryError> {
     let since = filter.since.unwrap_or(Time(0));
-    let (statement, start) = match filter.order {
-        Order::OldestFirst => (Statement("journal.list"), 0),
-        Order::NewestFirst => (Statement("journal.newest"), i64::MAX.unsigned_abs()),
+    let (statement, start) = match (filter.order, &filter.object) {
+        (Order::OldestFirst, None) => (Statement("journal.list"), 0),
+        (Order::OldestFirst, Some(_)) => (Statement("journal.of_object"), 0),
+        (Order::NewestFirst, None) => (Statement("journal.newest"), i64::MAX.unsigned_abs()),
+        (Order::NewestFirst, Some(_)) => (Statement("journal.newest_of_object"), i64::MAX.unsigned_abs()),
     };
-    let values =
-        [after.unwrap_or(start).into(), scope.value(), since.into(), filter.actor.clone().into(), limit.into()];
+    let mut values = vec![
+        after.unwrap_or(start).into(),
+        scope.value(),
+        since.into(),
+        filter.actor.clone().into(),
+        limit.into(),
+        filter.act.clone().into(),
+    ];
+    values.extend(filter.object.clone().map(Into::into));
     tx.query(statement, &values)?.iter().map(line_row).collect()
 }
 
@@ -159,7 +177,7 @@ pub fn actor_of_item(tx: &mut dyn Transaction, item: ItemId) -> Result<Option<Ac
     tx.query_one(Statement("actors.of_item"), &[item.into()])?.as_ref().map(|row| actor_row(row, "id")).transpose()
 }
 
-fn actor_row(row: &Row, id: &'static str) -> Result<Actor, RegistryError> {
+pub(crate) fn actor_row(row: &Row, id: &'static str) -> Result<Actor, RegistryError> {
     let kind: ActorKind = row.text("kind")?.parse()?;
     let by = |name| row.optional_text(name).map(|text| text.map(str::to_owned));
     Ok(Actor {
@@ -186,6 +204,7 @@ fn line_row(row: &Row) -> Result<Line, RegistryError> {
         act: row.text("act")?.to_owned(),
         target: row.text("target")?.to_owned(),
         institution_identifier: row.optional_text("institution_identifier")?.map(str::to_owned),
+        object: row.optional_text("object")?.map(str::to_owned),
         outcome: row.text("outcome")?.parse()?,
         detail: row.optional_text("detail")?.map(str::to_owned),
     })

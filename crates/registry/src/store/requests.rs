@@ -10,6 +10,7 @@ use super::items::{
 };
 use super::space;
 use super::waking::wake_all;
+use crate::model::actor::name_of;
 use crate::{
     BatchState, ItemId, ItemStatus, RegistryError, Scope, Stage, Subject, WaitKey, Workflows, batches, workflow,
 };
@@ -118,7 +119,7 @@ pub(super) fn request_of_locked<'i>(
                 return Err(RegistryError::Permanent { id: id.to_string(), code });
             }
             let stage = requeue_stage(tx, workflows, item, stage)?;
-            let note = format!("requeued for {stage} by {who}");
+            let note = format!("requeued for {stage} by {}", name_of(who));
             (ItemStatus::Pending, workflow::position(workflows, Subject::from(item), stage)?, note)
         }
     };
@@ -167,7 +168,7 @@ pub(super) fn request_of_locked<'i>(
 /// What the note of an item says that ends as a person asked.
 pub(super) fn note_of(status: ItemStatus, by: Asker<'_>) -> String {
     let reason = by.reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-    format!("{status} by {}{reason}", by.who)
+    format!("{status} by {}{reason}", name_of(by.who))
 }
 
 /// Whether what an item has in staging is removed when it ends as a person asked: one that failed keeps it for when it is requeued.
@@ -197,7 +198,7 @@ pub fn move_to(
         });
     }
     tx.execute(Statement("items.set_priority"), &[id.into(), priority.into()])?;
-    let note = format!("moved from priority {} to {priority} by {who}", item.priority);
+    let note = format!("moved from priority {} to {priority} by {}", item.priority, name_of(who));
     let line = NewLine { note: Some(&note), actor: Some(who), ..NewLine::new(item.stage, item.status) };
     add_history(tx, id, line)?;
     let urgency = task_priority(priority.into(), item.size);

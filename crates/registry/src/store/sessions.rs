@@ -56,6 +56,12 @@ pub fn find(tx: &mut dyn Transaction, token: &Token) -> Result<Option<Session>, 
     Ok(None)
 }
 
+/// Whether the token by which a session was read is still its present one.
+pub fn is_present(tx: &mut dyn Transaction, session: &Session) -> Result<bool, RegistryError> {
+    let values = [session.id.into(), session.token.as_str().into()];
+    Ok(tx.query_one(Statement("sessions.get_present"), &values)?.is_some())
+}
+
 /// Notes the time of a request.
 pub fn note(tx: &mut dyn Transaction, id: SessionId) -> Result<(), RegistryError> {
     let now = tx.now()?;

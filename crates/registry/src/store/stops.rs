@@ -7,6 +7,7 @@ use strongroom_database::{Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
 use super::items::Asker;
+use crate::model::actor::name_of;
 use crate::{BatchId, ItemStatus, RegistryError};
 
 /// That the open items of a batch are being cancelled, or made to fail.
@@ -27,7 +28,7 @@ pub struct Stop {
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = if self.status == ItemStatus::Failed { "made to fail" } else { "cancelled" };
-        write!(f, "being {what}, as {} asked at {}", self.asked_by, self.asked_at)
+        write!(f, "being {what}, as {} asked at {}", name_of(&self.asked_by), self.asked_at)
     }
 }
 

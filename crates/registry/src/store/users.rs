@@ -4,7 +4,10 @@ use strongroom_credentials::{AccountName, StoredPassword, ThrottleKey, TotpStep}
 use strongroom_database::{Row, Statement, Time, Transaction};
 
 use super::second_factors::SealedFactor;
-use crate::{InstitutionId, RegistryError, Scope, UserId, UserRole, api_keys, one_time_tokens, sessions, throttles};
+use crate::journal::{self, Actor};
+use crate::{
+    GrantAct, InstitutionId, RegistryError, Scope, UserId, UserRole, api_keys, one_time_tokens, sessions, throttles,
+};
 
 /// A user.
 #[derive(Debug, Clone)]
@@ -180,16 +183,22 @@ pub fn renew_password(
     Ok(tx.query_one(Statement("users.renew_password"), &values)?.is_some())
 }
 
-/// Deactivates a user: sessions, tokens and keys end. Whether the user was active.
-pub fn deactivate(tx: &mut dyn Transaction, id: UserId) -> Result<bool, RegistryError> {
+/// What ended with a user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// How many keys were revoked.
+    pub keys: u64,
+}
+
+/// Deactivates a user: sessions, tokens and keys end. None where the user was not active.
+pub fn deactivate(tx: &mut dyn Transaction, id: UserId) -> Result<Option<Ended>, RegistryError> {
     let now = tx.now()?;
     if tx.query_one(Statement("users.deactivate"), &[id.into(), now.into()])?.is_none() {
-        return Ok(false);
+        return Ok(None);
     }
     sessions::end_of_user(tx, id)?;
     one_time_tokens::end_of_user(tx, id)?;
-    api_keys::revoke_of_user(tx, id)?;
-    Ok(true)
+    Ok(Some(Ended { keys: api_keys::revoke_of_user(tx, id)? }))
 }
 
 /// Activates a user again; keys stay revoked. Whether the user was not active.
@@ -203,6 +212,64 @@ pub fn note_sign_in(tx: &mut dyn Transaction, id: UserId) -> Result<(), Registry
     let now = tx.now()?;
     tx.execute(Statement("users.signed_in"), &[id.into(), now.into()])?;
     Ok(())
+}
+
+/// Active users who answer for an institution: its admins, and those of the whole installation; in order of their addresses, after `after`.
+pub fn admins(
+    tx: &mut dyn Transaction,
+    institution: Option<InstitutionId>,
+    after: &str,
+    limit: usize,
+) -> Result<Vec<User>, RegistryError> {
+    let values = [institution.into(), after.into(), limit.into()];
+    tx.query(Statement("users.admins"), &values)?.iter().map(user_row).collect()
+}
+
+/// How and by whom a user got what it may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoleGrant {
+    /// When.
+    pub granted_at: Time,
+    /// How.
+    pub act: GrantAct,
+    /// The role that the user had afterwards.
+    pub role: UserRole,
+    /// Who did it.
+    pub actor: Actor,
+    /// The user who did it, where it was one.
+    pub by_user: Option<UserId>,
+}
+
+/// Records who has made a user, or changed what it may do, in the transaction that does so. `user` is as it is afterwards.
+pub fn record_grant(
+    tx: &mut dyn Transaction,
+    user: &User,
+    act: GrantAct,
+    (actor, by_user): (&Actor, Option<UserId>),
+) -> Result<(), RegistryError> {
+    journal::know(tx, actor)?;
+    let now = tx.now()?;
+    let values =
+        [user.id.into(), now.into(), act.as_str().into(), user.role.as_str().into(), actor.id.into(), by_user.into()];
+    tx.execute(Statement("role_grants.insert"), &values)?;
+    Ok(())
+}
+
+/// Who has made a user, changed its role or institution, or activated it again since a time, oldest first. What was done before users were
+/// recorded so is not there.
+pub fn grants_since(tx: &mut dyn Transaction, user: UserId, since: Time) -> Result<Vec<RoleGrant>, RegistryError> {
+    let rows = tx.query(Statement("role_grants.since"), &[user.into(), since.into()])?;
+    rows.iter()
+        .map(|row| {
+            Ok(RoleGrant {
+                granted_at: row.time("granted_at")?,
+                act: row.text("act")?.parse()?,
+                role: row.text("role")?.parse()?,
+                actor: journal::actor_row(row, "actor_id")?,
+                by_user: row.optional_uuid("by_user_id")?.map(UserId),
+            })
+        })
+        .collect()
 }
 
 fn user_row(row: &Row) -> Result<User, RegistryError> {

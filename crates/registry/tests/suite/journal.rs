@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::world::*;
 
 fn line<'a>(actor: &'a Actor, act: &'a str, outcome: JournalOutcome) -> NewLine<'a> {
-    NewLine { actor, request: Uuid::nil(), act, target: "it", institution: None, outcome, detail: None }
+    NewLine { actor, request: Uuid::nil(), act, target: "it", institution: None, object: None, outcome, detail: None }
 }
 
 pub(crate) fn a_refusal_is_found_by_its_actor_and_act_since_a_time(subject: &dyn Subject) {

@@ -114,6 +114,8 @@ INSERT INTO work_items (id, institution_id, action, object_identifier, name, sta
 VALUES ($1, $2, 'ingest', 'a/b', 'b', 'receive', 'failed', 0, 0)
 -- name: test.institution
 INSERT INTO institutions (id, identifier, name, state, created_at, updated_at) VALUES ($1, 'a', 'a', 'active', 0, 0)
+-- name: test.old_actor
+INSERT INTO actors (id, kind, name, created_at) VALUES ($1, 'user', $2, 1)
 -- name: test.old_line
 INSERT INTO journal (id, time, actor_id, request_id, act, target, outcome) VALUES ($1, 0, $2, $1, 'items.hold', 'it', 'done')
 -- name: test.old_message
@@ -151,6 +153,7 @@ fn line(actor: &Actor) -> journal::NewLine<'_> {
         target: "it",
         institution: None,
         outcome: JournalOutcome::Done,
+        object: None,
         detail: None,
     }
 }

@@ -63,7 +63,7 @@ views! {
         created_at, updated_at, size, restored, actor, holds
     }
     InterimFileView { path, size, digests, modified, key, offset, puid, mime, decision }
-    HistoryLineView { number, time, stage, status, note, holder, fence, actor }
+    HistoryLineView { number, time, stage, status, note, holder, fence, actor, account, key }
     BatchView {
         batch, institution, collection, kind, state, items, succeeded, failed, cancelled, open, held, deleted, submitted_by,
         note, rows, holds, stopping, ending, paused, created_at, updated_at
@@ -79,7 +79,7 @@ views! {
         succeeded, failed, cancelled, deleted, held, open, changed, unresolved, complete
     }
     ReportRowView { row, name, state, object, version, ark, local_ids, stage, code, message, changed, unresolved, item }
-    JournalView { line, number, time, actor, kind, account, key, act, target, institution, outcome, detail, request }
+    JournalView { line, number, time, actor, kind, account, key, act, target, object, institution, outcome, detail, request }
     UploadView {
         upload, institution, store, key, state, note, item, collection, stage, part, parts, size, etag, first_seen_at,
         changed_at, settles_at, remove_after, warned_at

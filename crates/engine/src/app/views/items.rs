@@ -3,6 +3,7 @@
 use serde::Serialize;
 use strongroom_queue::tasks;
 use strongroom_registry::items::{self, HistoryLine, Item, ItemProblem};
+use strongroom_registry::journal::{ShownActor, name_of};
 use strongroom_registry::restored::{self, Restored};
 use strongroom_registry::{
     Action, BatchId, FileId, ItemId, ItemStatus, Part, RegistryError, RestoredState, Scope, Stage, Transaction,
@@ -190,6 +191,10 @@ pub struct HistoryLineView {
     pub fence: i64,
     /// Who acted, where it was no worker.
     pub actor: Option<String>,
+    /// The account of the operating system under which a user acted at the console.
+    pub account: Option<String>,
+    /// The identifier of the API key with which a program acted for a user.
+    pub key: Option<String>,
 }
 
 /// Why an item does not go on.
@@ -222,9 +227,9 @@ impl ItemView {
             Some(hold)
                 if item.status == ItemStatus::Started && item.cancel_requested.is_none() && !item.is_committed =>
             {
-                (Some(ItemStatus::Held), Some(hold.placed_by.clone()))
+                (Some(ItemStatus::Held), Some(name_of(&hold.placed_by).to_owned()))
             }
-            _ => (item.cancel_requested, item.requested_by),
+            _ => (item.cancel_requested, item.requested_by.as_deref().map(|who| name_of(who).to_owned())),
         };
         Ok(Self {
             item: item.id,
@@ -279,6 +284,7 @@ impl From<Restored> for RestoredView {
 
 impl From<HistoryLine> for HistoryLineView {
     fn from(line: HistoryLine) -> Self {
+        let by = line.actor.as_deref().map(ShownActor::parse);
         Self {
             number: line.number,
             time: line.time.to_string(),
@@ -287,7 +293,9 @@ impl From<HistoryLine> for HistoryLineView {
             note: line.note,
             holder: line.holder,
             fence: line.fence,
-            actor: line.actor,
+            actor: by.as_ref().map(|by| by.name.clone()),
+            account: by.as_ref().and_then(|by| by.account.clone()),
+            key: by.and_then(|by| by.key),
         }
     }
 }

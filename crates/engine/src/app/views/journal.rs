@@ -26,6 +26,8 @@ pub struct JournalView {
     pub act: String,
     /// What it was done to.
     pub target: String,
+    /// The object that this is, or belongs to, as it was named then.
+    pub object: Option<String>,
     /// The domain name of the institution that this belongs to.
     pub institution: Option<String>,
     /// How it went.
@@ -48,6 +50,7 @@ impl From<Line> for JournalView {
             key: line.actor.key,
             act: line.act,
             target: line.target,
+            object: line.object,
             institution: line.institution_identifier,
             outcome: line.outcome,
             detail: line.detail,

@@ -65,7 +65,7 @@ pub use stores::{
     ReusedStoreView, StoreCheckView, StoreView, UnretiredView,
 };
 pub use tenants::{CollectionView, InstitutionView, RulesView};
-pub use users::{AddedKeyView, FactorState, KeyState, KeyView, SecretText, TokenView, UserView};
+pub use users::{AddedKeyView, FactorState, InvitedView, KeyState, KeyView, SecretText, TokenView, UserView};
 pub use versions::VersionView;
 pub use workers::ScheduleView;
 

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use strongroom_credentials::Token;
 use strongroom_registry::api_keys::ApiKey;
 use strongroom_registry::users::User;
-use strongroom_registry::{KeyScope, Time, UserRole};
+use strongroom_registry::{KeyScope, OneTimeKind, Time, UserRole};
 
 /// A user.
 #[derive(Debug, Clone, Serialize)]
@@ -64,6 +64,19 @@ pub enum FactorState {
     Required,
     /// There is one.
     Confirmed,
+}
+
+/// A mail with which a user chooses a password.
+#[derive(Debug, Clone, Serialize)]
+pub struct InvitedView {
+    /// Whose password it is.
+    pub user: String,
+    /// The address to which the mail goes.
+    pub email: String,
+    /// What the mail is: an invitation, or a password reset.
+    pub kind: OneTimeKind,
+    /// What names the message in the outbox.
+    pub key: String,
 }
 
 /// A token that is used once.

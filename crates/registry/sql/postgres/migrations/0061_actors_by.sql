@@ -18,3 +18,7 @@ CREATE TABLE role_grants (
     PRIMARY KEY (user_id, number)
 );
 CREATE INDEX role_grants_by_user ON role_grants (by_user_id) WHERE by_user_id IS NOT NULL;
+
+-- The object that an act was done to, or that belongs to what it was done to, as it was named then: `INSTITUTION/NAME`.
+ALTER TABLE journal ADD COLUMN object TEXT COLLATE "C";
+CREATE INDEX journal_by_object ON journal (object, number) WHERE object IS NOT NULL;
