@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    activity, background, backup, bag, batches, bench, checkm, collection, config, delete, demo, deposit, fixity,
+    activity, background, backup, bag, batches, bench, checkm, collection, config, delete, demo, deposit, fixity, hold,
     identify, init, institution, items, journal, key, man, migrate, notify, objects, ocfl, outbox, pipeline, profile,
     queue, rebuild, receiving, restore, shell, signatures, status, store, user, work,
 };
@@ -122,6 +122,9 @@ pub(crate) enum Command {
     /// List, make and revoke the keys of programs
     #[command(subcommand)]
     Key(key::Key),
+    /// Forbid the deletion of collections, objects and files
+    #[command(subcommand)]
+    Hold(hold::Hold),
     /// List, add and remove the profiles that bags are checked against
     #[command(subcommand)]
     Profile(profile::Profile),

@@ -380,6 +380,7 @@ fn listing_of(what: &str) -> Option<String> {
         "user" => "user list",
         "key" => "key list",
         "request for deletion" => "delete list",
+        "legal hold" => "hold legal list --all",
         "collection" => "collection list",
         "profile" => "profile list",
         "pipeline" => "pipeline list",

@@ -25,6 +25,7 @@ pub mod ingest;
 mod interruptible;
 pub mod journal;
 mod layout;
+mod legal_holds;
 mod logs;
 mod measure;
 pub mod notifications;

@@ -305,6 +305,16 @@ impl<'a> LogCopying<'a> {
     }
 }
 
+/// Puts logs that were just noted, as far as that is possible now: the others are put by [`put_missed`].
+pub(crate) fn put_noted(home: &Home, noted: &[MissedLog]) {
+    for log in noted {
+        // A worker works on the object, or the store is away.
+        if home.stores.contains_key(&log.store) {
+            let _ = put_one_missed(home, log);
+        }
+    }
+}
+
 fn put_one_missed(home: &Home, log: &MissedLog) -> Result<(), OperationError> {
     let hold = ObjectHold::take(home, log.object)?;
     let announced = watermark::announce(home)?;

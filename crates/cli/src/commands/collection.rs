@@ -2,16 +2,16 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use strongroom_engine::app::deposits::DepositKind;
-use strongroom_engine::app::views::{CollectionView, MailKind, PublicAccess, RulesView};
-use strongroom_engine::app::{self, collections};
+use strongroom_engine::app::views::{CollectionView, DueView, MailKind, Period, PublicAccess, RulesView, Time};
+use strongroom_engine::app::{self, OpContext, collections, disposals};
 
 use super::confirm::{Question, confirm};
 use super::holds::show_holds;
 use super::items::Why;
-use super::values::{moment, size, word};
+use super::values::{expiry, moment, size, word};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::ListOptions;
+use crate::output::{ListOptions, printable};
 
 /// Show and change collections
 #[derive(Debug, Subcommand)]
@@ -50,6 +50,19 @@ pub(crate) enum Collection {
         #[command(flatten)]
         rules: Rules,
     },
+    /// List the objects of a collection that are due for disposal, and what forbids their deletion
+    Due {
+        #[command(flatten)]
+        which: Which,
+        /// Also those that are due until then: a date, a time, or a span from now such as 90d
+        #[arg(long, value_name = "TIME")]
+        until: Option<String>,
+        /// Print one identifier a line, for "delete request --list"; what may not be deleted follows a # with the reason
+        #[arg(long, conflicts_with_all = ["json", "csv", "long"])]
+        plain: bool,
+        #[command(flatten)]
+        options: ListOptions,
+    },
     /// Hold a collection: its work items stay where they are until it is released, also those that are made meanwhile
     Hold {
         #[command(flatten)]
@@ -73,7 +86,7 @@ pub(crate) enum Collection {
 }
 
 /// The columns of the versions of rules, all of them.
-const RULES: [&str; 17] = [
+const RULES: [&str; 19] = [
     "version",
     "set_at",
     "set_by",
@@ -87,6 +100,8 @@ const RULES: [&str; 17] = [
     "max_size",
     "max_rows",
     "shoulder",
+    "retention",
+    "disposal",
     "notify_to",
     "suppress",
     "callback_url",
@@ -143,6 +158,13 @@ pub(crate) struct Rules {
     /// What the names of its new ARKs begin with, of those in the settings; "" for identifiers.shoulder
     #[arg(long, value_name = "SHOULDER")]
     shoulder: Option<String>,
+    /// For how long nothing of an object is deleted after it was deposited last: years, months or days, such as 10y, 6m or 3650d, or
+    /// none; only a system admin may shorten it
+    #[arg(long, value_name = "PERIOD")]
+    retention: Option<String>,
+    /// How long after that its objects are due for disposal, such as 15y, or none; nothing is deleted by it
+    #[arg(long, value_name = "PERIOD")]
+    disposal: Option<String>,
     /// An address that mails about its batches go to, given once for each; "" alone for none
     #[arg(long, value_name = "EMAIL")]
     notify_to: Vec<String>,
@@ -205,6 +227,8 @@ impl Rules {
             most_bytes: self.max_size,
             most_rows: self.max_rows,
             shoulder: self.shoulder,
+            retention: self.retention.as_deref().map(period).transpose()?,
+            disposal: self.disposal.as_deref().map(period).transpose()?,
             notify_to: Some(self.notify_to).filter(|addresses| !addresses.is_empty()),
             suppress,
             callback_url: self.callback_url,
@@ -216,6 +240,17 @@ impl Rules {
 /// The value of an option, none where an empty text takes it away.
 fn emptiable<T>(text: String, read: impl Fn(String) -> Result<T, Failure>) -> Result<Option<T>, Failure> {
     if text.is_empty() { Ok(None) } else { read(text).map(Some) }
+}
+
+/// A period of the calendar; none for `none` or an empty text.
+fn period(text: &str) -> Result<Option<Period>, Failure> {
+    if matches!(text, "none" | "") {
+        return Ok(None);
+    }
+    Period::parse(text).map(Some).ok_or_else(|| {
+        Failure::usage(format!("{text:?} is no period of years, months or days"))
+            .next("give for example 10y, 6m or 3650d, at most 1000y, or none")
+    })
 }
 
 /// The word for every kind of mails.
@@ -282,6 +317,15 @@ pub(crate) fn run(command: Collection, context: &Context) -> Outcome {
             table.end("it has no rules")?;
             return Ok(Exit::Done);
         }
+        Collection::Due { which, until, plain, options } => {
+            let name = (which.institution.as_str(), which.collection.as_str());
+            let until = until.as_deref().map(expiry).transpose()?.map(|until| until.unwrap_or(Time(i64::MAX)));
+            return if plain {
+                list_of_due(&call, name, until, context)
+            } else {
+                due(&call, name, (until, options), context)
+            };
+        }
         Collection::Add { which, rules } => {
             collections::add(&call, &which.institution, &which.collection, rules.read()?)?
         }
@@ -302,4 +346,40 @@ pub(crate) fn run(command: Collection, context: &Context) -> Outcome {
         }
     };
     show(&shown, context)
+}
+
+/// What is due, with what forbids its deletion.
+fn due(
+    call: &OpContext,
+    name: (&str, &str),
+    (until, options): (Option<Time>, ListOptions),
+    context: &Context,
+) -> Outcome {
+    let columns = ["identifier", "due_since", "deposited_at", "files", "bytes", "obstacles"];
+    let mut table = context.output.table(&columns).with::<DueView>(options.table);
+    let page = |after| disposals::due(call, name, until, after);
+    app::arranged(options.oldest_first(), page, |due| {
+        let obstacles: Vec<&str> = due.obstacles.iter().map(|one| one.text.as_str()).collect();
+        table.row_with(&due, &[("obstacles", obstacles.join("; "))])
+    })?;
+    table.end("nothing is due for disposal")?;
+    Ok(Exit::Done)
+}
+
+/// The identifiers of what is due, one a line. What may not be deleted follows a `#`, with the reasons behind it.
+fn list_of_due(call: &OpContext, name: (&str, &str), until: Option<Time>, context: &Context) -> Outcome {
+    let page = |after| disposals::due(call, name, until, after);
+    app::each(page, |due| {
+        let reasons: Vec<&str> = due.obstacles.iter().map(|one| one.text.as_str()).collect();
+        let name = due.identifier.as_str();
+        // A name that a list could not have on a line of its own stands there by its identifier.
+        let is_plain = name == name.trim() && !name.contains('#') && name == printable(name);
+        let listed = if is_plain { name.to_owned() } else { due.object.to_string() };
+        let line = match reasons.as_slice() {
+            [] => listed,
+            reasons => format!("# {listed}: {}", reasons.join("; ")),
+        };
+        context.output.line(&printable(&line))
+    })?;
+    Ok(Exit::Done)
 }

@@ -16,6 +16,7 @@ pub(crate) mod delete;
 pub(crate) mod demo;
 pub(crate) mod deposit;
 pub(crate) mod fixity;
+pub(crate) mod hold;
 mod holds;
 pub(crate) mod identify;
 pub(crate) mod init;
@@ -84,6 +85,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Institution(command) => institution::run(command, context),
         Command::User(command) => user::run(command, context),
         Command::Key(command) => key::run(command, context),
+        Command::Hold(command) => hold::run(command, context),
         Command::Collection(command) => collection::run(command, context),
         Command::Profile(command) => profile::run(command, context),
         Command::Journal(command) => journal::run(command, context),

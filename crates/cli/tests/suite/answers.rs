@@ -273,6 +273,44 @@ fn the_answers_of_the_commands_that_act_are_as_they_were() {
 }
 
 #[test]
+fn the_answers_about_legal_holds_and_disposal_are_as_they_were() {
+    let place = place();
+    let due = ["collection", "due", "default", "--institution", "example.edu"];
+    let set = ["collection", "set", "default", "--institution", "example.edu"];
+    let with = |command: &[&'static str], more: &[&'static str]| -> Vec<&'static str> {
+        command.iter().chain(more).copied().collect()
+    };
+    snapshot(
+        &place,
+        "legal holds",
+        &[
+            &["hold", "legal", "list"],
+            &["hold", "legal", "add", "example.edu/greeting", "--reason", "Smith v. Jones"],
+            &["hold", "legal", "add", "example.edu/greeting", "data/greeting.txt", "--reason", "audit"],
+            &["hold", "legal", "add", "example.edu/greeting", "nowhere.txt", "--reason", "audit"],
+            &["hold", "legal", "add", "example.edu/nothing", "--reason", "audit"],
+            &["hold", "legal", "add", "example.edu/greeting", "--reason", " "],
+            &["hold", "legal", "add", "example.edu/greeting"],
+            &["hold", "legal", "add", "--reason", "audit"],
+            &["hold", "legal", "add", "--collection", "default", "--institution", "example.edu", "--reason", "audit"],
+            &["hold", "legal", "list"],
+            &["hold", "legal", "list", "--object", "example.edu/greeting"],
+            &["hold", "legal", "list", "--collection", "default"],
+            &["hold", "legal", "list", "--csv"],
+            &["hold", "legal", "release", "none", "--reason", "settled"],
+            &due,
+            &with(&set, &["--retention", "10"]),
+            &with(&set, &["--retention", "10y", "--disposal", "5y"]),
+            &with(&set, &["--retention", "10y", "--disposal", "15y"]),
+            &due,
+            &with(&due, &["--until", "1000000d"]),
+            &with(&due, &["--until", "1000000d", "--plain"]),
+            &with(&due, &["--until", "soon"]),
+        ],
+    );
+}
+
+#[test]
 fn the_answers_about_people_are_as_they_were() {
     let place = Place::with_home_of(ACTOR);
     snapshot(

@@ -60,6 +60,7 @@ fn a_bag_goes_in_and_is_shown_with_everything_it_has() {
             "bytes",
             "created_at",
             "updated_at",
+            "legal_holds",
         ],
     );
     assert_eq!(object["title"], "A greeting");

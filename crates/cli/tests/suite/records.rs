@@ -54,6 +54,8 @@ fn collections_have_rules_that_exist() {
             "max_size",
             "max_rows",
             "shoulder",
+            "retention",
+            "disposal",
             "rules_version",
             "notify_to",
             "suppress",
@@ -62,6 +64,7 @@ fn collections_have_rules_that_exist() {
             "active",
             "created_at",
             "holds",
+            "legal_holds",
         ],
     );
     assert_eq!(shown["placement"], "Wasabi-OR");

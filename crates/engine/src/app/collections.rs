@@ -6,13 +6,13 @@ use strongroom_registry::items::{self, Asker};
 use strongroom_registry::notifications::Notifications;
 use strongroom_registry::tenants::{self, Collection, CollectionRules};
 use strongroom_registry::{
-    CollectionId, InstitutionId, ItemStatus, MailKind, PublicAccess, RegistryError, Scope, Time, Transaction, counted,
-    profiles,
+    CollectionId, InstitutionId, ItemStatus, MailKind, Period, PublicAccess, RegistryError, Scope, Time, Transaction,
+    counted, profiles,
 };
 
 use super::authorization::{
     COLLECTIONS_ADD, COLLECTIONS_LIST, COLLECTIONS_REMOVE, COLLECTIONS_SET, COLLECTIONS_SHOW, COLLECTIONS_STEER,
-    Permission,
+    Permission, Role,
 };
 use super::items::Ask;
 use super::views::{CollectionView, RulesView};
@@ -50,6 +50,10 @@ pub struct Rules {
     pub most_rows: Option<u64>,
     /// What the names of its new ARKs begin with.
     pub shoulder: Option<String>,
+    /// For how long nothing of an object is deleted after it was deposited last; `Some(None)`: for no time. Only a system admin may shorten it.
+    pub retention: Option<Option<Period>>,
+    /// How long after that its objects are due for disposal; `Some(None)`: never.
+    pub disposal: Option<Option<Period>>,
     /// The addresses that mails about its batches go to; an empty text alone takes all away.
     pub notify_to: Option<Vec<String>>,
     /// The kinds of mails that are not sent.
@@ -142,11 +146,31 @@ pub fn set(
 ) -> Result<CollectionView, EngineError> {
     let (authorized, found) = existing(context, &COLLECTIONS_SET, institution, collection)?;
     let is_held = rules.held;
+    let (retention, disposal) = (rules.retention, rules.disposal);
+    let may_shorten = authorized.has_role(&[Role::SystemAdmin]);
+    if retention.is_some_and(|asked| is_shorter(asked, found.rules.retention)) && !may_shorten {
+        return Err(authorized.refused("a retention period is shortened by a system admin only"));
+    }
     let rules = checked(rules, found.rules, &authorized)?;
     let (scope, who) = (authorized.scope(), authorized.actor().to_string());
     let asker = who.clone();
     let shown = authorized.write(move |tx| {
         require_profile(tx, &rules)?;
+        // What another person has set meanwhile is not set back by the way.
+        let known = find(tx, scope, found.institution, &found.identifier)?.rules;
+        let rules = CollectionRules {
+            retention: retention.unwrap_or(known.retention),
+            disposal: disposal.unwrap_or(known.disposal),
+            ..rules.clone()
+        };
+        if is_shorter(rules.retention, known.retention) && !may_shorten {
+            return Err(RegistryError::State {
+                what: "collection",
+                id: found.identifier.clone(),
+                state: "changed by another person".to_owned(),
+                act: "shorten its retention period, which only a system admin may".to_owned(),
+            });
+        }
         tenants::set_collection(tx, found.id, (&rules, &asker), None)?;
         match is_held {
             Some(true) => holds::place(tx, On::Collection(found.id), found.institution, Asker::from(&asker))?,
@@ -159,6 +183,26 @@ pub fn set(
         background::holds::settle(authorized.home(), None, &who, &|| false)?;
     }
     Ok(shown)
+}
+
+/// Whether a retention period may be over before another one is.
+fn is_shorter(asked: Option<Period>, known: Option<Period>) -> bool {
+    match (asked, known) {
+        (_, None) => false,
+        (None, Some(_)) => true,
+        (Some(asked), Some(known)) => asked.may_be_shorter_than(known),
+    }
+}
+
+/// Refuses rules by which an object is due for disposal while its retention period is not over.
+fn check_disposal(rules: &CollectionRules) -> Result<(), EngineError> {
+    match (rules.disposal, rules.retention) {
+        (Some(disposal), Some(retention)) if disposal.may_be_shorter_than(retention) => Err(EngineError::Usage(
+            format!("objects would be due for disposal after {disposal} and be kept for {retention}"),
+        )
+        .next("give a disposal that is no shorter than the retention, in the same unit")),
+        _ => Ok(()),
+    }
 }
 
 /// Places a hold on a collection: no work item of it begins a stage until the hold is lifted, also none that is made meanwhile. Items whose
@@ -278,7 +322,8 @@ pub fn remove(
     }
     let (scope, by) = (authorized.scope(), authorized.actor().to_string());
     Ok(authorized.write(move |tx| {
-        tenants::set_collection(tx, found.id, (&found.rules, &by), false)?;
+        let rules = find(tx, scope, found.institution, &found.identifier)?.rules;
+        tenants::set_collection(tx, found.id, (&rules, &by), false)?;
         told(tx, scope, found.institution, &found.identifier)
     })?)
 }
@@ -288,13 +333,14 @@ pub fn use_again(context: &OpContext, institution: &str, collection: &str) -> Re
     let (authorized, found) = existing(context, &COLLECTIONS_SET, institution, collection)?;
     let (scope, by) = (authorized.scope(), authorized.actor().to_string());
     Ok(authorized.write(move |tx| {
-        require_profile(tx, &found.rules)?;
-        tenants::set_collection(tx, found.id, (&found.rules, &by), true)?;
+        let rules = find(tx, scope, found.institution, &found.identifier)?.rules;
+        require_profile(tx, &rules)?;
+        tenants::set_collection(tx, found.id, (&rules, &by), true)?;
         told(tx, scope, found.institution, &found.identifier)
     })?)
 }
 
-fn existing<'c>(
+pub(super) fn existing<'c>(
     context: &'c OpContext,
     permission: &'static Permission,
     institution: &str,
@@ -433,14 +479,15 @@ fn checked(asked: Rules, known: CollectionRules, authorized: &Authorized<'_>) ->
         most_bytes: asked.most_bytes.or(known.most_bytes).filter(|most| *most > 0),
         most_rows: asked.most_rows.or(known.most_rows).filter(|most| *most > 0),
         shoulder: over(asked.shoulder, known.shoulder),
-        retention: known.retention,
-        disposal: known.disposal,
+        retention: asked.retention.unwrap_or(known.retention),
+        disposal: asked.disposal.unwrap_or(known.disposal),
         notifications,
     };
     if let Some(priority) = rules.priority.filter(|priority| *priority > MOST_PRIORITY) {
         return Err(EngineError::Usage(format!("{priority} is no priority"))
             .next(format!("give one from 0, the most urgent, to {MOST_PRIORITY}")));
     }
+    check_disposal(&rules)?;
     match &rules.profile {
         Some(profile) => {
             let profiles = authorized.read(profiles::list)?;

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::fixity;
 use strongroom_registry::identification::{self, NewFormat};
+use strongroom_registry::legal_holds::{self as recorded_holds, RecordedHold};
 use strongroom_registry::tool_findings::{self, Examined, NewToolFinding};
 use strongroom_registry::{
     ContentId, FindingId, FindingState, GenerationId, InstitutionId, ObjectId, Scope, Time, rebuild as rows,
@@ -18,6 +19,7 @@ use super::{RebuildError, Summary};
 use crate::Home;
 use crate::activities::agents::tool;
 use crate::hold::ObjectHold;
+use crate::legal_holds;
 
 /// The largest file of `logs/` that is inspected.
 const LARGEST: u64 = 16 << 20;
@@ -42,6 +44,8 @@ struct Log {
     store: String,
     #[serde(default)]
     detail: String,
+    #[serde(default)]
+    legal_hold: Option<RecordedHold>,
     /// The tool of an act of the agent `tool`.
     #[serde(default)]
     tool: String,
@@ -91,6 +95,10 @@ pub(super) fn import(home: &Home, hold: &ObjectHold<'_>, store: &dyn Store, of: 
         }
         if log.act == tool::ACT {
             settle_tool_findings(hold, &log)?;
+        }
+        if let (legal_holds::ACT, Some(recorded)) = (log.act.as_str(), &log.legal_hold) {
+            let (recorded, institution) = (recorded.clone(), of.institution);
+            hold.write(move |tx| recorded_holds::import(tx, (institution, object), &recorded))?;
         }
         // Last: an act whose events are there is one that was taken up whole.
         for events in events.chunks(EVENTS_AT_ONCE) {

@@ -27,9 +27,9 @@ use strongroom_registry::journal::Actor;
 use strongroom_registry::tenants::{self, CollectionRules};
 use strongroom_registry::tool_findings::{Examined, NewToolFinding};
 use strongroom_registry::{
-    ActivityId, ActorKind, BatchId, CollectionId, DeletionId, FindingId, InstitutionId, ItemId, RegistryError, Scope,
-    Time, ToolFindingId, UploadId, UserId, api_keys, deletion_requests, documents, holds, journal, objects, pipelines,
-    provenance, second_factors, tool_findings, users,
+    ActivityId, ActorKind, BatchId, CollectionId, DeletionId, FindingId, InstitutionId, ItemId, LegalHoldId,
+    RegistryError, Scope, Time, ToolFindingId, UploadId, UserId, api_keys, deletion_requests, documents, holds,
+    journal, legal_holds, objects, pipelines, provenance, second_factors, tool_findings, users,
 };
 
 use crate::fixture::{INSTITUTION, TestHome, home_with};
@@ -73,6 +73,8 @@ struct World {
     requests: [DeletionId; 4],
     /// What approves the first one.
     approval: Token,
+    /// On the object `letters`.
+    legal_hold: LegalHoldId,
 }
 
 /// Whose the actor is.
@@ -320,6 +322,19 @@ const CASES: &[Case] = cases! {
     "deletions::show" "deletions.show" |call, world| something(app::deletions::show(call, world.requests[0]));
     "deletions::targets" "deletions.show" |call, world| {
         something(app::deletions::targets(call, world.requests[0], None))
+    };
+    "disposals::due" "collections.due" |call, _| {
+        something(app::disposals::due(call, (INSTITUTION, COLLECTION), None, None))
+    };
+    "legal_holds::add" "legal_holds.add" |call, _| {
+        let subject = app::legal_holds::Subject::Object { object: letters(), paths: Vec::new() };
+        something(app::legal_holds::add(call, &subject, "audit"))
+    };
+    "legal_holds::list" "legal_holds.list" |call, _| {
+        app::legal_holds::list(call, &app::legal_holds::Filter::default(), None).map(|page| some(&page.items))
+    };
+    "legal_holds::release" "legal_holds.release" |call, world| {
+        something(app::legal_holds::release(call, &world.legal_hold.to_string(), "settled"))
     };
     "deposits::submit" "deposits.submit" |call, _| {
         // A path of the server is for those who run the installation.
@@ -711,6 +726,16 @@ impl World {
         };
         let tool_finding = new.examined.finding_id(&new.tool);
         home.registry.write(move |tx| tool_findings::open(tx, &new)).expect("opens a finding");
+        let (legal_hold, held) = (LegalHoldId::new(), legal_holds::On::Object(object.id));
+        home.registry
+            .write(move |tx| {
+                let (actor, reason) = (&Actor::system(), "a case");
+                legal_holds::place(
+                    tx,
+                    &legal_holds::NewLegalHold { id: legal_hold, on: held, institution: own, reason, actor },
+                )
+            })
+            .expect("places a hold");
         let key = Token::generate(TokenKind::ApiKey).expect("a key");
         let (key_id, key_digest, ann) = (key.id(), key.digest(), UserId::new());
         home.registry
@@ -731,6 +756,7 @@ impl World {
             approver,
             requests,
             approval,
+            legal_hold,
             activity,
             ended_activity,
             failed_activity,

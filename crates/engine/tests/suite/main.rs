@@ -16,6 +16,7 @@ mod ingest;
 mod installation;
 #[cfg(feature = "failpoints")]
 mod killing;
+mod legal_holds;
 mod meanwhile;
 mod notifications;
 mod older;

@@ -4,13 +4,20 @@ SELECT o.institution_id, o.identifier, o.generation, o.collection_id, r.version 
 FROM objects o LEFT JOIN collections c ON c.id = o.collection_id
     LEFT JOIN collection_rules r ON r.collection_id = c.id AND r.version = c.rules_version
 WHERE o.id = ?1
--- When a version was published last that brought files that people see.
+-- Whether a version brought files that people see.
+-- list: obstacles.is_deposit
+v.state = 'published' AND EXISTS (SELECT 1 FROM entries e JOIN files f ON f.id = e.file_id
+        WHERE e.object_id = v.object_id AND e.generation = v.generation AND e.version = v.number
+            AND e.content_id IS NOT NULL AND f.path >= 'deposit/' AND f.path < 'deposit0')
+-- When such a version was published last.
 -- name: obstacles.deposited_at
 SELECT max(coalesce(v.published_at, v.created_at)) AS deposited_at FROM versions v
-WHERE v.object_id = ?1 AND v.generation = ?2 AND v.state = 'published' AND EXISTS (SELECT 1
-    FROM entries e JOIN files f ON f.id = e.file_id
-    WHERE e.object_id = v.object_id AND e.generation = v.generation AND e.version = v.number AND e.content_id IS NOT NULL
-        AND f.path >= 'deposit/' AND f.path < 'deposit0')
+WHERE v.object_id = ?1 AND v.generation = ?2 AND {obstacles.is_deposit}
+-- The same of the objects of a collection.
+-- name: obstacles.deposits_of_collection
+SELECT o.id, o.identifier, o.files, o.bytes, (SELECT max(coalesce(v.published_at, v.created_at)) FROM versions v
+    WHERE v.object_id = o.id AND v.generation = o.generation AND {obstacles.is_deposit}) AS deposited_at
+FROM objects o WHERE o.collection_id = ?1 AND o.id > ?2 AND o.state = 'active' ORDER BY o.id LIMIT ?3
 -- The same of one file.
 -- name: obstacles.file_deposited_at
 SELECT max(coalesce(v.published_at, v.created_at)) AS deposited_at

@@ -2,6 +2,7 @@
 //! it is released. Several may be on one target, one for each cause; each is released by itself. Rows stay, and of a row only the release
 //! is set, once. They are no holds of work ([`crate::holds`]): deposits and repairs go on.
 
+use serde::{Deserialize, Serialize};
 use strongroom_database::{Row, Statement, Time, Transaction};
 
 use crate::begun_deletions::{self, BegunDeletion};
@@ -72,8 +73,8 @@ pub struct LegalHold {
     pub path: Option<String>,
     /// Why it was placed.
     pub reason: String,
-    /// The name of the actor who placed it.
-    pub placed_by: String,
+    /// Who placed it.
+    pub placed_by: Actor,
     /// When.
     pub placed_at: Time,
     /// How it was released; none while it forbids deletion.
@@ -83,8 +84,8 @@ pub struct LegalHold {
 /// How a legal hold was released.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Release {
-    /// The name of the actor who released it.
-    pub by: String,
+    /// Who released it.
+    pub by: Actor,
     /// When.
     pub at: Time,
     /// Why.
@@ -178,7 +179,7 @@ pub fn release(
         Some(before) if !is_released => Err(RegistryError::State {
             what: "legal hold",
             id: id.to_string(),
-            state: format!("released, by {} at {}", before.by, before.at),
+            state: format!("released, by {} at {}", before.by.name, before.at),
             act: "release it again".to_owned(),
         }),
         _ => Ok(hold),
@@ -192,6 +193,18 @@ pub fn get(tx: &mut dyn Transaction, scope: Scope, id: LegalHoldId) -> Result<Op
 
 fn find(tx: &mut dyn Transaction, scope: Scope, id: LegalHoldId) -> Result<LegalHold, RegistryError> {
     get(tx, scope, id)?.ok_or_else(|| RegistryError::NotFound { what: "legal hold", id: id.to_string() })
+}
+
+/// How many holds forbid the deletion of an object: those on it, on its files and on its collection.
+pub fn count(tx: &mut dyn Transaction, object: ObjectId) -> Result<u64, RegistryError> {
+    let row = tx.query_one(Statement("legal_holds.count"), &[object.into()])?;
+    Ok(row.map(|row| row.count("holds")).transpose()?.unwrap_or(0))
+}
+
+/// How many holds are on a collection itself.
+pub fn count_of_collection(tx: &mut dyn Transaction, collection: CollectionId) -> Result<u64, RegistryError> {
+    let row = tx.query_one(Statement("legal_holds.count_of_collection"), &[collection.into()])?;
+    Ok(row.map(|row| row.count("holds")).transpose()?.unwrap_or(0))
 }
 
 /// Which holds are listed.
@@ -231,8 +244,8 @@ pub fn list(
 
 fn hold_row(row: &Row) -> Result<LegalHold, RegistryError> {
     let text = |name: &'static str| Ok::<_, RegistryError>(row.optional_text(name)?.map(str::to_owned));
-    let release = match (text("released_by")?, row.optional_time("released_at")?, text("release_reason")?) {
-        (Some(by), Some(at), Some(reason)) => Some(Release { by, at, reason }),
+    let release = match (row.optional_time("released_at")?, text("release_reason")?) {
+        (Some(at), Some(reason)) => Some(Release { by: actor(row, "released_kind", "released_by")?, at, reason }),
         _ => None,
     };
     Ok(LegalHold {
@@ -244,8 +257,103 @@ fn hold_row(row: &Row) -> Result<LegalHold, RegistryError> {
         object_identifier: text("object_identifier")?,
         path: text("path")?,
         reason: row.text("reason")?.to_owned(),
-        placed_by: row.text("placed_by")?.to_owned(),
+        placed_by: actor(row, "placed_kind", "placed_by")?,
         placed_at: row.time("placed_at")?,
         release,
     })
+}
+
+fn actor(row: &Row, kind: &'static str, name: &'static str) -> Result<Actor, RegistryError> {
+    Ok(Actor::new(row.text(kind)?.parse()?, row.text(name)?))
+}
+
+/// A hold on an object or a file, as it is kept in stores.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedHold {
+    /// Its identifier.
+    pub id: LegalHoldId,
+    /// The file, where it is on one.
+    pub file: Option<FileId>,
+    /// Why it was placed.
+    pub reason: String,
+    /// Who placed it.
+    pub placed_by: Actor,
+    /// When, in microseconds since the epoch.
+    pub placed_at: i64,
+    /// How it was released.
+    pub release: Option<RecordedRelease>,
+}
+
+/// How a hold was released, as it is kept in stores.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedRelease {
+    /// Who released it.
+    pub by: Actor,
+    /// When, in microseconds since the epoch.
+    pub at: i64,
+    /// Why.
+    pub reason: String,
+}
+
+impl LegalHold {
+    /// What is kept of it in stores.
+    pub fn recorded(&self) -> RecordedHold {
+        RecordedHold {
+            id: self.id,
+            file: match self.on {
+                On::File { file, .. } => Some(file),
+                On::Object(_) | On::Collection(_) => None,
+            },
+            reason: self.reason.clone(),
+            placed_by: self.placed_by.clone(),
+            placed_at: self.placed_at.0,
+            release: self.release.as_ref().map(|release| RecordedRelease {
+                by: release.by.clone(),
+                at: release.at.0,
+                reason: release.reason.clone(),
+            }),
+        }
+    }
+}
+
+/// Takes over a hold of an object that a store knows. One that is known already is released where the store says so, and stays as it is
+/// otherwise. One on a file that the object does not have, or whose reasons no hold can have, is left out.
+pub fn import(
+    tx: &mut dyn Transaction,
+    (institution, object): (InstitutionId, ObjectId),
+    recorded: &RecordedHold,
+) -> Result<(), RegistryError> {
+    let is_reason = |reason: &str| (1..=LONGEST_REASON).contains(&reason.chars().count()) && !reason.contains('\0');
+    if !is_reason(&recorded.reason) || recorded.release.as_ref().is_some_and(|release| !is_reason(&release.reason)) {
+        return Ok(());
+    }
+    // Its versions may not be published yet.
+    if let Some(file) = recorded.file
+        && tx.query_one(Statement("legal_holds.file_row"), &[file.into(), object.into()])?.is_none()
+    {
+        return Ok(());
+    }
+    journal::know(tx, &recorded.placed_by)?;
+    if let Some(release) = &recorded.release {
+        journal::know(tx, &release.by)?;
+    }
+    let release = recorded.release.as_ref();
+    let values = [
+        recorded.id.into(),
+        institution.into(),
+        object.into(),
+        recorded.file.into(),
+        (&recorded.reason).into(),
+        recorded.placed_by.id.into(),
+        Time(recorded.placed_at).into(),
+        release.map(|release| release.by.id).into(),
+        release.map(|release| Time(release.at)).into(),
+        release.map(|release| release.reason.clone()).into(),
+    ];
+    tx.execute(Statement("legal_holds.import"), &values)?;
+    if let Some(release) = release {
+        let values = [recorded.id.into(), release.by.id.into(), Time(release.at).into(), (&release.reason).into()];
+        tx.query_one(Statement("legal_holds.release"), &values)?;
+    }
+    Ok(())
 }

@@ -121,15 +121,43 @@ pub fn of_deletion(
     Ok(found)
 }
 
-/// When a version of the object was published last that brought files that people see: retention and disposal count from it. None where
-/// nothing is published.
-pub fn deposited_at(
+/// An object, with when a version was published last that brought files that people see: retention and disposal count from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastDeposit {
+    /// The object.
+    pub object: ObjectId,
+    /// The object by its name.
+    pub identifier: String,
+    /// Files of its newest version.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// When that was.
+    pub deposited_at: Time,
+}
+
+/// At most `limit` objects of a collection behind `after`, in the order of their identifiers. One without files that people see counts as
+/// deposited now.
+pub fn deposits_of_collection(
     tx: &mut dyn Transaction,
-    object: ObjectId,
-    generation: crate::GenerationId,
-) -> Result<Option<Time>, RegistryError> {
-    let row = tx.query_one(Statement("obstacles.deposited_at"), &[object.into(), generation.into()])?;
-    Ok(row.map(|row| row.optional_time("deposited_at")).transpose()?.flatten())
+    collection: CollectionId,
+    after: Option<ObjectId>,
+    limit: usize,
+) -> Result<Vec<LastDeposit>, RegistryError> {
+    let now = tx.now()?;
+    let after = after.unwrap_or(ObjectId(uuid::Uuid::nil()));
+    let values = [collection.into(), after.into(), limit.into()];
+    let rows = tx.query(Statement("obstacles.deposits_of_collection"), &values)?;
+    let deposit = |row: &Row| {
+        Ok(LastDeposit {
+            object: ObjectId(row.uuid("id")?),
+            identifier: row.text("identifier")?.to_owned(),
+            files: row.count("files")?,
+            bytes: row.count("bytes")?,
+            deposited_at: row.optional_time("deposited_at")?.unwrap_or(now),
+        })
+    };
+    rows.iter().map(deposit).collect()
 }
 
 fn ask<'a>(

@@ -107,7 +107,7 @@ pub(crate) fn each_of_several_holds_on_a_target_forbids_until_it_is_released_by_
         assert_eq!(obstacles(&world, object.id, None), of_object[number + 1..]);
     }
     let file = &listed(&world, Listed::OfObject(object.id))[2];
-    assert_eq!((file.path.as_deref(), file.placed_by.as_str()), (Some("deposit/data/a"), "ann@example.edu"));
+    assert_eq!((file.path.as_deref(), file.placed_by.name.as_str()), (Some("deposit/data/a"), "ann@example.edu"));
     assert_eq!(file.release.as_ref().map(|release| release.reason.as_str()), Some("settled"));
     assert_eq!(listed(&world, Listed::OfCollection(world.collection)).len(), 1);
     let open = world.read(|tx| legal_holds::list(tx, Scope::System, (Listed::All, false), None, 100));
@@ -124,12 +124,44 @@ pub(crate) fn a_hold_is_released_once_and_keeps_what_it_says(subject: &dyn Subje
         world.refused(move |tx| legal_holds::release(tx, Scope::System, hold.id, ("another reason", &Actor::system())));
     assert!(matches!(again, RegistryError::State { .. }), "{again}");
     let kept = world.read(|tx| legal_holds::get(tx, Scope::System, hold.id)).expect("is there");
-    assert_eq!(kept.release.map(|release| (release.by, release.reason)), Some((ann().name, "settled".to_owned())));
+    assert_eq!(kept.release.map(|release| (release.by, release.reason)), Some((ann(), "settled".to_owned())));
     let theirs = Scope::Institution(world.theirs);
     assert_eq!(world.read(|tx| legal_holds::get(tx, theirs, hold.id)), None);
     let other = place(&world, On::Object(object.id)).id;
     let theirs = world.refused(move |tx| legal_holds::release(tx, theirs, other, ("no", &ann())));
     assert!(matches!(theirs, RegistryError::NotFound { .. }), "{theirs}");
+}
+
+pub(crate) fn a_hold_that_a_store_knows_is_taken_over_with_its_release(subject: &dyn Subject) {
+    let world = World::new(subject);
+    let (object, [(file, _), _]) = published(&world);
+    let (ours, id) = (world.ours, object.id);
+    let on_file = On::File { object: id, file };
+    let (placed, other) = (place(&world, On::Object(id)), place(&world, on_file));
+    release(&world, other.id);
+    let other = world.read(|tx| legal_holds::get(tx, Scope::System, other.id)).expect("is there");
+    // As a registry that knows neither would have them: under other identifiers.
+    let (mut of_object, mut of_file) = (placed.recorded(), other.recorded());
+    (of_object.id, of_file.id) = (LegalHoldId::new(), LegalHoldId::new());
+    let released = legal_holds::RecordedHold { release: of_file.release.clone(), ..of_object.clone() };
+    let foreign = legal_holds::RecordedHold { file: Some(FileId::new()), id: LegalHoldId::new(), ..of_object.clone() };
+    let endless = legal_holds::RecordedHold { reason: "a".repeat(2_001), id: LegalHoldId::new(), ..of_object.clone() };
+    let import = |recorded: legal_holds::RecordedHold| {
+        world.write(move |tx| {
+            legal_holds::import(tx, (ours, id), &recorded)?;
+            legal_holds::import(tx, (ours, id), &recorded)
+        });
+    };
+    for recorded in [of_object.clone(), of_file.clone(), foreign.clone(), endless.clone()] {
+        import(recorded);
+    }
+    let get = |id: LegalHoldId| world.read(|tx| legal_holds::get(tx, Scope::System, id));
+    assert_eq!(get(of_object.id), Some(LegalHold { id: of_object.id, ..placed }));
+    assert_eq!(get(of_file.id), Some(LegalHold { id: of_file.id, ..other.clone() }));
+    assert_eq!((get(foreign.id), get(endless.id)), (None, None));
+    import(released);
+    import(of_object.clone());
+    assert_eq!(get(of_object.id).expect("is there").release, other.release, "a release stays");
 }
 
 pub(crate) fn a_hold_is_placed_once_and_only_on_what_is_there(subject: &dyn Subject) {

@@ -293,6 +293,7 @@ macro_rules! conformance_suite {
             legal_holding {
                 each_of_several_holds_on_a_target_forbids_until_it_is_released_by_itself
                 a_hold_is_released_once_and_keeps_what_it_says
+                a_hold_that_a_store_knows_is_taken_over_with_its_release
                 a_hold_is_placed_once_and_only_on_what_is_there
                 what_forbids_a_deletion_is_named_by_kinds_and_bounded
                 retention_counts_from_the_last_deposit_and_follows_the_rules_of_now

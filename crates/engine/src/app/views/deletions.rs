@@ -1,129 +1,97 @@
-//! Requests for deletion.
+//! What is due for disposal, and what forbids a deletion.
 
 use serde::Serialize;
-use strongroom_registry::deletion_requests::{Progress, Request, Target};
-use strongroom_registry::{BatchId, DeletionId, DeletionState, ItemId, ItemStatus, ObjectId, Time};
+use strongroom_registry::ObjectId;
+use strongroom_registry::legal_holds::On;
+use strongroom_registry::obstacles::{MOST, Obstacle, ObstacleKind};
 
-use crate::content_name::in_package;
-
-/// A request for deletion.
+/// An object that is due for disposal.
 #[derive(Debug, Clone, Serialize)]
-pub struct DeletionView {
+pub struct DueView {
     /// Its identifier.
-    pub request: DeletionId,
-    /// The domain name of the institution.
+    pub object: ObjectId,
+    /// `<institution>/<name>`.
+    pub identifier: String,
+    /// The domain name of its institution.
     pub institution: String,
-    /// What is to be deleted, as people know it.
-    pub name: String,
-    /// Where it is.
-    pub state: DeletionState,
-    /// Objects that it names.
-    pub objects: u64,
-    /// Files that it names by themselves.
+    /// The short name of its collection.
+    pub collection: String,
+    /// When a version was published last that brought files: the period counts from it.
+    pub deposited_at: String,
+    /// When the period was over, or will be.
+    pub due_since: String,
+    /// The period, such as `15y`.
+    pub disposal: String,
+    /// By which version of the rules of the collection.
+    pub rules_version: u64,
+    /// Files of the newest version.
     pub files: u64,
-    /// Why.
-    pub reason: String,
-    /// Who asked.
-    pub requested_by: String,
-    /// The account of the operating system, at the console.
-    pub requested_account: Option<String>,
-    /// When.
-    pub requested_at: String,
-    /// Until when it can be approved.
-    pub expires_at: String,
-    /// Who approved it.
-    pub approved_by: Option<String>,
-    /// The account of the operating system, at the console.
-    pub approved_account: Option<String>,
-    /// When.
-    pub approved_at: Option<String>,
-    /// What the approver said.
-    pub note: Option<String>,
-    /// Who denied or cancelled it.
-    pub closed_by: Option<String>,
-    /// The account of the operating system, at the console.
-    pub closed_account: Option<String>,
-    /// When it was denied or cancelled, or expired.
-    pub closed_at: Option<String>,
-    /// Why it was denied or cancelled.
-    pub closing_reason: Option<String>,
-    /// The batch of its work items.
-    pub batch: Option<BatchId>,
-    /// Objects whose work items have deleted what they are for; null in lists.
-    pub deleted: Option<u64>,
-    /// Objects whose work items have failed.
-    pub failed: Option<u64>,
-    /// Objects whose work items were cancelled.
-    pub cancelled: Option<u64>,
-    /// Objects whose work items have not ended.
-    pub open: Option<u64>,
-    /// Objects whose work items have begun to delete, and cannot be cancelled.
-    pub begun: Option<u64>,
-    /// When its work items ended.
-    pub ended_at: Option<String>,
+    /// Their bytes.
+    pub bytes: u64,
+    /// What forbids its deletion now.
+    pub obstacles: Vec<ObstacleToDeletionView>,
 }
 
-impl DeletionView {
-    /// A request as it is at a time, with how far its work items are where that was looked up.
-    pub(crate) fn new(record: &Request, now: Time, progress: Option<Progress>) -> Self {
-        let (approved, closed) = (record.approved.as_ref(), record.closed.as_ref());
-        Self {
-            request: record.id,
-            institution: record.institution_identifier.clone(),
-            name: record.name.clone(),
-            state: record.state_at(now),
-            objects: record.objects,
-            files: record.files,
-            reason: record.reason.clone(),
-            requested_by: record.requested.name.clone(),
-            requested_account: record.requested.account.clone(),
-            requested_at: record.requested.at.to_string(),
-            expires_at: record.expires_at.to_string(),
-            approved_by: approved.map(|act| act.name.clone()),
-            approved_account: approved.and_then(|act| act.account.clone()),
-            approved_at: approved.map(|act| act.at.to_string()),
-            note: approved.and_then(|act| act.words.clone()),
-            closed_by: closed.map(|act| act.name.clone()),
-            closed_account: closed.and_then(|act| act.account.clone()),
-            closed_at: record.closed_at.map(|at| at.to_string()),
-            closing_reason: closed.and_then(|act| act.words.clone()),
-            batch: record.batch,
-            deleted: progress.map(|progress| progress.deleted),
-            failed: progress.map(|progress| progress.failed),
-            cancelled: progress.map(|progress| progress.cancelled),
-            open: progress.map(|progress| progress.open),
-            begun: progress.map(|progress| progress.begun),
-            ended_at: record.ended_at.map(|at| at.to_string()),
+/// Something that forbids a deletion.
+#[derive(Debug, Clone, Serialize)]
+pub struct ObstacleToDeletionView {
+    /// `legal_hold`, `retention`, `work_item`, `committing`, `finding` or `tool_finding`.
+    pub kind: &'static str,
+    /// The identifier of the hold, work item, version or finding.
+    pub id: Option<String>,
+    /// When a retention period is over.
+    pub until: Option<String>,
+    /// In words.
+    pub text: String,
+}
+
+impl From<&Obstacle> for ObstacleToDeletionView {
+    fn from(obstacle: &Obstacle) -> Self {
+        let with =
+            |kind: ObstacleKind, id: String, text: String| Self { kind: name(kind), id: Some(id), until: None, text };
+        match obstacle {
+            Obstacle::LegalHold { hold, on } => {
+                let subject = match on {
+                    On::Collection(_) => "the collection",
+                    On::Object(_) => "the object",
+                    On::File { .. } => "a file",
+                };
+                with(ObstacleKind::LegalHold, hold.to_string(), format!("legal hold {hold} on {subject}"))
+            }
+            Obstacle::Retention { until, rules_version, .. } => Self {
+                kind: name(ObstacleKind::Retention),
+                id: None,
+                until: Some(until.to_string()),
+                text: format!("retention until {until}, by version {rules_version} of the rules of the collection"),
+            },
+            Obstacle::WorkItem { item, action } => {
+                with(ObstacleKind::WorkItem, item.to_string(), format!("work item {item} ({action}) has not ended"))
+            }
+            Obstacle::Committing { version, item } => {
+                let by = item.map(|item| format!(", by work item {item}")).unwrap_or_default();
+                let text = format!("version {version} is committed and not complete{by}");
+                with(ObstacleKind::Committing, version.to_string(), text)
+            }
+            Obstacle::Finding { finding, state } => {
+                with(ObstacleKind::Finding, finding.to_string(), format!("finding {finding} is {state}"))
+            }
+            Obstacle::ToolFinding { finding, .. } => {
+                with(ObstacleKind::ToolFinding, finding.to_string(), format!("finding {finding} of a tool is open"))
+            }
+            Obstacle::More(kind) => {
+                Self { kind: name(*kind), id: None, until: None, text: format!("and more of this kind than {MOST}") }
+            }
         }
     }
 }
 
-/// What a request names.
-#[derive(Debug, Clone, Serialize)]
-pub struct DeletionTargetView {
-    /// The object, `<institution>/<name>`.
-    pub object: String,
-    /// The path of the file in the package; none: all of the object.
-    pub path: Option<String>,
-    /// The identifier of the object.
-    pub object_id: ObjectId,
-    /// The work item; none before one is made.
-    pub item: Option<ItemId>,
-    /// Where that is.
-    pub status: Option<ItemStatus>,
-    /// What happened last to it.
-    pub note: Option<String>,
-}
-
-impl From<Target> for DeletionTargetView {
-    fn from(record: Target) -> Self {
-        Self {
-            object: record.object_identifier,
-            path: record.path.as_deref().map(|path| in_package(path).to_owned()),
-            object_id: record.object,
-            item: record.item,
-            status: record.status,
-            note: record.note,
-        }
+fn name(kind: ObstacleKind) -> &'static str {
+    match kind {
+        ObstacleKind::LegalHold => "legal_hold",
+        ObstacleKind::Retention => "retention",
+        ObstacleKind::WorkItem => "work_item",
+        ObstacleKind::Committing => "committing",
+        ObstacleKind::Finding => "finding",
+        ObstacleKind::ToolFinding => "tool_finding",
     }
 }

@@ -3,10 +3,11 @@
 
 use super::{
     ActivityView, AgentView, BackgroundTaskView, BatchView, CheckView, CollectionView, CoverageView,
-    DeletionTargetView, DeletionView, DifferenceView, EventView, FailureGroupView, FileView, FindingView, FoundView,
-    HistoryLineView, InstitutionView, InterimFileView, ItemCountsView, ItemView, JournalView, KeyView, MessageView,
-    ObjectView, PipelineView, ProfileView, RecordView, ReportRowView, ReportView, RulesView, SettingView,
-    StoreCheckView, StoreView, TaskView, ToolFindingView, TopicView, UploadView, UserView, VersionView,
+    DeletionTargetView, DeletionView, DifferenceView, DueView, EventView, FailureGroupView, FileView, FindingView,
+    FoundView, HistoryLineView, InstitutionView, InterimFileView, ItemCountsView, ItemView, JournalView, KeyView,
+    LegalHoldView, MessageView, ObjectView, PipelineView, ProfileView, RecordView, ReportRowView, ReportView,
+    RulesView, SettingView, StoreCheckView, StoreView, TaskView, ToolFindingView, TopicView, UploadView, UserView,
+    VersionView,
 };
 
 /// What lists show row by row.
@@ -48,7 +49,7 @@ views! {
     ObjectView {
         object, identifier, ark, local_ids, title, description, creator, date, metadata, access, state, health, completeness, parts, missing_parts,
         institution, collection, placement, profile, profile_version, source_organization, deletion_request, versions, head, files,
-        bytes, created_at, updated_at
+        bytes, created_at, updated_at, legal_holds
     }
     FoundView { object, identifier, title, state, versions, files, bytes, created_at, updated_at, file, path, size, puid }
     FileView {
@@ -95,14 +96,21 @@ views! {
     KeyView { key, user, institution, scopes, state, made_by, created_at, expires_at, revoked_at, last_used_at }
     CollectionView {
         collection, institution, name, profile, profile_version, placement, held, public, embargo_until, priority,
-        accepted, max_size, max_rows, shoulder, rules_version, notify_to, suppress, callback_url, callback_required,
-        active, created_at, holds
+        accepted, max_size, max_rows, shoulder, retention, disposal, rules_version, notify_to, suppress, callback_url, callback_required,
+        active, created_at, holds, legal_holds
+    }
+    DueView {
+        object, identifier, institution, collection, deposited_at, due_since, disposal, rules_version, files, bytes, obstacles
+    }
+    LegalHoldView {
+        legal_hold, on, institution, collection, object, path, state, reason, placed_by, placed_at, released_by, released_at,
+        release_reason, begun_deletions
     }
     ItemCountsView { institution, collection, items, pending, started, held, failed, cancelled, succeeded, deleted }
     FailureGroupView { code, host, stage, items, newest, note }
     RulesView {
         version, set_at, set_by, profile, profile_version, placement, public, embargo_until, priority, accepted, max_size,
-        max_rows, shoulder, notify_to, suppress, callback_url, callback_required
+        max_rows, shoulder, retention, disposal, notify_to, suppress, callback_url, callback_required
     }
     PipelineView { pipeline, institution, steps, runs, last_run, made_at, changed_at }
     ProfileView {

@@ -4,6 +4,7 @@
 mod activities;
 mod background;
 mod batches;
+mod deletion_requests;
 mod deletions;
 mod deposits;
 mod documents;
@@ -16,6 +17,7 @@ mod installation;
 mod interim;
 mod items;
 mod journal;
+mod legal_holds;
 mod objects;
 mod outbox;
 mod pipelines;
@@ -36,7 +38,8 @@ pub(crate) use activities::ActivityNames;
 pub use activities::{ActivityView, AgentOptionView, AgentView, RecordView, RetriedView, ToolFindingView};
 pub use background::{BackgroundRunView, BackgroundTaskView};
 pub use batches::BatchView;
-pub use deletions::{DeletionTargetView, DeletionView};
+pub use deletion_requests::{DeletionTargetView, DeletionView};
+pub use deletions::{DueView, ObstacleToDeletionView};
 pub use deposits::{DepositView, SubmittedView};
 pub use documents::DocumentView;
 pub use events::EventView;
@@ -51,6 +54,7 @@ pub use items::{
     RequeuedView, RestoredView, StandingView,
 };
 pub use journal::JournalView;
+pub use legal_holds::LegalHoldView;
 pub use objects::{FoundView, ObjectView};
 pub use outbox::{MessageCountsView, MessageState, MessageView, NotificationTestView, ToldView};
 pub use pipelines::{PipelineRunView, PipelineStepView, PipelineView, SetPipelineView};
@@ -81,6 +85,6 @@ pub use strongroom_queue::{TaskId, TaskState};
 pub use strongroom_registry::items::ItemProblem;
 pub use strongroom_registry::{
     Action, ActivityId, ActivityState, BatchId, BatchState, CopyState, DeletionId, DeletionState, FileId, FindingId,
-    FindingState, ItemId, ItemStatus, MailKind, ObjectId, ObjectState, PublicAccess, ReportKind, Stage, Time,
+    FindingState, ItemId, ItemStatus, MailKind, ObjectId, ObjectState, Period, PublicAccess, ReportKind, Stage, Time,
     ToolFindingId, ToolFindingState, UploadId,
 };

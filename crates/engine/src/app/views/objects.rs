@@ -66,6 +66,8 @@ pub struct ObjectView {
     pub created_at: String,
     /// When it last changed.
     pub updated_at: String,
+    /// How many legal holds forbid its deletion: those on it, on its files and on its collection.
+    pub legal_holds: u64,
 }
 
 /// An object that was found, with the file where files were looked for.
@@ -121,8 +123,8 @@ impl From<Found> for FoundView {
 }
 
 impl ObjectView {
-    /// An object, with what came in where it comes in parts.
-    pub(crate) fn new(object: Object, parts: Option<&Parts>, health: Option<Health>) -> Self {
+    /// An object, with what came in where it comes in parts, and how many legal holds forbid its deletion.
+    pub(crate) fn new(object: Object, parts: Option<&Parts>, health: Option<Health>, legal_holds: u64) -> Self {
         let is_complete = parts.is_none_or(Parts::is_complete);
         Self {
             completeness: if is_complete { "complete" } else { "incomplete" },
@@ -154,6 +156,7 @@ impl ObjectView {
             bytes: object.bytes,
             created_at: object.created_at.to_string(),
             updated_at: object.updated_at.to_string(),
+            legal_holds,
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use strongroom_registry::holds::{self, On};
 use strongroom_registry::tenants::{Collection, Institution, RulesVersion};
-use strongroom_registry::{MailKind, PublicAccess, RegistryError, Transaction};
+use strongroom_registry::{MailKind, PublicAccess, RegistryError, Transaction, legal_holds};
 
 use super::HoldView;
 
@@ -68,6 +68,10 @@ pub struct CollectionView {
     pub max_rows: Option<u64>,
     /// What the names of its new ARKs begin with; none: as the settings say.
     pub shoulder: Option<String>,
+    /// For how long nothing of an object is deleted after it was deposited last, such as `10y`; none: for no time.
+    pub retention: Option<String>,
+    /// How long after that its objects are due for disposal; none: never.
+    pub disposal: Option<String>,
     /// Which version of its rules that is.
     pub rules_version: u64,
     /// The addresses that mails about its batches go to.
@@ -84,6 +88,8 @@ pub struct CollectionView {
     pub created_at: String,
     /// The hold on it.
     pub holds: Vec<HoldView>,
+    /// How many legal holds are on it: nothing of it is deleted.
+    pub legal_holds: u64,
 }
 
 impl CollectionView {
@@ -106,6 +112,8 @@ impl CollectionView {
             max_size: record.rules.most_bytes,
             max_rows: record.rules.most_rows,
             shoulder: record.rules.shoulder.clone(),
+            retention: record.rules.retention.map(|period| period.to_string()),
+            disposal: record.rules.disposal.map(|period| period.to_string()),
             rules_version: record.rules_version,
             notify_to: told.addresses,
             suppress: told.suppressed,
@@ -114,6 +122,7 @@ impl CollectionView {
             active: record.active,
             created_at: record.created_at.to_string(),
             holds: hold.into_iter().map(HoldView::from).collect(),
+            legal_holds: legal_holds::count_of_collection(tx, record.id)?,
         })
     }
 }
@@ -147,6 +156,10 @@ pub struct RulesView {
     pub max_rows: Option<u64>,
     /// See [`CollectionView::shoulder`].
     pub shoulder: Option<String>,
+    /// See [`CollectionView::retention`].
+    pub retention: Option<String>,
+    /// See [`CollectionView::disposal`].
+    pub disposal: Option<String>,
     /// See [`CollectionView::notify_to`].
     pub notify_to: Vec<String>,
     /// See [`CollectionView::suppress`].
@@ -174,6 +187,8 @@ impl From<&RulesVersion> for RulesView {
             max_size: rules.most_bytes,
             max_rows: rules.most_rows,
             shoulder: rules.shoulder,
+            retention: rules.retention.map(|period| period.to_string()),
+            disposal: rules.disposal.map(|period| period.to_string()),
             notify_to: rules.notifications.addresses,
             suppress: rules.notifications.suppressed,
             callback_url: rules.notifications.callback_url.map(|url| strongroom_download::shown_url(&url)),
