@@ -563,4 +563,11 @@ fn each_admin_is_told_of_each_act_once(engine: Engine) {
     wanted.sort();
     assert_eq!(keys, wanted);
     assert!(told.iter().all(|message| message.payload.contains(REASON)));
+    // The token is made when the mail is sent, for who may approve.
+    let has_token = |message: &&outbox::Message| message.payload.contains("{token}");
+    let with: Vec<&str> = told.iter().filter(has_token).map(|message| message.key.as_str()).collect();
+    assert_eq!(with.len(), 2, "{with:?}");
+    assert!(with.iter().all(|key| key.contains("requested")), "{with:?}");
+    let secret = TokenKind::DeletionApproval.prefix();
+    assert!(told.iter().all(|message| !message.payload.contains(secret)));
 }

@@ -644,9 +644,10 @@ pub struct ApprovalToken {
     pub validity: Validity,
 }
 
-/// Stores a token.
+/// Stores a token. Those that the user had for the request before end: only the newest is valid.
 pub fn put_token(tx: &mut dyn Transaction, new: &NewToken) -> Result<(), RegistryError> {
     let now = tx.now()?;
+    tx.execute(Statement("deletion_tokens.end_of_user"), &[new.request.into(), new.user.into(), now.into()])?;
     let values = [
         new.id.as_str().into(),
         new.digest.as_bytes().as_slice().into(),
