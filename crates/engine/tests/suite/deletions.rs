@@ -179,10 +179,10 @@ fn another_admin_approves_and_never_the_requester(engine: Engine) {
     has(&refusal(deletions::approve(&bob, made.request, None)), "deactivated");
     users::activate(&console(&home), BOB).expect("is activated");
     // The requester has to be one who may request, still.
-    users::set(&console(&home), ANN, &Changes { role: Some(UserRole::Auditor), ..Changes::default() }).expect("is set");
+    users::set(&console(&home), ANN, Changes { role: Some(UserRole::Auditor), ..Changes::default() }).expect("is set");
     has(&refusal(approve(&home, BOB, made.request)), "auditor");
     let role = Some(UserRole::InstitutionAdmin);
-    users::set(&console(&home), ANN, &Changes { role, ..Changes::default() }).expect("is set");
+    users::set(&console(&home), ANN, Changes { role, ..Changes::default() }).expect("is set");
     let approved = deletions::approve(&as_user(&home, BOB), made.request, Some("agreed")).expect("is approved");
     assert_eq!((approved.state, approved.approved_by.as_deref()), (DeletionState::Approved, Some(BOB)));
     assert_eq!((approved.note.as_deref(), approved.approved_account.as_deref()), (Some("agreed"), Some("tester")));
@@ -226,7 +226,7 @@ fn users_whom_the_requester_has_made_do_not_approve(engine: Engine) {
     add(&home, CARL, UserRole::InstitutionUser);
     add_by(&as_user(&home, ANN), BOB, UserRole::InstitutionAdmin);
     let role = Some(UserRole::InstitutionAdmin);
-    users::set(&as_user(&home, ANN), CARL, &Changes { role, ..Changes::default() }).expect("is raised");
+    users::set(&as_user(&home, ANN), CARL, Changes { role, ..Changes::default() }).expect("is raised");
     let made = request(&home, ANN);
     has(&refusal(approve(&home, BOB, made.request)), "made this user");
     has(&refusal(approve(&home, CARL, made.request)), "changed what the user may do");
