@@ -120,16 +120,13 @@ pub(crate) fn mail_for(settings: &MailSettings, user: &User, actor: &Actor) -> O
 
 /// Makes the token of a mail that is about to be sent, and writes it into its texts. None where it is of no use any more.
 pub(crate) fn fill(registry: &Registry, of: &TokenOf, mail: &Mail) -> Result<Option<Mail>, EngineError> {
-    let (token, expires_at) = match of.deletion {
-        Some(request) => match approve_with(registry, UserId(of.user), DeletionId(request))? {
-            Some(made) => made,
-            None => return Ok(None),
-        },
-        None => {
-            let kind = of.kind.parse().map_err(EngineError::from)?;
-            let Some(made) = make(registry, UserId(of.user), kind, &of.actor)? else { return Ok(None) };
-            (made.token, made.expires_at)
-        }
+    let (token, expires_at) = if let Some(request) = of.deletion {
+        let Some(made) = approve_with(registry, UserId(of.user), DeletionId(request))? else { return Ok(None) };
+        made
+    } else {
+        let kind = of.kind.parse().map_err(EngineError::from)?;
+        let Some(made) = make(registry, UserId(of.user), kind, &of.actor)? else { return Ok(None) };
+        (made.token, made.expires_at)
     };
     let (token, expires) = (token.reveal(), expires_at.to_string());
     let filled = |text: &str| text.replace(TOKEN, token).replace(EXPIRES, &expires);
