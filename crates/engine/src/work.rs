@@ -13,7 +13,7 @@ use strongroom_registry::{BatchId, ItemId, ItemStatus, ObjectId, RegistryError, 
 use crate::restoration::OF_BATCHES;
 use crate::runtime::{Builder, Handler, Pools, Runtime, Shutdown, Summary};
 use crate::settings::{Settings, Watch};
-use crate::{EngineError, Home, activities, backfill, fixity, identification, ingest, reports, workflow};
+use crate::{EngineError, Home, activities, backfill, deletion, fixity, identification, ingest, reports, workflow};
 
 /// Every handler of the system, in the order of a work item's way.
 pub fn handlers(home: &Arc<Home>) -> Vec<Arc<dyn Handler>> {
@@ -189,7 +189,7 @@ fn waits_for_person(home: &Home, first: &Item) -> Result<bool, RegistryError> {
     Ok(count(&[ItemStatus::Held]) > 0 && count(&[ItemStatus::Pending, ItemStatus::Started]) <= 1)
 }
 
-/// The items, and the open deposits of the same objects that come before them.
+/// The items, and the open deposits and deletions of the same objects that come before them.
 fn with_older(home: &Home, chosen: &[ItemId]) -> Result<BTreeSet<ItemId>, RegistryError> {
     home.registry.read(|tx| {
         let mut all = BTreeSet::new();
@@ -199,7 +199,7 @@ fn with_older(home: &Home, chosen: &[ItemId]) -> Result<BTreeSet<ItemId>, Regist
                 continue;
             }
             let Some(item) = items::get(tx, Scope::System, *id)? else { continue };
-            if item.action == ingest::INGEST {
+            if [ingest::INGEST, deletion::OF_OBJECTS.action, deletion::OF_FILES.action].contains(&item.action) {
                 all.extend(items::open_up_to(tx, &item)?);
             }
         }

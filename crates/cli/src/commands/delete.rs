@@ -7,8 +7,9 @@ use strongroom_engine::app::deletions;
 use strongroom_engine::app::views::{DeletionRequestState, DeletionTargetView, DeletionView};
 use strongroom_engine::app::{self, OpContext};
 
-use super::restore_many::Lines;
+use super::restore_many::{self, Lines};
 use super::values::word;
+use super::wait::Waiting;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{ListOptions, TableOptions};
@@ -31,6 +32,8 @@ pub(crate) enum Delete {
         /// What to say of it
         #[arg(long)]
         note: Option<String>,
+        #[command(flatten)]
+        waiting: Waiting,
     },
     /// Deny a request
     Deny(Ended),
@@ -96,9 +99,14 @@ pub(crate) fn run(command: Delete, context: &Context) -> Outcome {
         Delete::List(filter) => return list(filter, context),
         Delete::Show { request, table } => return show(&request, table, context),
         Delete::Request(request) => requested(&context.call()?, &request)?,
-        Delete::Approve { request, note } => {
+        Delete::Approve { request, note, waiting } => {
+            let waits = waiting.is_wanted()?;
             let call = context.call()?;
-            deletions::approve(&call, deletions::named(&call, &request)?, note.as_deref())?
+            let approved = deletions::approve(&call, deletions::named(&call, &request)?, note.as_deref())?;
+            match approved.batch {
+                Some(batch) if waits => return restore_many::wait(&call, batch, &waiting, context),
+                _ => approved,
+            }
         }
         Delete::Deny(Ended { request, reason }) => {
             let call = context.call()?;

@@ -195,7 +195,10 @@ pub(crate) struct Filter {
     #[arg(long)]
     stage: Option<String>,
     /// Only this action
-    #[arg(long, help = "Only this action: ingest, expand_batch, restore_object, restore_file or restore_batch")]
+    #[arg(
+        long,
+        help = "Only this action: ingest, expand_batch, restore_object, restore_file, restore_batch, delete_object, delete_files or delete_batch"
+    )]
     action: Option<String>,
     /// Only those of this institution
     #[arg(long, value_name = "DOMAIN")]

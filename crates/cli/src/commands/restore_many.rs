@@ -124,8 +124,8 @@ impl Iterator for Lines {
     }
 }
 
-/// Works on a batch until its receipt is written, a signal asks to stop, or the time is over; then prints its items.
-fn wait(call: &OpContext, batch: BatchId, waiting: &Waiting, context: &Context) -> Outcome {
+/// Works on a batch until all of it has ended, a signal asks to stop, or the time is over; then prints its items.
+pub(super) fn wait(call: &OpContext, batch: BatchId, waiting: &Waiting, context: &Context) -> Outcome {
     let (shutdown, began) = (signals::watch()?, Instant::now());
     let mut is_late = false;
     let line = Line::new(context, Unit::Objects, "");

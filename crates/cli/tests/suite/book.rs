@@ -390,6 +390,7 @@ pages! {
     changing_stores: "docs/changing-stores.md",
     checkm: "docs/checkm.md",
     coming_from: "docs/coming-from.md",
+    deletion: "docs/deletion.md",
     deposits: "docs/deposits.md",
     packages: "docs/packages.md",
     reports: "docs/reports.md",

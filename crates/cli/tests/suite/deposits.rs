@@ -53,6 +53,7 @@ fn a_bag_goes_in_and_is_shown_with_everything_it_has() {
             "profile",
             "profile_version",
             "source_organization",
+            "deletion_request",
             "versions",
             "head",
             "files",

@@ -261,8 +261,9 @@ pub(super) fn refuse_untold(untold: &[String], first: &str) -> Result<(), Engine
 /// Works on the items of a batch in this process, under their leases, until all have ended, a person has to release what is
 /// left, or a stop is asked for; also on those that are made meanwhile.
 pub fn work(context: &OpContext, batch: BatchId, shutdown: &Shutdown) -> Result<Summary, EngineError> {
-    let authorized = context.authorize(&ITEMS_WORK)?;
-    authorized.read(|tx| find(tx, authorized.scope(), batch))?;
+    let (call, scope) = (context.for_work(), context.caller().scope);
+    let authorized = call.authorize(&ITEMS_WORK)?;
+    authorized.read(|tx| find(tx, scope, batch))?;
     work_on_batch(authorized.home(), batch, shutdown)
 }
 

@@ -5,7 +5,9 @@ use std::io::Write;
 use strongroom_digest::{Algorithm, Digest};
 use strongroom_registry::objects::{self, Object, ObjectFilter};
 use strongroom_registry::search::{self, Found, SearchCursor};
-use strongroom_registry::{ObjectId, ObjectState, RegistryError, Time, Transaction, legal_holds, parts};
+use strongroom_registry::{
+    ObjectId, ObjectState, RegistryError, Time, Transaction, deletion_requests, legal_holds, parts,
+};
 
 use super::authorization::{OBJECTS_DESCRIBE, OBJECTS_LIST, OBJECTS_PREMIS, OBJECTS_SEARCH, OBJECTS_SHOW};
 use super::views::{FoundView, ObjectView, SubmittedView};
@@ -145,8 +147,9 @@ fn view(
 ) -> Result<ObjectView, RegistryError> {
     let parts = parts::at(tx, object.id, object.generation, object.head)?;
     let health = health_of(tx, &home.settings, refused, &object)?;
+    let deletion_request = deletion_requests::open_of_object(tx, object.id)?;
     let legal_holds = legal_holds::count(tx, object.id)?;
-    Ok(ObjectView::new(object, parts.as_ref(), health, legal_holds))
+    Ok(ObjectView { deletion_request, ..ObjectView::new(object, parts.as_ref(), health, legal_holds) })
 }
 
 /// The stores that are not those that they should be: no copy in them counts.

@@ -52,7 +52,7 @@ pub struct BackgroundTask {
 }
 
 /// Every background task, by name.
-pub const TASKS: [BackgroundTask; 12] = [
+pub const TASKS: [BackgroundTask; 13] = [
     activities::TASK,
     deletions::TASK,
     fixity::TASK,

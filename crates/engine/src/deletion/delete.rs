@@ -16,16 +16,17 @@ use strongroom_registry::obstacles::Obstacle;
 use strongroom_registry::tenants;
 use strongroom_registry::versions::{self, Version};
 use strongroom_registry::{
-    DeletionId, DeletionRequestState, DeletionState, FileId, ObjectId, ObjectState, RegistryError, Scope, Time,
-    Transaction, VersionId, WaitReason, counted, work,
+    DeletionId, DeletionState, FileId, ObjectId, ObjectState, RegistryError, Scope, Time, Transaction, VersionId,
+    WaitReason, counted, work,
 };
 use strongroom_storage::RemovalHold;
 
 use super::carrying_out::{self, carry_out, finish_in};
 use super::last::{self, NewLast};
-use super::requests::obstacles::{files, in_words};
+use super::requests::obstacles::files;
 use super::tombstone::{self, DeletedFile, DeletionLog, Grounds, LARGEST, NewLog};
 use super::{OF_OBJECTS, rows};
+use crate::app::views::ObstacleToDeletionView;
 use crate::hold::{ObjectHold, OperationError};
 use crate::logs::object_root;
 use crate::workflow::{Outcome, StageContext, StageError};
@@ -283,7 +284,7 @@ fn begin(context: &StageContext<'_>, object: ObjectId) -> Result<Begun, StageErr
     let beginning = context.write(move |tx, claim| {
         work::check_fence(tx, claim)?;
         let request = request_of(tx, &item)?;
-        if request.state != DeletionRequestState::Approved {
+        if !deletion_requests::keep_approved(tx, request.id)? {
             return Ok(Err(request.state));
         }
         let scope = Scope::Institution(item.institution);
@@ -340,7 +341,8 @@ fn in_store(store: &str, hold: &RemovalHold) -> String {
 /// Why a deletion does not begin: other work on the object is waited for, anything else forbids it.
 fn forbidden(obstacles: &[Obstacle], until: Time) -> StageError {
     let is_work = |obstacle: &Obstacle| matches!(obstacle, Obstacle::WorkItem { .. } | Obstacle::Committing { .. });
-    let words = obstacles.iter().map(in_words).collect::<Vec<_>>().join("; ");
+    let words = obstacles.iter().map(|obstacle| ObstacleToDeletionView::from(obstacle).text);
+    let words = words.collect::<Vec<_>>().join("; ");
     if obstacles.iter().all(is_work) {
         return StageError::Waits { until, reason: WaitReason::Object, note: format!("waits: {words}") };
     }

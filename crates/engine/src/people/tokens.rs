@@ -8,7 +8,10 @@ use strongroom_credentials::{Token, TokenKind};
 use strongroom_registry::journal::Actor;
 use strongroom_registry::one_time_tokens::{self, NewToken};
 use strongroom_registry::users::{self, User};
-use strongroom_registry::{OneTimeKind, Registry, RegistryError, Time, UserId};
+use strongroom_registry::{
+    DeletionRequestId, DeletionRequestState, OneTimeKind, Registry, RegistryError, Scope, Time, UserId,
+    deletion_requests,
+};
 use uuid::Uuid;
 
 use super::paragraphs;
@@ -22,9 +25,9 @@ const INVITED_FOR: Duration = Duration::from_hours(7 * 24);
 const RESET_FOR: Duration = Duration::from_hours(1);
 
 /// What stands for the token in the text of a mail that was not sent yet.
-const TOKEN: &str = "{token}";
+pub(crate) const TOKEN: &str = "{token}";
 /// What stands for the time at which it expires.
-const EXPIRES: &str = "{expires}";
+pub(crate) const EXPIRES: &str = "{expires}";
 
 /// For whom a token is made when a mail is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +35,20 @@ pub(crate) struct TokenOf {
     user: Uuid,
     kind: String,
     actor: Actor,
+    /// The request for deletion that it approves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    deletion: Option<Uuid>,
 }
+
+impl TokenOf {
+    /// What approves a request for deletion, for the user who may.
+    pub(crate) fn approval(user: UserId, request: DeletionRequestId, requester: &Actor) -> Self {
+        Self { user: user.0, kind: APPROVAL.to_owned(), actor: requester.clone(), deletion: Some(request.0) }
+    }
+}
+
+/// The kind of a token that approves a request for deletion.
+const APPROVAL: &str = "deletion_approval";
 
 /// A token that was made.
 pub(crate) struct MadeToken {
@@ -97,15 +113,46 @@ pub(crate) fn mail_for(settings: &MailSettings, user: &User, actor: &Actor) -> O
     let html = paragraphs(&text);
     let mail =
         Mail { to: vec![user.email.clone()], subject: format!("Strongroom: {subject}"), text, html, ..Mail::default() };
-    let of = TokenOf { user: user.id.0, kind: kind.as_str().to_owned(), actor: actor.clone() };
+    let of = TokenOf { user: user.id.0, kind: kind.as_str().to_owned(), actor: actor.clone(), deletion: None };
     mail.prepare_with_token(settings, format!("user {} {}", user.id, Uuid::now_v7()), of)
 }
 
 /// Makes the token of a mail that is about to be sent, and writes it into its texts. None where it is of no use any more.
 pub(crate) fn fill(registry: &Registry, of: &TokenOf, mail: &Mail) -> Result<Option<Mail>, EngineError> {
-    let kind = of.kind.parse().map_err(EngineError::from)?;
-    let Some(made) = make(registry, UserId(of.user), kind, &of.actor)? else { return Ok(None) };
-    let (token, expires) = (made.token.reveal(), made.expires_at.to_string());
+    let (token, expires_at) = if let Some(request) = of.deletion {
+        let Some(made) = approve_with(registry, UserId(of.user), DeletionRequestId(request))? else { return Ok(None) };
+        made
+    } else {
+        let kind = of.kind.parse().map_err(EngineError::from)?;
+        let Some(made) = make(registry, UserId(of.user), kind, &of.actor)? else { return Ok(None) };
+        (made.token, made.expires_at)
+    };
+    let (token, expires) = (token.reveal(), expires_at.to_string());
     let filled = |text: &str| text.replace(TOKEN, token).replace(EXPIRES, &expires);
     Ok(Some(Mail { text: filled(&mail.text), html: filled(&mail.html), ..mail.clone() }))
+}
+
+/// Makes a token that approves a request for deletion, in the place of those that the user had for it. None where the request does not wait for
+/// approval any more, or the user is not active.
+fn approve_with(
+    registry: &Registry,
+    user: UserId,
+    request: DeletionRequestId,
+) -> Result<Option<(Token, Time)>, EngineError> {
+    let token = Token::generate(TokenKind::DeletionApproval)?;
+    let (id, digest) = (token.id(), token.digest());
+    let expires_at = registry.write(move |tx| {
+        let now = tx.now()?;
+        let is_active = users::get(tx, user)?.is_some_and(|user| user.is_active);
+        let found = deletion_requests::get(tx, Scope::System, request)?;
+        let Some(found) = found.filter(|found| is_active && found.state_at(now) == DeletionRequestState::Requested)
+        else {
+            return Ok(None);
+        };
+        let (id, digest, expires_at) = (id.clone(), digest.clone(), found.expires_at);
+        let new = deletion_requests::NewToken { id, digest, request, user, expires_at };
+        deletion_requests::put_token(tx, &new)?;
+        Ok::<_, RegistryError>(Some(expires_at))
+    })?;
+    Ok(expires_at.map(|expires_at| (token, expires_at)))
 }

@@ -14,14 +14,16 @@ use strongroom_engine::app::{Caller, OpContext, UserRole, items as item_acts};
 use strongroom_engine::background::{TASKS, run_now};
 use strongroom_engine::ingest::{DepositRequest, PackageSource, deposit};
 use strongroom_engine::runtime::Shutdown;
+use strongroom_registry::begun_deletions::{self, Beginning};
 use strongroom_registry::deletion_requests::{self, NewToken};
+use strongroom_registry::deletions::Deletion;
 use strongroom_registry::items::{self, Item, ItemFilter};
 use strongroom_registry::journal::{self, Actor, LineFilter};
 use strongroom_registry::legal_holds::{self, NewLegalHold, On};
 use strongroom_registry::tenants;
 use strongroom_registry::{
-    ActorKind, DeletionRequestId, DeletionRequestState, InstitutionId, ItemId, ItemStatus, LegalHoldId, RegistryError,
-    Scope, UserId, WaitKey, outbox, users as rows,
+    ActorKind, DeletionId, DeletionRequestId, DeletionRequestState, DeletionState as RowState, InstitutionId, ItemId,
+    ItemStatus, LegalHoldId, RegistryError, Scope, UserId, WaitKey, objects, outbox, users as rows,
 };
 
 use crate::fixture::{Engine, INSTITUTION, TestHome, home_on, on_both_databases};
@@ -182,10 +184,10 @@ fn another_admin_approves_and_never_the_requester(engine: Engine) {
     has(&refusal(deletions::approve(&bob, made.request, None)), "deactivated");
     users::activate(&console(&home), BOB).expect("is activated");
     // The requester has to be one who may request, still.
-    users::set(&console(&home), ANN, &Changes { role: Some(UserRole::Auditor), ..Changes::default() }).expect("is set");
+    users::set(&console(&home), ANN, Changes { role: Some(UserRole::Auditor), ..Changes::default() }).expect("is set");
     has(&refusal(approve(&home, BOB, made.request)), "auditor");
     let role = Some(UserRole::InstitutionAdmin);
-    users::set(&console(&home), ANN, &Changes { role, ..Changes::default() }).expect("is set");
+    users::set(&console(&home), ANN, Changes { role, ..Changes::default() }).expect("is set");
     let approved = deletions::approve(&as_user(&home, BOB), made.request, Some("agreed")).expect("is approved");
     assert_eq!((approved.state, approved.approved_by.as_deref()), (DeletionRequestState::Approved, Some(BOB)));
     assert_eq!((approved.note.as_deref(), approved.approved_account.as_deref()), (Some("agreed"), Some("tester")));
@@ -229,7 +231,7 @@ fn users_whom_the_requester_has_made_do_not_approve(engine: Engine) {
     add(&home, CARL, UserRole::InstitutionUser);
     add_by(&as_user(&home, ANN), BOB, UserRole::InstitutionAdmin);
     let role = Some(UserRole::InstitutionAdmin);
-    users::set(&as_user(&home, ANN), CARL, &Changes { role, ..Changes::default() }).expect("is raised");
+    users::set(&as_user(&home, ANN), CARL, Changes { role, ..Changes::default() }).expect("is raised");
     let made = request(&home, ANN);
     has(&refusal(approve(&home, BOB, made.request)), "made this user");
     has(&refusal(approve(&home, CARL, made.request)), "changed what the user may do");
@@ -479,6 +481,34 @@ fn later_waits_by(home: &TestHome, id: ItemId) -> Option<WaitKey> {
     home.registry.read(|tx| items::find(tx, Scope::System, id)).expect("the item").wait_key
 }
 
+/// Whether a work item of a request begins to delete, of which it then records that.
+fn begins(home: &TestHome, request: DeletionRequestId, item: ItemId) -> bool {
+    let begun = home.registry.write(move |tx| {
+        if !deletion_requests::keep_approved(tx, request)? {
+            return Ok(false);
+        }
+        let found = items::find(tx, Scope::System, item)?;
+        let object = objects::get(tx, Scope::System, found.object.expect("an object"))?.expect("is there");
+        let deletion = Deletion {
+            id: DeletionId::new(),
+            item: Some(item),
+            institution: object.institution,
+            object: object.id,
+            generation: object.generation,
+            files: None,
+            state: RowState::Begun,
+            name: "deletion.json".to_owned(),
+            tombstone: "{}".to_owned(),
+            begun_at: tx.now()?,
+            settled_at: None,
+            completed_at: None,
+        };
+        let beginning = begun_deletions::begin(tx, Scope::System, (&deletion, &[]), None)?;
+        Ok::<_, RegistryError>(beginning == Beginning::Begun)
+    });
+    begun.expect("asks")
+}
+
 fn a_cancelled_request_cancels_what_has_not_begun(engine: Engine) {
     let Some(home) = world(engine, "") else { return };
     home.ingest("maps", &[("a.txt", b"map")]);
@@ -489,7 +519,7 @@ fn a_cancelled_request_cancels_what_has_not_begun(engine: Engine) {
     let items = expand(&home, &approved);
     let begun = items[0].id;
     let (of, id) = (made.request, begun);
-    assert!(home.registry.write(move |tx| deletion_requests::begin(tx, of, id)).expect("has begun"));
+    assert!(begins(&home, of, id));
     let cancelled = deletions::cancel(&as_user(&home, ANN), made.request, "mistake").expect("is cancelled");
     assert_eq!(
         (cancelled.state, cancelled.begun, cancelled.cancelled),
@@ -500,16 +530,13 @@ fn a_cancelled_request_cancels_what_has_not_begun(engine: Engine) {
     let refused = steer(&home, &items[1], Ask::Requeue(None)).expect_err("is refused").chain();
     has(&refused, "cancelled");
     let (of, id) = (made.request, items[1].id);
-    assert!(
-        !home.registry.write(move |tx| deletion_requests::begin(tx, of, id)).expect("asks"),
-        "none begins any more"
-    );
+    assert!(!begins(&home, of, id), "none begins any more");
     // Where all have begun, nothing is left to cancel.
     home.ingest("plans", &[("a.txt", b"plan")]);
     let made = deletions::of_object(&as_user(&home, ANN), "test.edu/plans", &[], REASON).expect("is requested");
     let approved = approve(&home, BOB, made.request).expect("is approved");
     let (of, id) = (made.request, expand(&home, &approved)[0].id);
-    assert!(home.registry.write(move |tx| deletion_requests::begin(tx, of, id)).expect("has begun"));
+    assert!(begins(&home, of, id));
     has(&refusal(deletions::cancel(&as_user(&home, ANN), made.request, "mistake")), "cannot be cancelled");
     assert_eq!(state(&home, made.request), DeletionRequestState::Approved);
 }
@@ -549,6 +576,8 @@ fn each_admin_is_told_of_each_act_once(engine: Engine) {
     let institution = home.registry.read(|tx| tenants::institution(tx, Scope::System, INSTITUTION));
     let institution = institution.expect("reads").expect("is there").id;
     let told = home.registry.read(|tx| outbox::undelivered(tx, outbox::MAIL, institution, 0, 100)).expect("lists");
+    // Not those that tell of new admins.
+    let told: Vec<outbox::Message> = told.into_iter().filter(|message| message.key.starts_with("deletion ")).collect();
     let mut keys: Vec<String> = told.iter().map(|message| message.key.clone()).collect();
     keys.sort();
     let (ann, bob) = (id_of(&home, ANN), id_of(&home, BOB));
@@ -569,4 +598,11 @@ fn each_admin_is_told_of_each_act_once(engine: Engine) {
     wanted.sort();
     assert_eq!(keys, wanted);
     assert!(told.iter().all(|message| message.payload.contains(REASON)));
+    // The token is made when the mail is sent, for who may approve.
+    let has_token = |message: &&outbox::Message| message.payload.contains("{token}");
+    let with: Vec<&str> = told.iter().filter(has_token).map(|message| message.key.as_str()).collect();
+    assert_eq!(with.len(), 2, "{with:?}");
+    assert!(with.iter().all(|key| key.contains("requested")), "{with:?}");
+    let secret = TokenKind::DeletionApproval.prefix();
+    assert!(told.iter().all(|message| !message.payload.contains(secret)));
 }

@@ -3,6 +3,7 @@
 mod callbacks;
 #[cfg(feature = "failpoints")]
 mod crash;
+mod deletions;
 pub(crate) mod mail_server;
 mod mails;
 mod people;

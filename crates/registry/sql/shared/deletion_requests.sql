@@ -125,5 +125,7 @@ INSERT INTO deletion_tokens (id, digest, request_id, user_id, issued_at, expires
 SELECT t.digest, t.request_id, t.user_id, t.issued_at, t.expires_at, t.ended_at FROM deletion_tokens t WHERE t.id = ?1
 -- name: deletion_tokens.end
 UPDATE deletion_tokens SET ended_at = ?2 WHERE id = ?1 AND ended_at IS NULL RETURNING id
+-- name: deletion_tokens.end_of_user
+UPDATE deletion_tokens SET ended_at = ?3 WHERE request_id = ?1 AND user_id = ?2 AND ended_at IS NULL
 -- name: deletion_tokens.end_of_request
 UPDATE deletion_tokens SET ended_at = ?2 WHERE request_id = ?1 AND ended_at IS NULL

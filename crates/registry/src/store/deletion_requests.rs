@@ -10,7 +10,7 @@ use crate::items::Item;
 use crate::journal::{self, Actor};
 use crate::{
     ActorId, BatchId, BatchState, CollectionId, DeletionRequestId, DeletionRequestState, FileId, InstitutionId, ItemId,
-    ItemStatus, ObjectId, RegistryError, Scope, UserId, batches, schedules, work,
+    ItemStatus, ObjectId, RegistryError, Scope, UserId, batches, schedules,
 };
 
 /// The kind of the batch with the work items of a request.
@@ -473,16 +473,6 @@ pub fn set_told(tx: &mut dyn Transaction, id: DeletionRequestId, ends: u64) -> R
     Ok(tx.query_one(Statement("deletion_requests.set_told"), &[id.into(), ends.into(), now.into()])?.is_some())
 }
 
-/// Has a work item begin to delete, where its request is approved: from then on it goes only forward, and a cancellation leaves it alone. In the
-/// transaction of a worker, behind the check of its fence. False where the request is not approved any more, or never was.
-pub fn begin(tx: &mut dyn Transaction, id: DeletionRequestId, item: ItemId) -> Result<bool, RegistryError> {
-    let is_approved = keep_approved(tx, id)?;
-    if is_approved {
-        work::set_committed(tx, item)?;
-    }
-    Ok(is_approved)
-}
-
 /// Whether a request is approved. It stays so until the transaction ends: a cancellation at the same time waits for it, or was first.
 pub fn keep_approved(tx: &mut dyn Transaction, id: DeletionRequestId) -> Result<bool, RegistryError> {
     Ok(tx.query_one(Statement("deletion_requests.keep_approved"), &[id.into()])?.is_some())
@@ -670,9 +660,10 @@ pub struct ApprovalToken {
     pub validity: Validity,
 }
 
-/// Stores a token.
+/// Stores a token. Those that the user had for the request before end: only the newest is valid.
 pub fn put_token(tx: &mut dyn Transaction, new: &NewToken) -> Result<(), RegistryError> {
     let now = tx.now()?;
+    tx.execute(Statement("deletion_tokens.end_of_user"), &[new.request.into(), new.user.into(), now.into()])?;
     let values = [
         new.id.as_str().into(),
         new.digest.as_bytes().as_slice().into(),

@@ -51,8 +51,8 @@ views! {
     AgentView { agent, about, input, options }
     ObjectView {
         object, identifier, ark, local_ids, title, description, creator, date, metadata, access, state, health, completeness, parts, missing_parts,
-        institution, collection, placement, profile, profile_version, source_organization, versions, head, files, bytes,
-        created_at, updated_at, legal_holds
+        institution, collection, placement, profile, profile_version, source_organization, deletion_request, versions, head, files,
+        bytes, created_at, updated_at, legal_holds
     }
     FoundView { object, identifier, title, state, versions, files, bytes, created_at, updated_at, file, path, size, puid }
     FileView {

@@ -4,7 +4,7 @@
 mod activities;
 mod background;
 mod batches;
-mod deletions;
+mod deletion_requests;
 mod deposits;
 mod disposal;
 mod documents;
@@ -39,7 +39,7 @@ pub(crate) use activities::ActivityNames;
 pub use activities::{ActivityView, AgentOptionView, AgentView, RecordView, RetriedView, ToolFindingView};
 pub use background::{BackgroundRunView, BackgroundTaskView};
 pub use batches::BatchView;
-pub use deletions::{DeletionTargetView, DeletionView};
+pub use deletion_requests::{DeletionTargetView, DeletionView};
 pub use deposits::{DepositView, SubmittedView};
 pub use disposal::{DueView, ObstacleToDeletionView};
 pub use documents::DocumentView;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use strongroom_registry::objects::Object;
 use strongroom_registry::search::Found;
-use strongroom_registry::{FileId, Health, ObjectId, ObjectState, Parts};
+use strongroom_registry::{DeletionRequestId, FileId, Health, ObjectId, ObjectState, Parts};
 
 use crate::content_name::in_package;
 
@@ -52,6 +52,8 @@ pub struct ObjectView {
     pub profile_version: Option<u64>,
     /// `Source-Organization` of its bag.
     pub source_organization: Option<String>,
+    /// The open request to delete it, or files of it.
+    pub deletion_request: Option<DeletionRequestId>,
     /// How many versions it has.
     pub versions: u64,
     /// The number of the newest.
@@ -146,6 +148,7 @@ impl ObjectView {
             profile: object.description.profile,
             profile_version: object.description.profile_version,
             source_organization: object.description.source_organization,
+            deletion_request: None,
             // Versions are numbered without gaps, and the head is the newest.
             versions: object.head,
             head: object.head,

@@ -224,6 +224,9 @@ fn state_error(request: &Request, act: &str) -> EngineError {
         (DeletionRequestState::Denied, Some(by)) => format!("was denied by {} at {}", by.name, by.at),
         (DeletionRequestState::Cancelled, Some(by)) => format!("was cancelled by {} at {}", by.name, by.at),
         (DeletionRequestState::Cancelled, None) => "was cancelled with its work items".to_owned(),
+        (DeletionRequestState::Completed | DeletionRequestState::Failed, Some(by)) => {
+            format!("was approved by {}, and its work items have ended: it is {state}", by.name)
+        }
         (_, Some(by)) => format!("was approved by {} at {}", by.name, by.at),
         (state, None) => format!("is {state}"),
     };

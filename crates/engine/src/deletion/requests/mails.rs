@@ -2,12 +2,14 @@
 //! system admins get them as well. They are inserted in the transaction of the act, under keys that follow from request, act and recipient.
 
 use strongroom_registry::deletion_requests::{self, Request};
+use strongroom_registry::journal::Actor;
 use strongroom_registry::outbox::About;
 use strongroom_registry::users::{self, User};
-use strongroom_registry::{Transaction, counted, schedules};
+use strongroom_registry::{ActorKind, Transaction, counted, schedules};
 
 use super::rules;
 use crate::notifications::Mail;
+use crate::people::tokens::{EXPIRES, TOKEN, TokenOf};
 use crate::reports::{html_of, printable, text_of};
 use crate::settings::MailSettings;
 use crate::{EngineError, background};
@@ -69,13 +71,8 @@ pub(super) fn tell(
     let (lines, progress) = (lines(request), progress(tx, request)?);
     for reader in &readers {
         let may_approve = act == Act::Requested && approvers.iter().any(|user| user.id == reader.id);
-        insert(
-            tx,
-            settings,
-            request,
-            (act, reader),
-            (&lines, &closing(request, act, may_approve, progress.as_deref())),
-        )?;
+        let end = closing(request, act, may_approve, progress.as_deref());
+        insert(tx, settings, request, (act, reader, may_approve), (&lines, &end))?;
     }
     schedules::hasten(tx, background::outbox::NAME)?;
     Ok(())
@@ -85,7 +82,7 @@ fn insert(
     tx: &mut dyn Transaction,
     settings: &MailSettings,
     request: &Request,
-    (act, reader): (Act, &User),
+    (act, reader, may_approve): (Act, &User, bool),
     (lines, end): (&[(&'static str, String)], &str),
 ) -> Result<(), EngineError> {
     let mail = Mail {
@@ -102,7 +99,13 @@ fn insert(
     };
     let key = format!("deletion {} {} {} {}", request.id, act.as_str(), request.ends, reader.id);
     let about = About { institution: request.institution, item: None, batch: request.batch };
-    if let Some(message) = mail.prepare(settings, key) {
+    let message = if may_approve {
+        let requester = Actor::new(ActorKind::User, &request.requested.name);
+        mail.prepare_with_token(settings, key, TokenOf::approval(reader.id, request.id, &requester))
+    } else {
+        mail.prepare(settings, key)
+    };
+    if let Some(message) = message {
         message.insert_about(tx, about)?;
     }
     Ok(())
@@ -145,8 +148,8 @@ fn closing(request: &Request, act: Act, may_approve: bool, progress: Option<&str
     let id = request.id;
     match act {
         Act::Requested if may_approve => format!(
-            "You can approve it until {}: \"strongroom delete approve {id}\"; or deny it: \"strongroom delete deny {id} --reason REASON\".",
-            request.expires_at
+            "You can approve it until {EXPIRES}: \"strongroom delete approve {id}\"; or deny it: \"strongroom delete deny {id} --reason REASON\". \
+             A server takes this token for the approval, once, from you: {TOKEN}"
         ),
         Act::Requested => format!(
             "Another user has to approve it until {}. \"strongroom delete cancel {id} --reason REASON\" takes it back.",

@@ -104,7 +104,18 @@ pub(super) fn restart(tx: &mut dyn Transaction, item: &Item, wanted: Name) -> Re
     let Some(request) = deletion_requests::of_item(tx, item)? else { return Ok(wanted) };
     match request.state {
         DeletionRequestState::Approved => {}
-        DeletionRequestState::Failed => deletion_requests::resume(tx, request.id)?,
+        DeletionRequestState::Failed => {
+            // While it had failed, others may have asked for the same.
+            if let Some(other) = deletion_requests::conflicts(tx, request.id, 1)?.pop() {
+                return Err(RegistryError::Named {
+                    what: "object",
+                    id: other.object_identifier,
+                    by: format!("request for deletion {}", other.request),
+                    act: format!("requeue work item {} of request {}", item.id, request.id),
+                });
+            }
+            deletion_requests::resume(tx, request.id)?;
+        }
         state => {
             return Err(RegistryError::State {
                 what: "request for deletion",

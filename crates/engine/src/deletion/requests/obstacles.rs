@@ -2,10 +2,9 @@
 //! by each work item before it removes anything.
 
 use strongroom_registry::deletion_requests::{self, Unmade};
-use strongroom_registry::legal_holds::On;
-use strongroom_registry::obstacles::{self, Obstacle, ObstacleKind};
-use strongroom_registry::{DeletionRequestId, FileId, ObjectId, RegistryError, Scope, Transaction};
+use strongroom_registry::{DeletionRequestId, FileId, ObjectId, RegistryError, Scope, Transaction, obstacles};
 
+use crate::app::views::ObstacleToDeletionView;
 use crate::{EngineError, Home};
 
 /// Objects that are asked for in one transaction.
@@ -64,7 +63,10 @@ fn of_object(tx: &mut dyn Transaction, id: DeletionRequestId, object: &Unmade) -
     let files = if object.is_whole { None } else { Some(files(tx, id, object.object)?) };
     let files: Option<Vec<FileId>> = files.map(|files| files.into_iter().map(|(file, _)| file).collect());
     let found = obstacles::of_deletion(tx, Scope::System, object.object, files.as_deref(), now)?;
-    Ok(found.iter().map(|obstacle| format!("{}: {}", object.identifier, in_words(obstacle))).collect())
+    Ok(found
+        .iter()
+        .map(|obstacle| format!("{}: {}", object.identifier, ObstacleToDeletionView::from(obstacle).text))
+        .collect())
 }
 
 /// The files of an object that a request names by themselves, with their logical paths.
@@ -80,41 +82,6 @@ pub(in crate::deletion) fn files(
         files.extend(page);
         if is_last {
             return Ok(files);
-        }
-    }
-}
-
-pub(in crate::deletion) fn in_words(obstacle: &Obstacle) -> String {
-    match obstacle {
-        Obstacle::LegalHold { hold, on } => {
-            let on = match on {
-                On::Collection(_) => "its collection".to_owned(),
-                On::Object(_) => "it".to_owned(),
-                On::File { file, .. } => format!("its file {file}"),
-            };
-            format!("legal hold {hold} is on {on}")
-        }
-        Obstacle::Retention { until, file, .. } => {
-            let of = file.map(|file| format!(" of its file {file}")).unwrap_or_default();
-            format!("the retention period{of} ends at {until}")
-        }
-        Obstacle::WorkItem { item, action } => format!("work item {item} ({action}) has not ended"),
-        Obstacle::Committing { version, item } => {
-            let by = item.map(|item| format!(" by work item {item}")).unwrap_or_default();
-            format!("version {version} is being committed{by}")
-        }
-        Obstacle::Finding { finding, state } => format!("finding {finding} is {state}"),
-        Obstacle::ToolFinding { finding, file } => format!("finding {finding} of a tool in its file {file} is open"),
-        Obstacle::More(kind) => {
-            let kind = match kind {
-                ObstacleKind::LegalHold => "legal holds",
-                ObstacleKind::Retention => "retention periods",
-                ObstacleKind::WorkItem => "open work items",
-                ObstacleKind::Committing => "versions that are being committed",
-                ObstacleKind::Finding => "findings",
-                ObstacleKind::ToolFinding => "findings of tools",
-            };
-            format!("there are more {kind}")
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use strongroom_engine::app::spot_tests::{self as app_tests, Filter};
 use strongroom_engine::app::views::SpotTestView;
-use strongroom_engine::app::{Caller, OpContext};
+use strongroom_engine::app::OpContext;
 use strongroom_engine::background::{self, BackgroundTask};
 use strongroom_registry::journal::{self, LineFilter};
 use strongroom_registry::outbox;
@@ -65,7 +65,7 @@ fn add_user(home: &TestHome, email: &'static str, role: UserRole) {
 }
 
 fn at_console(home: &TestHome) -> OpContext {
-    OpContext::new(home.home.clone(), Caller::named_at_console(ANN).expect("an address"))
+    crate::deletions::as_user(home, ANN)
 }
 
 fn tests(home: &TestHome) -> Vec<SpotTestView> {
