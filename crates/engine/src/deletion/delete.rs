@@ -285,7 +285,12 @@ fn begin(context: &StageContext<'_>, object: ObjectId) -> Result<Begun, StageErr
         work::check_fence(tx, claim)?;
         let request = request_of(tx, &item)?;
         if !deletion_requests::keep_approved(tx, request.id)? {
-            return Ok(Err(request.state));
+            return Ok(Err(format!("its request is {}", request.state)));
+        }
+        if let Some((then, now)) = deletion_requests::changed_since(tx, request.id, new.object)? {
+            return Ok(Err(format!(
+                "it was requested of version {then}, and version {now} has something else; next: request it again"
+            )));
         }
         let scope = Scope::Institution(item.institution);
         Ok(Ok(begun_deletions::begin(tx, scope, (&new, &stores), files.as_deref())?))
@@ -296,7 +301,7 @@ fn begin(context: &StageContext<'_>, object: ObjectId) -> Result<Begun, StageErr
             Ok(Begun::Deletion(Box::new(deletion)))
         }
         Ok(Beginning::Forbidden(obstacles)) => Err(forbidden(&obstacles, context.now()?.plus(WAIT))),
-        Err(state) => Err(StageError::fatal(format!("nothing is deleted: its request is {state}"))),
+        Err(reason) => Err(StageError::fatal(format!("nothing is deleted: {reason}"))),
     }
 }
 

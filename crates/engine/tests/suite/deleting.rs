@@ -72,10 +72,15 @@ fn work(home: &Arc<Home>, request: &DeletionView) {
         let ids: Vec<_> = open.iter().map(|item| item.id).collect();
         let shutdown = Shutdown::new();
         let done = || {
-            let open = items_of(home, request);
-            open.iter().all(|item| item.status.is_ended() || item.wait_until.is_some() || item.retry_count > 0)
+            let chosen = items_of(home, request).into_iter().filter(|item| ids.contains(&item.id));
+            chosen.into_iter().all(|item| {
+                let was_tried = open.iter().all(|before| before.id != item.id || before.updated_at < item.updated_at);
+                let rests = item.status == ItemStatus::Pending && (item.wait_reason.is_some() || item.retry_count > 0);
+                item.status.is_ended() || was_tried && rests
+            })
         };
-        let runtime = strongroom_engine::build_runtime(home, None).expect("a runtime").only_items(ids).build();
+        let chosen = ids.iter().copied();
+        let runtime = strongroom_engine::build_runtime(home, None).expect("a runtime").only_items(chosen).build();
         runtime.run_until(&shutdown, &done);
     }
 }
@@ -395,18 +400,42 @@ fn stores_of_which_one_was_not_reached_by_a_deletion_agree_after_a_rebuild_from_
 }
 
 #[test]
+fn what_was_deposited_after_the_request_is_not_deleted() {
+    for (paths, is_meant) in [(&[][..], false), (&["data/a.txt"], false), (&["data/secret.txt"], true)] {
+        let Some(home) = home_on(Engine::Sqlite) else { return };
+        let request = agreed(&home, paths);
+        let object = home.ingest("letters", &[("a.txt", b"one more"), ("b.txt", b"changed"), ("secret.txt", SECRET)]);
+        work(&home.home, &request);
+        let item = deletion_of(&home, &request);
+        let after = home.object("letters");
+        if is_meant {
+            assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
+            assert_eq!(after.files, object.files - 1);
+        } else {
+            assert_eq!(item.status, ItemStatus::Failed, "{:?}", item.note);
+            assert!(item.note.as_deref().unwrap_or_default().contains("nothing is deleted"), "{:?}", item.note);
+            assert_eq!((after.state, after.head, after.files), (ObjectState::Active, object.head, object.files));
+        }
+        check(&home, &KEPT_IN);
+        check_fixity(&home);
+    }
+}
+
+#[test]
 fn a_later_deposit_waits_for_the_deletion_and_begins_the_object_anew() {
     let Some(home) = home_on(Engine::Sqlite) else { return };
     let request = agreed(&home, &[]);
+    let expand: Vec<_> = items_of(&home, &request).into_iter().map(|item| item.id).collect();
+    work_on(&home, &expand, &Shutdown::new()).expect("makes the work items");
+    let deletion = deletion_of(&home, &request);
     let bag = home.bag("letters", &[("a.txt", b"one more")]);
     let sources = vec![PackageSource::LocalPath(bag)];
     let made = deposit(&home, &DepositRequest { sources, ..DepositRequest::of_system(INSTITUTION) }).expect("deposits");
-    let mut ids: Vec<_> = items_of(&home, &request).into_iter().map(|item| item.id).collect();
-    ids.extend(&made.items);
-    work(&home.home, &request);
+    assert_eq!(deletion.status, ItemStatus::Pending);
     work_on(&home, &made.items, &Shutdown::new()).expect("works");
     let object = home.object("letters");
     assert_eq!((object.state, object.head), (ObjectState::Active, 1));
+    assert_eq!(deletion_of(&home, &request).status, ItemStatus::Succeeded, "it was worked on first");
     is_nowhere(&home, SECRET);
     check(&home, &KEPT_IN);
 }

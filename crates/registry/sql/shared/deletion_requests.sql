@@ -14,7 +14,9 @@ DELETE FROM deletion_drafts WHERE request_id = ?1 RETURNING request_id
 -- name: deletion_requests.old_drafts
 SELECT request_id FROM deletion_drafts WHERE made_at < ?1 ORDER BY made_at LIMIT ?2
 -- name: deletion_requests.put_target
-INSERT INTO deletion_targets (request_id, object_id, target_id, path) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING
+INSERT INTO deletion_targets (request_id, object_id, target_id, path, generation, version)
+VALUES (?1, ?2, ?3, ?4, (SELECT o.generation FROM objects o WHERE o.id = ?2), (SELECT o.head FROM objects o WHERE o.id = ?2))
+ON CONFLICT DO NOTHING
 -- name: deletion_requests.drop_targets
 DELETE FROM deletion_targets WHERE request_id = ?1 AND (object_id, target_id) IN (SELECT t.object_id, t.target_id
     FROM deletion_targets t WHERE t.request_id = ?1 AND NOT EXISTS (SELECT 1 FROM deletion_requests r WHERE r.id = ?1) LIMIT ?2)
@@ -129,3 +131,9 @@ UPDATE deletion_tokens SET ended_at = ?2 WHERE id = ?1 AND ended_at IS NULL RETU
 UPDATE deletion_tokens SET ended_at = ?3 WHERE request_id = ?1 AND user_id = ?2 AND ended_at IS NULL
 -- name: deletion_tokens.end_of_request
 UPDATE deletion_tokens SET ended_at = ?2 WHERE request_id = ?1 AND ended_at IS NULL
+-- Whether what a request names of an object was deposited again since.
+-- name: deletion_requests.changed
+SELECT t.version, o.head FROM deletion_targets t JOIN objects o ON o.id = t.object_id
+WHERE t.request_id = ?1 AND t.object_id = ?2 AND (t.generation <> o.generation OR (t.path IS NULL AND t.version <> o.head)
+    OR (t.path IS NOT NULL AND EXISTS (SELECT 1 FROM entries e WHERE e.file_id = t.target_id AND e.generation = o.generation
+        AND e.version > t.version AND e.version <= o.head))) LIMIT 1

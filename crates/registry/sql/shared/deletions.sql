@@ -115,3 +115,5 @@ SELECT store FROM object_copies WHERE object_id = ?1
 UNION SELECT store FROM copies WHERE object_id = ?1 ORDER BY store
 -- name: deletions.has_entries
 SELECT 1 AS found FROM entries WHERE file_id = ?3 AND object_id = ?1 AND generation = ?2 AND content_id IS NOT NULL LIMIT 1
+-- name: deletions.was_deleted
+SELECT 1 AS found FROM deletions WHERE object_id = ?1 AND files IS NULL LIMIT 1

@@ -478,6 +478,17 @@ pub fn keep_approved(tx: &mut dyn Transaction, id: DeletionRequestId) -> Result<
     Ok(tx.query_one(Statement("deletion_requests.keep_approved"), &[id.into()])?.is_some())
 }
 
+/// Whether what a request names of an object was deposited again since: the version that there was then, and the one that there is now.
+/// What was deposited since, nobody has agreed to delete.
+pub fn changed_since(
+    tx: &mut dyn Transaction,
+    id: DeletionRequestId,
+    object: ObjectId,
+) -> Result<Option<(u64, u64)>, RegistryError> {
+    let row = tx.query_one(Statement("deletion_requests.changed"), &[id.into(), object.into()])?;
+    row.map(|row| Ok((row.count("version")?, row.count("head")?))).transpose()
+}
+
 /// Has a request whose work items failed be approved again, because one of them is done again.
 pub fn resume(tx: &mut dyn Transaction, id: DeletionRequestId) -> Result<(), RegistryError> {
     tx.execute(Statement("deletion_requests.resume"), &[id.into()])?;

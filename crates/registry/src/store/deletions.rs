@@ -192,6 +192,11 @@ pub fn remove_paths(
     Ok(())
 }
 
+/// Whether an object was deleted before, as a whole: an earlier generation of it has had paths.
+pub fn was_deleted(tx: &mut dyn Transaction, object: ObjectId) -> Result<bool, RegistryError> {
+    Ok(tx.query_one(Statement("deletions.was_deleted"), &[object.into()])?.is_some())
+}
+
 /// Whether some version of an object, of its present generation, has a file.
 pub fn has_entries(tx: &mut dyn Transaction, object: &Object, file: FileId) -> Result<bool, RegistryError> {
     let values = [object.id.into(), object.generation.into(), file.into()];

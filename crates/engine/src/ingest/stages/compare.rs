@@ -486,12 +486,14 @@ fn decide_page(
     let paths: Vec<String> = rows.iter().filter(|row| kept(row)).map(|row| format!("{DEPOSIT}{}", row.path)).collect();
     let current = objects::current_of(tx, object.id, &mut paths.iter().map(String::as_str))?;
     let mut current = current.into_iter();
+    let is_first = object.head == 0 && !object.is_anew;
+    let may_have_path = !is_first && deletions::was_deleted(tx, object.id)?;
     for row in rows {
         row.content = None;
         if !kept(row) {
             row.decision = Some(Decision::New);
-            if object.is_anew {
-                // The generation that was deleted may have had the path.
+            if may_have_path {
+                // A generation that was deleted may have had the path.
                 let path = logical_path(layout, &row.path, object.head + 1);
                 row.file = deletions::file_of_path(tx, object.id, &path)?.or(row.file);
             }

@@ -333,7 +333,7 @@ fn object_events(context: &StageContext<'_>, version: &Version, object: &Object)
 
 /// The file of the version's record: the one that has had its path in a generation that was deleted, or a new one.
 fn file_of_record(context: &StageContext<'_>, known: &Known) -> Result<FileId, StageError> {
-    if !known.object.is_anew {
+    if known.object.head == 0 && !known.object.is_anew {
         return Ok(FileId::new());
     }
     let (object, path) = (known.object.id, record::path(known.version.number));

@@ -3,9 +3,9 @@
 use std::sync::Barrier;
 use std::time::Duration;
 
+use strongroom_engine::app::OpContext;
 use strongroom_engine::app::spot_tests::{self as app_tests, Filter};
 use strongroom_engine::app::views::SpotTestView;
-use strongroom_engine::app::OpContext;
 use strongroom_engine::background::{self, BackgroundTask};
 use strongroom_registry::journal::{self, LineFilter};
 use strongroom_registry::outbox;

@@ -52,6 +52,9 @@ CREATE TABLE deletion_targets (
     target_id  UUID NOT NULL,
     -- The logical path of the file.
     path       TEXT COLLATE "C",
+    -- Which generation and version of the object there was when it was named: what was deposited since is not meant.
+    generation UUID NOT NULL,
+    version    BIGINT NOT NULL,
     -- The work item that deletes it. Not a reference: it goes after a time.
     item_id    UUID,
     PRIMARY KEY (request_id, object_id, target_id)

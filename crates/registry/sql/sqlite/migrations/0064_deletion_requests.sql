@@ -52,6 +52,9 @@ CREATE TABLE deletion_targets (
     target_id  BLOB NOT NULL,
     -- The logical path of the file.
     path       TEXT,
+    -- Which generation and version of the object there was when it was named: what was deposited since is not meant.
+    generation BLOB NOT NULL,
+    version    INTEGER NOT NULL,
     -- The work item that deletes it. Not a reference: it goes after a time.
     item_id    BLOB,
     PRIMARY KEY (request_id, object_id, target_id)
