@@ -188,18 +188,9 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         ],
     ),
     ("restore tests list", &["strongroom restore tests list --state restored", "strongroom restore tests list --csv"]),
-    (
-        "restore tests confirm",
-        &["strongroom --as ann@example.edu restore tests confirm 01a206d3-9f8e-746b-8e5d-6ed979e0815a"],
-    ),
-    (
-        "restore tests reject",
-        &["strongroom restore tests reject 01a206d3-9f8e-746b-8e5d-6ed979e0815a --reason \"the images do not open\""],
-    ),
-    (
-        "restore tests close",
-        &["strongroom restore tests close 01a206d3-9f8e-746b-8e5d-6ed979e0815a --reason \"restored again, and right\""],
-    ),
+    ("restore tests confirm", &["strongroom --as ann@example.edu restore tests confirm 01a206d3"]),
+    ("restore tests reject", &["strongroom restore tests reject 01a206d3 --reason \"the images do not open\""]),
+    ("restore tests close", &["strongroom restore tests close 01a206d3 --reason \"restored again, and right\""]),
     ("restore file", &["strongroom restore file 01a206d3-9f8e-746b-8e5d-6ed979e0815a --to back --wait"]),
     ("queue list", &["strongroom queue list"]),
     ("queue show", &["strongroom queue show ingest.fetch --state dead"]),

@@ -34,8 +34,8 @@ UPDATE deletion_stores SET reason = ?3 WHERE deletion_id = ?1 AND store = ?2 AND
 -- name: deletions.store_again
 UPDATE deletion_stores SET done_at = NULL, reason = NULL WHERE store = ?1 AND deletion_id > ?2 AND deletion_id <= ?3
 -- name: deletions.last_of_store
-SELECT max(deletion_id) AS last FROM (SELECT deletion_id FROM deletion_stores WHERE store = ?1 AND deletion_id > ?2
-    ORDER BY deletion_id LIMIT ?3) AS page
+SELECT page.deletion_id AS last FROM (SELECT s.deletion_id FROM deletion_stores s WHERE s.store = ?1 AND s.deletion_id > ?2
+    ORDER BY s.deletion_id LIMIT ?3) AS page ORDER BY page.deletion_id DESC LIMIT 1
 -- name: deletions.settle
 UPDATE deletions SET state = 'settled', settled_at = ?2 WHERE id = ?1 AND state = 'begun'
 -- name: deletions.complete

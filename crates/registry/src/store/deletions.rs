@@ -170,7 +170,7 @@ pub fn carry_out_again(
     limit: usize,
 ) -> Result<Option<DeletionId>, RegistryError> {
     let row = tx.query_one(Statement("deletions.last_of_store"), &[store.into(), after.into(), limit.into()])?;
-    let last = row.map(|row| row.optional_uuid("last")).transpose()?.flatten().map(DeletionId);
+    let last = row.map(|row| row.uuid("last")).transpose()?.map(DeletionId);
     if let Some(last) = last {
         tx.execute(Statement("deletions.store_again"), &[store.into(), after.into(), last.into()])?;
     }
