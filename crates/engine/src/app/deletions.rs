@@ -75,19 +75,21 @@ fn request(
 /// the request does not wait for approval; or something stands against the deletion.
 pub fn approve(context: &OpContext, id: DeletionRequestId, note: Option<&str>) -> Result<DeletionView, EngineError> {
     let (authorized, by) = authorized(context, &DELETIONS_APPROVE)?;
-    if !authorized.home().settings.deletion.console_approval {
-        return Err(EngineError::Refused(
+    let note = note.map(|note| check_words("note", note)).transpose()?;
+    let approval = Approval { request: id, note, token: None };
+    let approved = if context.console_account().is_none() {
+        Err(EngineError::Refused("a request for deletion is approved with the token of a mail".to_owned())
+            .next("use the token of the newest mail about the request"))
+    } else if authorized.home().settings.deletion.console_approval {
+        requests::approve(authorized.home(), &by, &approval).map(drop)
+    } else {
+        Err(EngineError::Refused(
             "deletions are not approved on the command line: deletion.console_approval is false in the settings"
                 .to_owned(),
         )
-        .next("approve it with the token of the mail"));
-    }
-    if context.console_account().is_none() {
-        return Err(EngineError::Refused("a request for deletion is approved with the token of a mail".to_owned())
-            .next("use the token of the newest mail about the request"));
-    }
-    let note = note.map(|note| check_words("note", note)).transpose()?;
-    requests::approve(authorized.home(), &by, &Approval { request: id, note, token: None })?;
+        .next("approve it with the token of the mail"))
+    };
+    approved.inspect_err(|error| requests::tell_of_refusal(authorized.home(), &by, id, error))?;
     view(&authorized, id)
 }
 
@@ -111,7 +113,9 @@ pub fn approve_by_token(context: &OpContext, token: &str, note: Option<&str>) ->
     })?;
     let id = found.ok_or_else(wrong)?;
     let note = note.map(|note| check_words("note", note)).transpose()?;
-    requests::approve(authorized.home(), &by, &Approval { request: id, note, token: Some(token.id()) })?;
+    let approval = Approval { request: id, note, token: Some(token.id()) };
+    requests::approve(authorized.home(), &by, &approval)
+        .inspect_err(|error| requests::tell_of_refusal(authorized.home(), &by, id, error))?;
     view(&authorized, id)
 }
 

@@ -191,7 +191,11 @@ fn target(hold: &LegalHold) -> Target {
         (None, Some(object), Some(path)) => format!("{object}: {}", in_package(path)),
         (None, object, _) => object.clone().unwrap_or_default(),
     };
-    Target::of(hold.institution, name)
+    let target = Target::of(hold.institution, name);
+    match &hold.object_identifier {
+        Some(object) => target.about(object.clone()),
+        None => target,
+    }
 }
 
 fn detail(hold: &LegalHold, reason: &str) -> String {

@@ -88,7 +88,8 @@ fn decide(
         let known = spot_tests::find(tx, scope, test)?;
         let decided = spot_tests::decide(tx, &known, verdict, reason.as_deref(), &by.actor.name)?;
         // The journal knows the actor from here on, whom the event names.
-        by.done(tx, &Target::of(known.institution, format!("{}, spot test {test}", known.object_identifier)))?;
+        let target = Target::of(known.institution, format!("{}, spot test {test}", known.object_identifier));
+        by.done(tx, &target.about(known.object_identifier.clone()))?;
         if verdict != Verdict::Closed {
             let event = event_of_decision(&decided, tx.now()?).on_behalf_of(Some(&by.actor));
             events::append(tx, &[event])?;

@@ -1,10 +1,12 @@
 //! delete: holds the object, records what is deleted where nothing stands against it, removes the rows, then what lies in each store. From
 //! the record on it only goes forward: a store that is away keeps the item open until it is back.
 
+use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use jiff::Timestamp;
 use strongroom_ocfl::{LastRecord, Object as StoredObject, OcflError, PurgePlan, User, VersionDetails, object_id};
+use strongroom_registry::backfill;
 use strongroom_registry::begun_deletions::{self, Beginning};
 use strongroom_registry::deletion_requests::{self, Request};
 use strongroom_registry::deletions::{self, Deletion};
@@ -19,7 +21,7 @@ use strongroom_registry::{
     DeletionId, DeletionState, FileId, ObjectId, ObjectState, RegistryError, Scope, Time, Transaction, VersionId,
     WaitReason, counted, work,
 };
-use strongroom_storage::RemovalHold;
+use strongroom_storage::{Key, RemovalHold};
 
 use super::carrying_out::{self, carry_out, finish_in};
 use super::last::{self, NewLast};
@@ -182,6 +184,7 @@ fn end(
     if let Some(failed) = failed {
         return Err(going_forward(failed));
     }
+    remove_evidence(context, deletion)?;
     let stores = context.registry().read(|tx| deletions::stores(tx, deletion.id))?;
     let (done, left): (Vec<_>, Vec<_>) = stores.into_iter().partition(|store| store.done_at.is_some());
     for page in log.events.chunks(EVENTS_AT_ONCE) {
@@ -218,6 +221,16 @@ fn end(
     Ok(Outcome::done(note))
 }
 
+/// Removes what the quarantine store keeps as evidence of damage of what was deleted: most of it is the same bytes.
+fn remove_evidence(context: &StageContext<'_>, deletion: &Deletion) -> Result<(), StageError> {
+    let quarantine = &context.home.roles.quarantine;
+    for key in context.registry().read(|tx| deletions::evidence(tx, deletion))? {
+        context.task.check()?;
+        quarantine.purge(&Key::new(key.as_str())?)?;
+    }
+    Ok(())
+}
+
 /// How a deletion begins.
 enum Begun {
     /// It is recorded.
@@ -232,6 +245,8 @@ struct Known {
     versions: Vec<Version>,
     /// The stores that hold something of it.
     stores: Vec<String>,
+    /// Stores that are out of use.
+    retired: BTreeSet<String>,
     grounds: Grounds,
     files: Vec<DeletedFile>,
     institution_name: String,
@@ -247,6 +262,19 @@ fn begin(context: &StageContext<'_>, object: ObjectId) -> Result<Begun, StageErr
     }
     if !is_whole && known.files.is_empty() {
         return Ok(Begun::Ends(Outcome::done("the files were deleted before")));
+    }
+    let unknown: Vec<&str> = known
+        .stores
+        .iter()
+        .filter(|store| !context.home.stores.contains_key(*store) && !known.retired.contains(*store))
+        .map(String::as_str)
+        .collect();
+    if !unknown.is_empty() {
+        return Err(StageError::fatal(format!(
+            "nothing is deleted: the registry has {} in {}, which the settings do not name; next: name it again, or take it out of use with strongroom store retire",
+            known.object.identifier,
+            unknown.join(", ")
+        )));
     }
     let Some(head) = known.versions.last() else {
         return Err(StageError::fatal(format!("{} has no version", known.object.identifier)));
@@ -380,7 +408,7 @@ fn look(context: &StageContext<'_>, object: ObjectId) -> Result<Known, StageErro
         let gone = || RegistryError::NotFound { what: "object", id: object.to_string() };
         let object = objects::get(tx, Scope::Institution(item.institution), object)?.ok_or_else(gone)?;
         let versions = versions::list(tx, object.id, object.generation, false)?;
-        let stores = deletions::holders(tx, object.id)?;
+        let (stores, retired) = (deletions::holders(tx, object.id)?, backfill::retired(tx)?);
         let request = request_of(tx, item)?;
         let files = if item.action == OF_OBJECTS.action { Vec::new() } else { files(tx, request.id, object.id)? };
         let mut named = Vec::with_capacity(files.len());
@@ -393,7 +421,7 @@ fn look(context: &StageContext<'_>, object: ObjectId) -> Result<Known, StageErro
         let last_file = last::file_of(tx, &object, object.head + 1)?;
         let institution_name = institution.map(|institution| institution.name).unwrap_or_default();
         let grounds = grounds_of(&request);
-        Ok(Known { object, versions, stores, grounds, files: named, institution_name, last_file })
+        Ok(Known { object, versions, stores, retired, grounds, files: named, institution_name, last_file })
     })
 }
 

@@ -10,7 +10,8 @@ use strongroom_engine::app::{self, Caller, OpContext, disposals, objects};
 use strongroom_engine::ingest::{DepositRequest, PackageSource, deposit};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::{EngineError, work_on};
-use strongroom_registry::{Period, RegistryError, Scope, Time, journal, leases, tenants};
+use strongroom_registry::journal::Actor;
+use strongroom_registry::{ActorKind, Period, RegistryError, Scope, Time, journal, leases, tenants};
 
 use crate::fixture::{Engine, INSTITUTION, KEPT_IN, TestHome, home, home_on, on_both_databases};
 use crate::rebuild::{all_events, copy_stores, rebuilt};
@@ -111,6 +112,10 @@ fn a_registry_that_is_made_from_a_store_knows_the_holds_on_objects_and_files() {
     let used = home();
     used.ingest("letters", &[("a.txt", b"one"), ("b.txt", b"two")]);
     let call = console(&used);
+    // A user at the console is an actor of more than a name.
+    let ann = Actor::new(ActorKind::User, "ann@test.edu").at_console("tester");
+    let of_ann = OpContext::new(used.home.clone(), Caller { actor: ann, ..Caller::at_console("tester") });
+    legal_holds::add(&of_ann, &letters(&[]), "a case of Ann").expect("is placed");
     legal_holds::add(&call, &letters(&[]), "first case").expect("is placed");
     let of_files = legal_holds::add(&call, &letters(&["data/a.txt", "data/b.txt"]), "second case").expect("are placed");
     legal_holds::release(&call, &of_files[0].legal_hold.to_string(), "settled").expect("is released");
@@ -119,7 +124,7 @@ fn a_registry_that_is_made_from_a_store_knows_the_holds_on_objects_and_files() {
     rebuilt(&fresh, KEPT_IN[0]);
     let shown = |home: &TestHome| format!("{:#?}", listed(home));
     assert_eq!(shown(&fresh), shown(&used));
-    assert_eq!(told_by_events(&fresh).len(), 4);
+    assert_eq!(told_by_events(&fresh).len(), 5);
 }
 
 fn holds_on_several_files_are_placed_together_or_not_at_all(engine: Engine) {

@@ -33,9 +33,8 @@ UPDATE deletion_stores SET done_at = ?3, reason = NULL WHERE deletion_id = ?1 AN
 UPDATE deletion_stores SET reason = ?3 WHERE deletion_id = ?1 AND store = ?2 AND done_at IS NULL
 -- name: deletions.store_again
 UPDATE deletion_stores SET done_at = NULL, reason = NULL WHERE store = ?1 AND deletion_id > ?2 AND deletion_id <= ?3
--- name: deletions.last_of_store
-SELECT page.deletion_id AS last FROM (SELECT s.deletion_id FROM deletion_stores s WHERE s.store = ?1 AND s.deletion_id > ?2
-    ORDER BY s.deletion_id LIMIT ?3) AS page ORDER BY page.deletion_id DESC LIMIT 1
+-- name: deletions.page_of_store
+SELECT s.deletion_id FROM deletion_stores s WHERE s.store = ?1 AND s.deletion_id > ?2 ORDER BY s.deletion_id LIMIT ?3
 -- name: deletions.settle
 UPDATE deletions SET state = 'settled', settled_at = ?2 WHERE id = ?1 AND state = 'begun'
 -- name: deletions.complete
@@ -79,9 +78,9 @@ DELETE FROM contents WHERE object_id = ?1 AND generation = ?2 AND sha512 = ?3
     AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.content_id = contents.id)
 -- name: deletions.keep_all_entries
 INSERT INTO deleted_entries (file_id, content_id)
-SELECT DISTINCT p.file_id, p.content_id FROM (SELECT e.file_id, e.content_id FROM entries e
-    WHERE e.object_id = ?1 AND e.generation = ?2 AND e.version <= ?3 ORDER BY e.version, e.file_id LIMIT ?4) AS p
-WHERE p.content_id IS NOT NULL
+SELECT e.file_id, e.content_id FROM entries e
+WHERE e.object_id = ?1 AND e.generation = ?2 AND e.content_id IS NOT NULL AND (e.version, e.file_id) IN (SELECT x.version, x.file_id
+    FROM entries x WHERE x.object_id = ?1 AND x.generation = ?2 AND x.version <= ?3 ORDER BY x.version, x.file_id LIMIT ?4)
 ON CONFLICT DO NOTHING
 -- name: deletions.remove_all_entries
 DELETE FROM entries WHERE object_id = ?1 AND generation = ?2 AND (version, file_id) IN (SELECT e.version, e.file_id FROM entries e
@@ -117,3 +116,7 @@ UNION SELECT store FROM copies WHERE object_id = ?1 ORDER BY store
 SELECT 1 AS found FROM entries WHERE file_id = ?3 AND object_id = ?1 AND generation = ?2 AND content_id IS NOT NULL LIMIT 1
 -- name: deletions.was_deleted
 SELECT 1 AS found FROM deletions WHERE object_id = ?1 AND files IS NULL LIMIT 1
+-- name: deletions.evidence
+SELECT f.quarantine_key FROM findings f WHERE f.object_id = ?1 AND f.quarantine_key IS NOT NULL
+    AND (?2 OR EXISTS (SELECT 1 FROM deleted_contents d WHERE d.id = f.content_id))
+ORDER BY f.id

@@ -1,8 +1,10 @@
 -- The columns of a legal hold as it is read from a row, and the tables that they are of.
 -- list: legal_holds.columns
 h.id, h.institution_id, i.identifier AS institution_identifier, h.collection_id, c.identifier AS collection_identifier,
-    h.object_id, o.identifier AS object_identifier, h.file_id, f.path, h.reason, p.kind AS placed_kind, p.name AS placed_by,
-    h.placed_at, r.kind AS released_kind, r.name AS released_by, h.released_at, h.release_reason
+    h.object_id, o.identifier AS object_identifier, h.file_id, f.path, h.reason, p.kind AS placed_kind,
+    coalesce(p.user_name, p.name) AS placed_by, p.account AS placed_account, p.api_key AS placed_key, h.placed_at,
+    r.kind AS released_kind, coalesce(r.user_name, r.name) AS released_by, r.account AS released_account,
+    r.api_key AS released_key, h.released_at, h.release_reason
 -- list: legal_holds.tables
 legal_holds h JOIN institutions i ON i.id = h.institution_id JOIN actors p ON p.id = h.placed_by
     LEFT JOIN collections c ON c.id = h.collection_id LEFT JOIN objects o ON o.id = h.object_id

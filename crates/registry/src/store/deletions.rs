@@ -161,6 +161,13 @@ pub fn holders(tx: &mut dyn Transaction, object: ObjectId) -> Result<Vec<String>
     rows.iter().map(|row| Ok(row.text("store")?.to_owned())).collect()
 }
 
+/// The keys of the bytes that were found damaged and are kept as evidence, of what a deletion has removed.
+pub fn evidence(tx: &mut dyn Transaction, deletion: &Deletion) -> Result<Vec<String>, RegistryError> {
+    let values = [deletion.object.into(), deletion.files.is_none().into()];
+    let rows = tx.query(Statement("deletions.evidence"), &values)?;
+    rows.iter().map(|row| Ok(row.text("quarantine_key")?.to_owned())).collect()
+}
+
 /// Lets every deletion be carried out in a store once more, of which other content is in use now: a page of them behind `after`.
 /// Where the next page begins; none where there is no more.
 pub fn carry_out_again(
@@ -169,8 +176,8 @@ pub fn carry_out_again(
     after: DeletionId,
     limit: usize,
 ) -> Result<Option<DeletionId>, RegistryError> {
-    let row = tx.query_one(Statement("deletions.last_of_store"), &[store.into(), after.into(), limit.into()])?;
-    let last = row.map(|row| row.uuid("last")).transpose()?.map(DeletionId);
+    let rows = tx.query(Statement("deletions.page_of_store"), &[store.into(), after.into(), limit.into()])?;
+    let last = rows.last().map(|row| row.uuid("deletion_id")).transpose()?.map(DeletionId);
     if let Some(last) = last {
         tx.execute(Statement("deletions.store_again"), &[store.into(), after.into(), last.into()])?;
     }

@@ -245,7 +245,7 @@ pub fn list(
 fn hold_row(row: &Row) -> Result<LegalHold, RegistryError> {
     let text = |name: &'static str| Ok::<_, RegistryError>(row.optional_text(name)?.map(str::to_owned));
     let release = match (row.optional_time("released_at")?, text("release_reason")?) {
-        (Some(at), Some(reason)) => Some(Release { by: actor(row, "released_kind", "released_by")?, at, reason }),
+        (Some(at), Some(reason)) => Some(Release { by: actor(row, RELEASED)?, at, reason }),
         _ => None,
     };
     Ok(LegalHold {
@@ -257,14 +257,19 @@ fn hold_row(row: &Row) -> Result<LegalHold, RegistryError> {
         object_identifier: text("object_identifier")?,
         path: text("path")?,
         reason: row.text("reason")?.to_owned(),
-        placed_by: actor(row, "placed_kind", "placed_by")?,
+        placed_by: actor(row, PLACED)?,
         placed_at: row.time("placed_at")?,
         release,
     })
 }
 
-fn actor(row: &Row, kind: &'static str, name: &'static str) -> Result<Actor, RegistryError> {
-    Ok(Actor::new(row.text(kind)?.parse()?, row.text(name)?))
+/// The columns of who placed a hold: kind, name, account and key.
+const PLACED: [&str; 4] = ["placed_kind", "placed_by", "placed_account", "placed_key"];
+/// The same of who released it.
+const RELEASED: [&str; 4] = ["released_kind", "released_by", "released_account", "released_key"];
+
+fn actor(row: &Row, [kind, name, account, key]: [&'static str; 4]) -> Result<Actor, RegistryError> {
+    Ok(Actor::of(row.text(kind)?.parse()?, row.text(name)?, row.optional_text(account)?, row.optional_text(key)?))
 }
 
 /// A hold on an object or a file, as it is kept in stores.

@@ -11,6 +11,7 @@ use strongroom_registry::{
 use super::noting::{forbidden, target};
 use super::{Approval, BATCH_KIND, By, OF_REQUESTS, keeper, mails, obstacles, options, rules};
 use crate::batch_acts::{self, Act};
+use crate::event::Event;
 use crate::{EngineError, Home, crash_point};
 
 /// What a transaction made of a request.
@@ -69,11 +70,30 @@ pub(crate) fn approve(home: &Home, by: &By, approval: &Approval) -> Result<Reque
         }
         let request = deletion_requests::find(tx, Scope::System, id)?;
         let topic = make_batch(tx, workflows.as_ref(), &request, &by.doer, (batch, item))?;
-        by.entry.append(tx, &target(&request), JournalOutcome::Done, approval.note.as_deref())?;
+        let of = target(tx, &request)?;
+        by.entry.append(tx, &of, JournalOutcome::Done, approval.note.as_deref())?;
         mails::tell(tx, &mail, &request, mails::Act::Approved)?;
         Ok(Decided::Done(Box::new(request), vec![topic]))
     })?;
     finish(home, id, decided)
+}
+
+/// Adds to the journal that an approval was refused: who tried to approve a deletion alone has to be known. Where that fails, it is
+/// refused all the same.
+pub(crate) fn tell_of_refusal(home: &Home, by: &By, id: DeletionRequestId, error: &EngineError) {
+    let cause = if let EngineError::Advised(advised) = error { &advised.error } else { error };
+    if !matches!(cause, EngineError::NotAllowed { .. } | EngineError::Refused(_)) {
+        return;
+    }
+    let (by, reason) = (by.clone(), cause.to_string());
+    let told = home.registry.write(move |tx| {
+        let Some(request) = deletion_requests::get(tx, by.scope, id)? else { return Ok(()) };
+        let of = target(tx, &request)?;
+        by.entry.append(tx, &of, JournalOutcome::Refused, Some(&reason))
+    });
+    if let Err(error) = told {
+        Event::RegistryUnavailable { act: "record a refused approval in the journal", error: &error }.emit();
+    }
 }
 
 fn make_batch(
@@ -119,7 +139,8 @@ pub(crate) fn deny(home: &Home, by: &By, id: DeletionRequestId, reason: &str) ->
             return Err(state_error(&before, "deny"));
         }
         let request = deletion_requests::find(tx, Scope::System, id)?;
-        by.entry.append(tx, &target(&request), JournalOutcome::Done, Some(&reason))?;
+        let of = target(tx, &request)?;
+        by.entry.append(tx, &of, JournalOutcome::Done, Some(&reason))?;
         mails::tell(tx, &mail, &request, mails::Act::Denied)?;
         Ok(Decided::Done(Box::new(request), Vec::new()))
     })?;
@@ -171,7 +192,8 @@ pub(crate) fn cancel(home: &Home, by: &By, id: DeletionRequestId, reason: &str) 
             return Err(state_error(&before, "cancel"));
         }
         let request = deletion_requests::find(tx, Scope::System, id)?;
-        by.entry.append(tx, &target(&request), JournalOutcome::Done, Some(&reason))?;
+        let of = target(tx, &request)?;
+        by.entry.append(tx, &of, JournalOutcome::Done, Some(&reason))?;
         mails::tell(tx, &mail, &request, mails::Act::Cancelled)?;
         Ok((Decided::Done(Box::new(request), Vec::new()), begun))
     })?;

@@ -71,7 +71,8 @@ pub(super) fn expire_if_late(
     }
     let request = deletion_requests::find(tx, Scope::System, id)?;
     let entry = JournalEntry::of_system("deletions.expire");
-    entry.append(tx, &target(&request), JournalOutcome::Done, None)?;
+    let of = target(tx, &request)?;
+    entry.append(tx, &of, JournalOutcome::Done, None)?;
     mails::tell(tx, mail, &request, mails::Act::Expired)?;
     Ok(true)
 }

@@ -148,7 +148,7 @@ fn closing(request: &Request, act: Act, may_approve: bool, progress: Option<&str
     let id = request.id;
     match act {
         Act::Requested if may_approve => format!(
-            "You can approve it until {EXPIRES}: \"strongroom delete approve {id}\"; or deny it: \"strongroom delete deny {id} --reason REASON\". \
+            "You can approve it until {EXPIRES}: \"strongroom --as EMAIL delete approve {id}\"; or deny it: \"strongroom --as EMAIL delete deny {id} --reason REASON\". \
              A server takes this token for the approval, once, from you: {TOKEN}"
         ),
         Act::Requested => format!(

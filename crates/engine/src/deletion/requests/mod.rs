@@ -22,7 +22,7 @@ use crate::EngineError;
 use crate::journal::JournalEntry;
 use crate::workflow::{Passes, Stage, WaitsFor, Workflow};
 
-pub(crate) use decisions::{Cancelled, approve, cancel, deny};
+pub(crate) use decisions::{Cancelled, approve, cancel, deny, tell_of_refusal};
 pub(crate) use keeper::keep;
 pub(crate) use noting::{NameOfTarget, request};
 pub(crate) use strongroom_registry::deletion_requests::BATCH_KIND;

@@ -228,14 +228,20 @@ fn create(home: &Home, (by, reason): (&By, &str), id: DeletionRequestId, noted: 
             .next("repeat the command with a file, or with several lists"));
         }
         let request = deletion_requests::find(tx, Scope::System, id)?;
-        by.entry.append(tx, &target(&request), JournalOutcome::Done, Some(&reason))?;
+        let of = target(tx, &request)?;
+        by.entry.append(tx, &of, JournalOutcome::Done, Some(&reason))?;
         mails::tell(tx, &mail, &request, mails::Act::Requested)
     })
 }
 
-/// A request as the journal names it.
-pub(super) fn target(request: &deletion_requests::Request) -> Target {
-    Target::of(request.institution, format!("request for deletion {}: {}", request.id, request.name))
+/// A request as the journal names it. The journal is listed by the object, where it names one only.
+pub(super) fn target(tx: &mut dyn Transaction, request: &deletion_requests::Request) -> Result<Target, RegistryError> {
+    let target = Target::of(request.institution, format!("request for deletion {}: {}", request.id, request.name));
+    if request.objects != 1 {
+        return Ok(target);
+    }
+    let named = deletion_requests::targets(tx, request.id, None, 1)?.pop();
+    Ok(named.map_or_else(|| target.clone(), |named| target.clone().about(named.object_identifier)))
 }
 
 fn in_conflict(conflicts: &[Conflict]) -> EngineError {
