@@ -1,6 +1,6 @@
 //! Takes files, or all of an object, out of every version: planned once, recorded, and carried out in each store.
 //!
-//! The order is forward only: root inventory, version inventories, contents, tombstone. The root inventory never names
+//! The order is forward only: tombstone, root inventory, version inventories, contents. The root inventory never names
 //! missing bytes, every step may be repeated, and a purge that was cut short is completed by carrying out its plan again.
 //! Where a store has a later root inventory by then, only what the plan left there is removed ([`PurgePlan::sweep`]).
 //!
@@ -184,12 +184,46 @@ impl PurgePlan {
         }
     }
 
-    /// Carries the plan out in the store that `object` lies in. `go_on` is asked before each change. Refused when the object's
+    /// Whether the root inventory of an object names nothing that the plan removes: it was replaced by the one after the purge, or by a
+    /// later one. False where there is none.
+    pub fn is_carried_out(&self, object: &Object<'_>) -> Result<bool, OcflError> {
+        if object.root_inventory()?.is_none() {
+            return Ok(false);
+        }
+        let mut names_it = false;
+        let summary = object.read(Limits::default(), &mut |entry| {
+            names_it |= match (&self.scope, entry) {
+                (PurgeScope::Paths { contents, .. }, InventoryEntry::Manifest { path, .. }) => contents.contains(path),
+                (PurgeScope::Paths { paths, .. }, InventoryEntry::State { version, path, .. }) => {
+                    version <= self.head && paths.contains(path)
+                }
+                (PurgeScope::Object { version, .. }, InventoryEntry::Manifest { path, .. }) => {
+                    version_of(path).is_some_and(|of| of < *version)
+                }
+                _ => false,
+            };
+            Ok(())
+        })?;
+        let has_last = match &self.scope {
+            PurgeScope::Object { version, .. } => summary.header.head >= *version,
+            PurgeScope::Paths { .. } => summary.header.head >= self.head,
+        };
+        Ok(has_last && !names_it)
+    }
+
+    /// Carries the plan out in the store that `object` lies in: the tombstone first, so that the store knows what is begun there.
+    /// `go_on` is asked before each change. Refused when the object's
     /// root inventory is neither the one before nor the one after the purge.
     pub fn carry_out(&self, object: &Object<'_>, go_on: &mut GoOn<'_>) -> Result<(), OcflError> {
+        self.check_contents(object)?;
+        let found = object.root_inventory()?.map(|found| found.seal);
+        if self.algorithm == Algorithm::Sha512 && found.is_some_and(|seal| seal != self.before && seal != self.after) {
+            return Err(refused(object, "its root inventory is not the one that the purge was planned for".to_owned()));
+        }
+        go_on()?;
+        object.put_log(&self.tombstone.name, self.tombstone.text.as_bytes())?;
         match &self.scope {
             PurgeScope::Paths { without_inventory, .. } => {
-                self.check_contents(object)?;
                 go_on()?;
                 self.replace_root_inventory(object)?;
                 self.copy_root_inventory(object)?;
@@ -216,7 +250,7 @@ impl PurgePlan {
     }
 
     /// Removes what the plan left in a store whose root inventory is a later one, or that has none: contents, and inventories that
-    /// the plan removes; then puts the tombstone. Refused when the root inventory names what is to be removed.
+    /// the plan removes; and puts the tombstone. Refused when the root inventory names what is to be removed.
     pub fn sweep(&self, object: &Object<'_>, go_on: &mut GoOn<'_>) -> Result<(), OcflError> {
         let is_removed = |path: &str| match &self.scope {
             PurgeScope::Paths { contents, .. } => contents.contains(path),

@@ -145,10 +145,10 @@ fn going_forward(error: StageError) -> StageError {
 }
 
 /// The stores in which it is done, each with the key of the last version's record there; and those that refused, with the reason.
-type CameOf = (Vec<(String, Option<String>)>, Vec<(String, String)>);
+pub(super) type CameOf = (Vec<(String, Option<String>)>, Vec<(String, String)>);
 
 /// Lets readers and other work see what is left.
-fn settle(
+pub(super) fn settle(
     hold: &ObjectHold<'_>,
     deletion: &Deletion,
     log: &DeletionLog,

@@ -4,12 +4,14 @@
 use std::io::Read as _;
 
 use strongroom_digest::Digest;
+use strongroom_ocfl::Object;
 use strongroom_registry::deletions::{self, Deletion};
 use strongroom_registry::objects;
 use strongroom_registry::versions::Version;
 use strongroom_registry::{DeletionState, GenerationId, ObjectId, RegistryError, Scope, Time};
 use strongroom_storage::{Key, Store};
 
+use super::delete::{CameOf, settle};
 use super::rows;
 use super::tombstone::{self, ACT, DeletionLog};
 use crate::hold::{ObjectHold, OperationError};
@@ -107,12 +109,20 @@ impl KnownDeletions {
         digest == found
     }
 
-    /// Records those of an object that the registry does not know; how many there are.
-    pub(crate) fn import(&self, home: &Home, hold: &ObjectHold<'_>, object: ObjectId) -> Result<u64, OperationError> {
+    /// Records those of an object that the registry does not know, and that were carried out in the store that tells of them, at least as
+    /// far as its root inventory; how many there are. What its inventory still names was not deleted, whatever a log says.
+    pub(crate) fn import(
+        &self,
+        home: &Home,
+        hold: &ObjectHold<'_>,
+        object: ObjectId,
+        (store, root): (&dyn Store, &Key),
+    ) -> Result<u64, OperationError> {
+        let in_store = Object::new(store, root.clone());
         let mut imported = 0;
         for (log, text) in self.logs.iter().filter(|(log, _)| log.object == object) {
             let is_known = home.registry.read(|tx| deletions::get(tx, log.deletion))?.is_some();
-            if !is_known {
+            if !is_known && log.plan.is_carried_out(&in_store)? {
                 import(home, hold, log, text)?;
                 imported += 1;
             }
@@ -144,4 +154,17 @@ pub(crate) fn is_before_deletion(
         }
     }
     Ok(false)
+}
+
+/// Brings a deletion that was begun, when the registry was copied, to where other work can go on: its rows go, and every store is to be
+/// looked at again. Its work item is not at work, because the registry is behind its stores. Whether there is one.
+pub(crate) fn settle_begun(home: &Home, object: ObjectId) -> Result<bool, OperationError> {
+    let all = home.registry.read(|tx| deletions::of_object(tx, object))?;
+    let begun = all.into_iter().find(|deletion| deletion.state == DeletionState::Begun);
+    let Some((begun, item)) = begun.and_then(|begun| begun.item.map(|item| (begun, item))) else { return Ok(false) };
+    let hold = ObjectHold::take_as(home, object, item.0)?;
+    let log = tombstone::of(&begun)?;
+    rows::remove(&hold, &log, &|| Ok(()))?;
+    settle(&hold, &begun, &log, CameOf::default())?;
+    Ok(true)
 }

@@ -15,7 +15,7 @@ use strongroom_storage::{Key, Store};
 use super::object::{Rebuilding, drop_version};
 use super::object_summary::{self, ObjectSummary};
 use super::{RebuildError, Summary, copies, logs};
-use crate::deletion::{KnownDeletions, is_before_deletion};
+use crate::deletion::{KnownDeletions, is_before_deletion, settle_begun};
 use crate::hold::ObjectHold;
 use crate::ingest::finish_discarding;
 use crate::layout::version_number;
@@ -49,6 +49,9 @@ impl<'a> Taking<'a> {
         };
         let head = published.map_or(0, |version| version.number);
         if let Some(published) = published {
+            if self.is_behind && self.dry_run.is_none() && settle_begun(self.home, published.object)? {
+                return self.object(institution, root, summary);
+            }
             if is_before_deletion(self.home, published.object, self.store.name(), &glance.inventory)? {
                 // What was deleted is removed from it, and it has nothing else that is not known.
                 summary.known += 1;
@@ -63,8 +66,11 @@ impl<'a> Taking<'a> {
                     return Ok(());
                 }
                 let hold = ObjectHold::take_alone(self.home, published.object)?;
-                deletions.import(self.home, &hold, published.object)?;
+                let imported = deletions.import(self.home, &hold, published.object, (self.store, root))?;
                 drop(hold);
+                if imported == 0 {
+                    return self.check(root, &glance, published);
+                }
                 crash_point("rebuild.object.deleted");
                 return self.object(institution, root, summary);
             }

@@ -128,12 +128,17 @@ impl<'r> Rebuilding<'r> {
         logs::note_too_large(self.store, of, summary)?;
         if let Some(hold) = &self.hold {
             self.events += logs::import(self.home, hold, self.store, of)?;
-            KnownDeletions::read(self.store, self.root)?.import(self.home, hold, identity.id)?;
         }
         crash_point("rebuild.object.copies");
         // Of an object that was taken out, the last version holds nothing but its own record.
         let state = if held.state.len() == 1 { ObjectState::Deleted } else { ObjectState::Active };
-        self.publish(identity, stores, held.versions.len() as u64, state, summary)
+        let id = identity.id;
+        self.publish(identity, stores, held.versions.len() as u64, state, summary)?;
+        let deletions = KnownDeletions::read(self.store, self.root)?;
+        if let Some(hold) = &self.hold {
+            deletions.import(self.home, hold, id, (self.store, self.root))?;
+        }
+        Ok(())
     }
 
     /// Reads the inventory, and the record of each version when its state has passed by.

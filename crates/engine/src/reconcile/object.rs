@@ -28,6 +28,8 @@ pub(super) struct Comparison<'a> {
     open: Option<VersionId>,
     /// The version whose identifier was met last in a key that the record has no copy of, and whether it was given up.
     met: Option<(VersionId, bool)>,
+    /// Older versions that the record does not have: the object was deleted, and they hold inventories and nothing else.
+    emptied: BTreeSet<u64>,
     /// Declaration, inventories and sidecars that were not seen yet, relative to the root.
     expected: BTreeSet<String>,
     page: VecDeque<(String, u64)>,
@@ -62,6 +64,8 @@ impl<'a> Comparison<'a> {
         })?;
         let mut expected: BTreeSet<String> =
             ["0=ocfl_object_1.1", "inventory.json", "inventory.json.sha512"].map(str::to_owned).into();
+        let unrecorded = known.last().map_or(0, |last| last.number);
+        let recorded: BTreeSet<u64> = known.iter().map(|version| version.number).collect();
         for version in known.iter().filter(|version| version.inventory.is_some()) {
             expected.insert(format!("v{}/inventory.json", version.number));
             expected.insert(format!("v{}/inventory.json.sha512", version.number));
@@ -74,6 +78,8 @@ impl<'a> Comparison<'a> {
             head: known.last().map_or(0, |version| version.number),
             open: open.map(|version| version.id),
             met: None,
+            // Of an object that was deleted, a registry that was made from the stores knows the last version alone.
+            emptied: (1..unrecorded).filter(|number| !recorded.contains(number)).collect(),
             expected,
             page: VecDeque::new(),
             after: String::new(),
@@ -87,7 +93,7 @@ impl<'a> Comparison<'a> {
     pub(super) fn see(&mut self, key: &str, size: u64, tell: Tell<'_>) -> Result<(), EngineError> {
         self.seen += 1;
         let Some(relative) = key.strip_prefix(&self.root) else { return Ok(()) };
-        if self.expected.remove(relative) || relative.starts_with("logs/") {
+        if self.expected.remove(relative) || relative.starts_with("logs/") || self.is_of_emptied(relative) {
             return Ok(());
         }
         while let Some((recorded, recorded_size)) = self.front()? {
@@ -127,6 +133,14 @@ impl<'a> Comparison<'a> {
             Some(_) => tell(Code::CopyUnknown, key, None),
             None => tell(Code::FileForeign, key, None),
         }
+    }
+
+    /// Whether a key is the inventory of an older version of a deleted object, or its sidecar.
+    fn is_of_emptied(&self, relative: &str) -> bool {
+        let Some((folder, name)) = relative.split_once('/') else { return false };
+        let number = folder.strip_prefix('v').and_then(|number| number.parse::<u64>().ok());
+        number.is_some_and(|number| self.emptied.contains(&number))
+            && matches!(name, "inventory.json" | "inventory.json.sha512")
     }
 
     /// Whether the record knows a version as given up. Keys of one version come one behind the other.

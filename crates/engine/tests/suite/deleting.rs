@@ -17,9 +17,9 @@ use strongroom_engine::{Home, reconcile, work_on};
 use strongroom_ocfl::{ValidateOptions, validate_object};
 use strongroom_registry::items::{self, Item, ItemFilter};
 use strongroom_registry::objects::{self, Object};
-use strongroom_registry::{FileId, ItemStatus, ObjectState, Scope, deletions as rows};
+use strongroom_registry::{DeletionState, FileId, ItemStatus, ObjectState, Scope, deletions as rows};
 use strongroom_storage::{Key, StorageError};
-use strongroom_storage_test::{Call, Layer, Operation};
+use strongroom_storage_test::{Call, Layer, Layered, Operation};
 
 use crate::deletions::{ANN, BOB, as_user, world};
 use crate::fixture::{Engine, INSTITUTION, KEPT_IN, TestHome, on_both_databases};
@@ -438,4 +438,94 @@ fn a_later_deposit_waits_for_the_deletion_and_begins_the_object_anew() {
     assert_eq!(deletion_of(&home, &request).status, ItemStatus::Succeeded, "it was worked on first");
     is_nowhere(&home, SECRET);
     check(&home, &KEPT_IN);
+}
+
+#[test]
+fn a_registry_from_the_middle_of_a_deletion_goes_on_after_an_adoption() {
+    for paths in [&["data/secret.txt"][..], &[]] {
+        let Some(made) = home_on(Engine::Sqlite) else { return };
+        let request = agreed(&made, paths);
+        let layer = FailsFrom { calls: Arc::default(), from: Arc::new(AtomicU64::new(0)) };
+        let mut failing =
+            Home::with_registry(made.path(), made.settings.clone(), made.registry.clone()).expect("opens");
+        for store in KEPT_IN {
+            let layered = Layered::new(failing.stores[store].clone(), layer.clone());
+            failing.stores.insert(store.into(), Arc::new(layered));
+        }
+        let failing = Arc::new(failing);
+        work(&failing, &request);
+        drop(failing);
+        let object = made.object("letters").id;
+        let state = |home: &Home| home.registry.read(|tx| rows::of_object(tx, object)).expect("reads")[0].state;
+        assert_eq!(state(&made), DeletionState::Begun);
+        let backup = made.backup("begun");
+        made.clock.advance(Duration::from_hours(2));
+        let item = deletion_of(&made, &request);
+        if item.status == ItemStatus::Failed {
+            crate::ingest::identity::ask(&made, item.id, items::Request::Requeue(None));
+        }
+        work(&made.home, &request);
+        assert_eq!(state(&made), DeletionState::Completed);
+        let made = made.restored(&backup);
+        let adopting = made.opened_to_adopt();
+        let summary = rebuild::adopt(&adopting, &AdoptRequest::default(), &mut |_| {}).expect("adopts");
+        assert!(summary.is_complete() && summary.pending.is_empty(), "{:?} {:?}", summary.problems, summary.pending);
+        drop(adopting);
+        let home = Arc::new(made.opened_again());
+        let item = deletion_of(&home, &request);
+        if item.status == ItemStatus::Failed {
+            crate::ingest::identity::ask(&made, item.id, items::Request::Requeue(None));
+        }
+        work(&home, &request);
+        let item = deletion_of(&home, &request);
+        assert_eq!(item.status, ItemStatus::Succeeded, "{:?}", item.note);
+        check(&home, &KEPT_IN);
+        check_fixity(&home);
+        is_nowhere(&made, SECRET);
+    }
+}
+
+fn copy_over(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("makes a folder");
+    for entry in std::fs::read_dir(from).expect("a folder") {
+        let entry = entry.expect("an entry");
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_over(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), &target).expect("copies");
+        }
+    }
+}
+
+#[test]
+fn a_store_whose_inventories_contradict_its_tombstones_deletes_nothing_by_itself_and_follows_the_other() {
+    for paths in [&["data/secret.txt"][..], &[]] {
+        let Some(home) = home_on(Engine::Sqlite) else { return };
+        let old = home.path().join("old");
+        copy_over(&home.file("secondary", ""), &old);
+        delete(&home, paths);
+        // An older copy, put over what is there: the tombstones stay, and the inventories are from before.
+        copy_over(&old, &home.file("secondary", ""));
+        std::fs::remove_dir_all(&old).expect("removes it");
+        let empty = tempfile::TempDir::new().expect("a folder");
+        let text = std::fs::read_to_string(home.path().join("strongroom.toml")).expect("settings");
+        let text = text.replace("path = \"stores/", &format!("path = \"{}/", home.path().join("stores").display()));
+        let settings = strongroom_engine::settings::Settings::from_toml(&text).expect("settings");
+        let made = Home::open_to_adopt(empty.path(), settings.clone()).expect("opens");
+        rebuild::run(&made, "secondary", &mut |_| {}).expect("rebuilds");
+        let identifier = letters();
+        let object = made.registry.read(|tx| objects::find(tx, Scope::System, &identifier)).expect("the object");
+        assert_eq!(object.state, ObjectState::Active, "what the inventory names was not deleted there");
+        rebuild::adopt(&made, &AdoptRequest::default(), &mut |_| {}).expect("adopts");
+        drop(made);
+        let made = Home::open_to_adopt(empty.path(), settings).expect("opens");
+        let task = strongroom_engine::background::TASKS.iter().find(|task| task.name == "deletions").expect("it");
+        strongroom_engine::background::run_now(&made, task, &Shutdown::new()).expect("runs");
+        let object = made.registry.read(|tx| objects::find(tx, Scope::System, &identifier)).expect("the object");
+        assert_eq!(object.state == ObjectState::Deleted, paths.is_empty());
+        check(&made, &KEPT_IN);
+        check_fixity(&made);
+        is_nowhere(&home, SECRET);
+    }
 }

@@ -212,7 +212,6 @@ fn a_version_whose_inventory_cannot_be_read_does_not_pass_for_purged() {
     store.unreadable("object/v1/inventory.json");
     let refused = plan.carry_out(&Object::new(&store, root()), &mut || Ok(()));
     assert!(matches!(&refused, Err(OcflError::Storage(error)) if !error.is_not_found()), "{refused:?}");
-    assert_eq!(store.get("object/logs/deletion-7.json"), None, "it is not told as done");
 }
 
 #[test]
@@ -280,7 +279,7 @@ fn a_plan_is_refused_once_the_object_has_changed() {
     all.write_version(&store, &root(), 2).unwrap();
     let before = store.files();
     let refused = plan.carry_out(&Object::new(&store, root()), &mut || Ok(()));
-    assert!(matches!(refused, Err(OcflError::Head { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(OcflError::Purge { .. })), "{refused:?}");
     assert_eq!(store.files(), before);
 }
 

@@ -279,6 +279,8 @@ impl Folder {
         let (directory, _) = split(key.as_str());
         self.root.prune(directory, "");
         self.sweep(temporary::STALE, true);
+        // What an earlier attempt has renamed away and could not remove is not gone.
+        self.remove_trees().map_err(|source| self.failed("delete", key, source))?;
         moment("purge.removed");
         let synced = durability::sync_nearest(&self.root, directory);
         synced

@@ -104,6 +104,22 @@ impl Folder {
         removed
     }
 
+    /// Removes every directory that was renamed away to be removed. The first one that cannot be is the error.
+    pub(super) fn remove_trees(&self) -> std::io::Result<()> {
+        let entries = match fs::read_dir(self.root.path().join(TEMPORARY)) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        for entry in entries {
+            let name = entry?.file_name();
+            if let Some(name) = name.to_str().filter(|name| name.starts_with(TREE)) {
+                self.empty_trash(&format!("{TEMPORARY}/{name}"))?;
+            }
+        }
+        Ok(())
+    }
+
     fn writer_of(&self, relative: &str, name: &str) -> Writer {
         if !name.starts_with(PUT) {
             return Writer::Unknown;

@@ -578,3 +578,24 @@ fn nothing_is_purged_where_the_folder_is_another_one() {
     }
     assert!(outside.path().join("elsewhere/a/b").is_file());
 }
+
+#[test]
+fn what_cannot_be_removed_for_good_is_an_error_at_each_attempt() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let store = FolderStore::create("store", folder.path()).unwrap();
+    let key = Key::new("a/b/c.txt").unwrap();
+    store.put(&key, &mut &b"bytes"[..], &PutOptions::default()).unwrap();
+    let set = |flag: &str| {
+        let find = format!("find {} -name c.txt -exec chattr {flag} {{}} +", folder.path().display());
+        std::process::Command::new("sh").args(["-c", &find]).status().is_ok_and(|status| status.success())
+    };
+    if !set("+i") {
+        println!("SKIPPED: a file cannot be made immutable here");
+        return;
+    }
+    let attempts: Vec<bool> = (0..3).map(|_| store.purge_all(&Key::new("a").unwrap()).is_err()).collect();
+    assert!(set("-i"));
+    assert_eq!(attempts, [true; 3]);
+    store.purge_all(&Key::new("a").unwrap()).unwrap();
+    assert!(!set("+i") || std::fs::read_dir(folder.path().join(".strongroom/tmp")).is_ok_and(|left| left.count() == 0));
+}

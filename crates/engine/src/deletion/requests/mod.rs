@@ -98,7 +98,12 @@ pub(crate) fn check_words(what: &str, words: &str) -> Result<String, EngineError
 /// to delete, it checks anew.
 pub(super) fn restart(tx: &mut dyn Transaction, item: &Item, wanted: Name) -> Result<Name, RegistryError> {
     if deletions::of_item(tx, item.id)?.is_some() {
-        // What has begun is completed, whatever became of the request.
+        // What has begun is completed, whatever became of the request, which ends with it.
+        if let Some(request) = deletion_requests::of_item(tx, item)?
+            && request.state == DeletionRequestState::Failed
+        {
+            deletion_requests::resume(tx, request.id)?;
+        }
         return Ok(wanted);
     }
     let Some(request) = deletion_requests::of_item(tx, item)? else { return Ok(wanted) };
