@@ -106,7 +106,8 @@ impl KnownDeletions {
                 digest = Some(log.plan.after.digest);
             }
         }
-        digest == found
+        // A deletion that was interrupted there has replaced the root inventory, and not yet this one.
+        digest == found || version.inventory == found
     }
 
     /// Records those of an object that the registry does not know, and that were carried out in the store that tells of them, at least as
@@ -154,6 +155,12 @@ pub(crate) fn is_before_deletion(
         }
     }
     Ok(false)
+}
+
+/// Whether a deletion of an object is still to be carried out in a store: the inventories there may be those before it or after it.
+pub(crate) fn is_pending_in(home: &Home, object: ObjectId, store: &str) -> Result<bool, RegistryError> {
+    let pending = home.registry.read(|tx| deletions::pending_of_object(tx, object))?;
+    Ok(pending.iter().any(|(_, of)| of == store))
 }
 
 /// Brings a deletion that was begun, when the registry was copied, to where other work can go on: its rows go, and every store is to be

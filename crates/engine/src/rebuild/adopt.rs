@@ -9,13 +9,13 @@ use strongroom_ocfl::{Object, VersionAssembly, VersionNumber};
 use strongroom_registry::backfill::{self, ObjectCopy};
 use strongroom_registry::rebuild::{self as rows, RecordedObject};
 use strongroom_registry::versions::Version;
-use strongroom_registry::{GenerationId, ObjectId, RegistryError, Scope, VersionState, objects};
+use strongroom_registry::{GenerationId, ObjectId, ObjectState, RegistryError, Scope, VersionState, objects};
 use strongroom_storage::{Key, Store};
 
 use super::object::{Rebuilding, drop_version};
 use super::object_summary::{self, ObjectSummary};
 use super::{RebuildError, Summary, copies, logs};
-use crate::deletion::{KnownDeletions, is_before_deletion, settle_begun};
+use crate::deletion::{KnownDeletions, is_before_deletion, is_pending_in, settle_begun};
 use crate::hold::ObjectHold;
 use crate::ingest::finish_discarding;
 use crate::layout::version_number;
@@ -54,8 +54,7 @@ impl<'a> Taking<'a> {
             }
             if is_before_deletion(self.home, published.object, self.store.name(), &glance.inventory)? {
                 // What was deleted is removed from it, and it has nothing else that is not known.
-                summary.known += 1;
-                return Ok(());
+                return self.behind_deletion(published, identity.as_ref(), root, summary);
             }
             let deletions = KnownDeletions::read(self.store, root)?;
             if deletions.unknown(self.home, published.object)? > 0
@@ -74,7 +73,9 @@ impl<'a> Taking<'a> {
                 crash_point("rebuild.object.deleted");
                 return self.object(institution, root, summary);
             }
-            self.check(root, &glance, published)?;
+            if !is_pending_in(self.home, published.object, self.store.name())? {
+                self.check(root, &glance, published)?;
+            }
         }
         match (identity, published) {
             (Some(identity), Some(_)) if glance.head == head => self.same(&identity, root, summary),
@@ -131,6 +132,33 @@ impl<'a> Taking<'a> {
             ))),
             _ => Ok(()),
         }
+    }
+
+    /// The store has the object as it was before a deletion that is pending there: what stays is noted, and the deletion is carried out
+    /// there afterwards.
+    fn behind_deletion(
+        &self,
+        published: &Version,
+        identity: Option<&RecordedObject>,
+        root: &Key,
+        summary: &mut Summary,
+    ) -> Result<(), RebuildError> {
+        let (object, generation, name) = (published.object, published.generation, self.store.name());
+        let copies = self.home.registry.read(|tx| objects::object_copies(tx, object))?;
+        let is_noted = copies.iter().any(|(store, _, _)| store == name);
+        let (Some(identity), None, false) = (identity, self.dry_run, is_noted) else {
+            summary.known += 1;
+            return Ok(());
+        };
+        let hold = ObjectHold::take_alone(self.home, object)?;
+        let is_deleted = self.home.registry.read(|tx| objects::get(tx, Scope::System, object))?;
+        if is_deleted.is_none_or(|object| object.state != ObjectState::Deleted) {
+            copies::look_for_contents(self.home, self.store, root, identity, summary)?;
+        }
+        let copy = ObjectCopy { institution: identity.institution, object, generation, store: name.to_owned() };
+        hold.write(move |tx| backfill::put_object_copy(tx, &copy, false))?;
+        summary.taken += 1;
+        Ok(())
     }
 
     /// The digest of the inventory that the store has of a version; none where it was taken out.
