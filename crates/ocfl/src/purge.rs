@@ -464,9 +464,10 @@ fn rewritings(
             PurgeScope::Paths { without_inventory, .. } => without_inventory.contains(&version),
             PurgeScope::Object { .. } => false,
         };
-        let after = match is_removed {
-            true => None,
-            false => Some(rewrite(&mut || open_inventory(object, &directory), scope)?.seal),
+        let after = if is_removed {
+            None
+        } else {
+            Some(rewrite(&mut || open_inventory(object, &directory), scope)?.seal)
         };
         all.insert(version, Rewriting { before: found.seal, after });
     }
