@@ -464,11 +464,8 @@ fn rewritings(
             PurgeScope::Paths { without_inventory, .. } => without_inventory.contains(&version),
             PurgeScope::Object { .. } => false,
         };
-        let after = if is_removed {
-            None
-        } else {
-            Some(rewrite(&mut || open_inventory(object, &directory), scope)?.seal)
-        };
+        let after =
+            if is_removed { None } else { Some(rewrite(&mut || open_inventory(object, &directory), scope)?.seal) };
         all.insert(version, Rewriting { before: found.seal, after });
     }
     Ok(all)

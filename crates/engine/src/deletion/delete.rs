@@ -36,6 +36,9 @@ use crate::{AGENT, crash_point, record};
 
 /// How long the item sleeps unless what it waits for wakes it, in microseconds.
 const WAIT: i64 = 60_000_000;
+/// What is said of stores that could not be reached for good.
+const NOT_NAMED: &str =
+    " not in the settings any more, and has what it had of this: destroy it, or name it in the settings again";
 /// Events put at once.
 const EVENTS_AT_ONCE: usize = 1_000;
 
@@ -86,9 +89,11 @@ fn go_forward(
         let stores = context.registry().read(|tx| deletions::stores(tx, deletion.id))?;
         let (mut done, mut refused) = (Vec::new(), Vec::new());
         for store in stores.iter().filter(|store| store.done_at.is_none()) {
-            match carry_out_known(context, hold, log, &store.store) {
-                Ok(Some(last)) => done.push((store.store.clone(), last)),
-                Ok(None) => {}
+            if !context.home.stores.contains_key(&store.store) {
+                continue;
+            }
+            match carry_out(context.home, hold, log, &store.store, &go_on) {
+                Ok(last) => done.push((store.store.clone(), last.map(|key| key.to_string()))),
                 Err(OperationError::Engine(error)) if !carrying_out::is_of_registry(&error) => {
                     refused.push((store.store.clone(), error.chain()));
                     failed.get_or_insert(StageError::from(error));
@@ -120,20 +125,6 @@ fn go_forward(
         }
     }
     end(context, &deletion, log, failed)
-}
-
-/// As [`carry_out`], but for a store that the settings do not have any more: none, and the deletion stays pending there.
-fn carry_out_known(
-    context: &StageContext<'_>,
-    hold: &ObjectHold<'_>,
-    log: &DeletionLog,
-    store: &str,
-) -> Result<Option<Option<String>>, OperationError> {
-    if !context.home.stores.contains_key(store) {
-        return Ok(None);
-    }
-    let go_on = || context.task.check();
-    Ok(Some(carry_out(context.home, hold, log, store, &go_on)?.map(|key| key.to_string())))
 }
 
 /// What was recorded goes forward: it cannot be ended by what fails now.
@@ -207,17 +198,12 @@ fn end(
     } else {
         format!("{} deleted", counted(log.files.len() as u64, "file was", "files were"))
     };
-    let mut note = format!("{what} from {}", names(&done));
-    if !left.is_empty() {
-        note += &format!(
-            "; {} not in the settings any more, and what it holds of the object was not deleted: destroy it, or name it in the settings again",
-            if let [one] = left.as_slice() {
-                format!("the store {} is", one.store)
-            } else {
-                format!("the stores {} are", names(&left))
-            },
-        );
-    }
+    let stay = match left.as_slice() {
+        [] => String::new(),
+        [one] => format!("; the store {} is{NOT_NAMED}", one.store),
+        several => format!("; the stores {} are{NOT_NAMED}", names(several)),
+    };
+    let note = format!("{what} from {}{stay}", names(&done));
     Ok(Outcome::done(note))
 }
 
