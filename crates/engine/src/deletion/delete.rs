@@ -25,10 +25,9 @@ use strongroom_storage::{Key, RemovalHold};
 
 use super::carrying_out::{self, carry_out, finish_in};
 use super::last::{self, NewLast};
-use super::requests::obstacles::files;
+use super::requests::obstacles::{files, in_words};
 use super::tombstone::{self, DeletedFile, DeletionLog, Grounds, LARGEST, NewLog};
 use super::{OF_OBJECTS, rows};
-use crate::app::views::ObstacleToDeletionView;
 use crate::hold::{ObjectHold, OperationError};
 use crate::logs::object_root;
 use crate::workflow::{Outcome, StageContext, StageError};
@@ -63,7 +62,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let log = tombstone::of(&deletion)?;
     let outcome = go_forward(context, &hold, deletion, &log);
     if outcome.is_err() {
-        // What is left waits for a store, and others may use the object meanwhile.
+        // Others may use the object meanwhile, where what is left waits for a store.
         let topics = context.write(|tx, claim| {
             work::check_fence(tx, claim)?;
             leases::release_owner(tx, claim.item.0)
@@ -360,8 +359,7 @@ fn in_store(store: &str, hold: &RemovalHold) -> String {
 /// Why a deletion does not begin: other work on the object is waited for, anything else forbids it.
 fn forbidden(obstacles: &[Obstacle], until: Time) -> StageError {
     let is_work = |obstacle: &Obstacle| matches!(obstacle, Obstacle::WorkItem { .. } | Obstacle::Committing { .. });
-    let words = obstacles.iter().map(|obstacle| ObstacleToDeletionView::from(obstacle).text);
-    let words = words.collect::<Vec<_>>().join("; ");
+    let words = obstacles.iter().map(in_words).collect::<Vec<_>>().join("; ");
     if obstacles.iter().all(is_work) {
         return StageError::Waits { until, reason: WaitReason::Object, note: format!("waits: {words}") };
     }

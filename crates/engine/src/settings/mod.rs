@@ -31,7 +31,7 @@ pub use renamed::OldName;
 pub use secret::Secret;
 pub use stores::{FolderSettings, Location, StoreSettings};
 pub use tree::{
-    ArkStatus, CallbackSettings, CollectionSettings, Fixity, Identification, IdentifierSettings, Ingest,
+    ArkStatus, CallbackSettings, CollectionSettings, Deletion, Fixity, Identification, IdentifierSettings, Ingest,
     InstitutionSettings, Log, LogFormat, MailSettings, MailTls, MinterKind, Receiving, RegistrySettings, Restoration,
     Retention, Roles, Settings, Staging, ToolSettings, Workers, topics,
 };

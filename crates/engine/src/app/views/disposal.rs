@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 use strongroom_registry::ObjectId;
-use strongroom_registry::legal_holds::On;
-use strongroom_registry::obstacles::{MOST, Obstacle, ObstacleKind};
+use strongroom_registry::obstacles::{Obstacle, ObstacleKind};
+
+use crate::deletion::in_words;
 
 /// An object that is due for disposal.
 #[derive(Debug, Clone, Serialize)]
@@ -47,41 +48,17 @@ pub struct ObstacleToDeletionView {
 
 impl From<&Obstacle> for ObstacleToDeletionView {
     fn from(obstacle: &Obstacle) -> Self {
-        let with =
-            |kind: ObstacleKind, id: String, text: String| Self { kind: name(kind), id: Some(id), until: None, text };
-        match obstacle {
-            Obstacle::LegalHold { hold, on } => {
-                let subject = match on {
-                    On::Collection(_) => "the collection",
-                    On::Object(_) => "the object",
-                    On::File { .. } => "a file",
-                };
-                with(ObstacleKind::LegalHold, hold.to_string(), format!("legal hold {hold} on {subject}"))
-            }
-            Obstacle::Retention { until, rules_version, .. } => Self {
-                kind: name(ObstacleKind::Retention),
-                id: None,
-                until: Some(until.to_string()),
-                text: format!("retention until {until}, by version {rules_version} of the rules of the collection"),
-            },
-            Obstacle::WorkItem { item, action } => {
-                with(ObstacleKind::WorkItem, item.to_string(), format!("work item {item} ({action}) has not ended"))
-            }
-            Obstacle::Committing { version, item } => {
-                let by = item.map(|item| format!(", by work item {item}")).unwrap_or_default();
-                let text = format!("version {version} is committed and not complete{by}");
-                with(ObstacleKind::Committing, version.to_string(), text)
-            }
-            Obstacle::Finding { finding, state } => {
-                with(ObstacleKind::Finding, finding.to_string(), format!("finding {finding} is {state}"))
-            }
-            Obstacle::ToolFinding { finding, .. } => {
-                with(ObstacleKind::ToolFinding, finding.to_string(), format!("finding {finding} of a tool is open"))
-            }
-            Obstacle::More(kind) => {
-                Self { kind: name(*kind), id: None, until: None, text: format!("and more of this kind than {MOST}") }
-            }
-        }
+        let (kind, id) = match obstacle {
+            Obstacle::LegalHold { hold, .. } => (ObstacleKind::LegalHold, Some(hold.to_string())),
+            Obstacle::Retention { .. } => (ObstacleKind::Retention, None),
+            Obstacle::WorkItem { item, .. } => (ObstacleKind::WorkItem, Some(item.to_string())),
+            Obstacle::Committing { version, .. } => (ObstacleKind::Committing, Some(version.to_string())),
+            Obstacle::Finding { finding, .. } => (ObstacleKind::Finding, Some(finding.to_string())),
+            Obstacle::ToolFinding { finding, .. } => (ObstacleKind::ToolFinding, Some(finding.to_string())),
+            Obstacle::More(kind) => (*kind, None),
+        };
+        let until = if let Obstacle::Retention { until, .. } = obstacle { Some(until.to_string()) } else { None };
+        Self { kind: name(kind), id, until, text: in_words(obstacle) }
     }
 }
 

@@ -1,10 +1,11 @@
-//! What stands against the deletion of what a request names, in words. It is asked when a request is made, when it is approved, and again
-//! by each work item before it removes anything.
+//! What stands against the deletion of what a request names, in words. It is asked when a request is made and when it is approved. Each work
+//! item asks again where it begins (`begun_deletions::begin` of the registry).
 
 use strongroom_registry::deletion_requests::{self, Unmade};
-use strongroom_registry::{DeletionRequestId, FileId, ObjectId, RegistryError, Scope, Transaction, obstacles};
+use strongroom_registry::legal_holds::On;
+use strongroom_registry::obstacles::{self, MOST as MOST_OF_A_KIND, Obstacle};
+use strongroom_registry::{DeletionRequestId, FileId, ObjectId, RegistryError, Scope, Transaction};
 
-use crate::app::views::ObstacleToDeletionView;
 use crate::{EngineError, Home};
 
 /// Objects that are asked for in one transaction.
@@ -63,10 +64,7 @@ fn of_object(tx: &mut dyn Transaction, id: DeletionRequestId, object: &Unmade) -
     let files = if object.is_whole { None } else { Some(files(tx, id, object.object)?) };
     let files: Option<Vec<FileId>> = files.map(|files| files.into_iter().map(|(file, _)| file).collect());
     let found = obstacles::of_deletion(tx, Scope::System, object.object, files.as_deref(), now)?;
-    Ok(found
-        .iter()
-        .map(|obstacle| format!("{}: {}", object.identifier, ObstacleToDeletionView::from(obstacle).text))
-        .collect())
+    Ok(found.iter().map(|obstacle| format!("{}: {}", object.identifier, in_words(obstacle))).collect())
 }
 
 /// The files of an object that a request names by themselves, with their logical paths.
@@ -83,5 +81,30 @@ pub(in crate::deletion) fn files(
         if is_last {
             return Ok(files);
         }
+    }
+}
+
+/// What an obstacle is, in words.
+pub(crate) fn in_words(obstacle: &Obstacle) -> String {
+    match obstacle {
+        Obstacle::LegalHold { hold, on } => {
+            let subject = match on {
+                On::Collection(_) => "the collection",
+                On::Object(_) => "the object",
+                On::File { .. } => "a file",
+            };
+            format!("legal hold {hold} on {subject}")
+        }
+        Obstacle::Retention { until, rules_version, .. } => {
+            format!("retention until {until}, by version {rules_version} of the rules of the collection")
+        }
+        Obstacle::WorkItem { item, action } => format!("work item {item} ({action}) has not ended"),
+        Obstacle::Committing { version, item } => {
+            let by = item.map(|item| format!(", by work item {item}")).unwrap_or_default();
+            format!("version {version} is committed and not complete{by}")
+        }
+        Obstacle::Finding { finding, state } => format!("finding {finding} is {state}"),
+        Obstacle::ToolFinding { finding, .. } => format!("finding {finding} of a tool is open"),
+        Obstacle::More(_) => format!("and more of this kind than {MOST_OF_A_KIND}"),
     }
 }
