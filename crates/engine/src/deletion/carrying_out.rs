@@ -12,7 +12,7 @@ use strongroom_storage::{Key, StorageError, Store};
 use super::tombstone::{self, DeletionLog};
 use crate::event::Event;
 use crate::hold::{GoOn, ObjectHold, OperationError};
-use crate::layout::{content_path, version_number};
+use crate::layout::content_path;
 use crate::logs::object_root;
 use crate::runtime::{Interrupted, Shutdown};
 use crate::{EngineError, Home, crash_point, paging, watermark};
@@ -103,7 +103,6 @@ pub(super) fn last_key(log: &DeletionLog, root: &Key) -> Result<Option<(Key, Dig
     let digest = sha512(content.as_bytes())?;
     let owner: Option<VersionId> = assembly.parse().ok();
     let place = ContentPlace { version: u64::from(version.number()), owner };
-    version_number(place.version)?;
     let key = root.join(&content_path(place, &digest)?).map_err(StorageError::from)?;
     Ok(Some((key, digest)))
 }
@@ -173,7 +172,7 @@ pub(crate) fn finish_all(home: &Home, stop: &Shutdown) -> Result<u64, EngineErro
     first_failure.map_or(Ok(finished), Err)
 }
 
-/// Whether an error is of the registry and not of a store.
+/// Whether an error ends the attempt in every store: the registry failed, or a store belongs to another registry by now.
 pub(super) fn is_of_registry(error: &EngineError) -> bool {
     matches!(error, EngineError::Registry(_) | EngineError::Superseded { .. })
 }

@@ -13,7 +13,7 @@ use crate::logs;
 pub(crate) const ACT: &str = "deletion";
 /// The form written today.
 const FORM: u32 = 1;
-/// The largest tombstone in bytes; what reads logs reads twice as much.
+/// The largest tombstone in bytes. Readers of logs take 16 MiB (`importing.rs`, `rebuild/logs.rs`).
 pub(super) const LARGEST: usize = 8 << 20;
 
 /// Why something is deleted, and by whom.

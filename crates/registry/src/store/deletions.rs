@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::backfill::{self, BroughtCopy, CopyProof};
 use crate::objects::Object;
 use crate::store::objects::optional_count;
-use crate::versions::{self, ContentPlace, NewContent, NewEntry, Version};
+use crate::versions::{self, NewContent, NewEntry, Version};
 use crate::{
     ContentId, DeletionId, DeletionState, Description, Digests, FileId, Format, GenerationId, InstitutionId, ItemId,
     ObjectId, RegistryError, VersionId, VersionState,
@@ -404,11 +404,6 @@ pub fn keep_recorded(
         tx.execute(Statement("deletions.keep_recorded_entry"), &[(*file).into(), (*content).into()])?;
     }
     Ok(())
-}
-
-/// Where the last version of an object keeps its record.
-pub fn place_of_last(last: &LastVersion) -> ContentPlace {
-    ContentPlace { version: last.number, owner: Some(last.id) }
 }
 
 fn row(row: &Row) -> Result<Deletion, RegistryError> {
