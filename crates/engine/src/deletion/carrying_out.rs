@@ -1,4 +1,4 @@
-//! A deletion carried out in one store: root inventory, version inventories, contents, tombstone. What was done stays done, and a store
+//! A deletion carried out in one store: tombstone, root inventory, version inventories, contents. What was done stays done, and a store
 //! that has a later inventory by now loses only what the deletion left there.
 
 use strongroom_digest::{Algorithm, Digest, hash_reader};

@@ -164,7 +164,7 @@ pub(crate) fn is_pending_in(home: &Home, object: ObjectId, store: &str) -> Resul
 }
 
 /// Brings a deletion that was begun, when the registry was copied, to where other work can go on: its rows go, and every store is to be
-/// looked at again. Its work item is not at work, because the registry is behind its stores. Whether there is one.
+/// carried out again. Its work item is not at work, because the registry is behind its stores. Whether there is one.
 pub(crate) fn settle_begun(home: &Home, object: ObjectId) -> Result<bool, OperationError> {
     let all = home.registry.read(|tx| deletions::of_object(tx, object))?;
     let begun = all.into_iter().find(|deletion| deletion.state == DeletionState::Begun);

@@ -148,7 +148,7 @@ fn next_object(home: &Home, turn: &Turn, stop: &Shutdown) -> Result<Search, Engi
     }
 }
 
-/// Looks what became of the tests that are not over. The first failure is given back: it keeps nothing else from being done.
+/// Finds out what became of the tests that are not over. The first failure is given back: it keeps nothing else from being done.
 fn follow(home: &Home, stop: &Shutdown, done: &mut SpotTested) -> Result<Option<EngineError>, EngineError> {
     let (mut after, mut first_failure) = (None, None);
     loop {

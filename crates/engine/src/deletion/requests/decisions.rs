@@ -63,7 +63,7 @@ pub(crate) fn approve(home: &Home, by: &By, approval: &Approval) -> Result<Reque
             && !deletion_requests::end_token(tx, token)?
         {
             return Err(EngineError::Refused("the token was used or has expired".to_owned())
-                .next("sign in and look whether the request waits for approval"));
+                .next("sign in and check whether the request waits for approval"));
         }
         if !deletion_requests::approve(tx, id, (&by.doer, approval.note.as_deref()), approval.token.as_ref(), batch)? {
             return Err(state_error(&deletion_requests::find(tx, Scope::System, id)?, "approve"));
