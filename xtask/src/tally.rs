@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 /// The marker with which a test says that it could not do its work.
 const SKIPPED: &str = "SKIPPED:";
 
+/// How many lines of what failed tests printed are shown again at the end.
+const FAILURES: usize = 400;
+
 /// Counts over any number of test programs.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
@@ -14,7 +17,10 @@ pub(crate) struct Tally {
     pub(crate) skipped: BTreeMap<String, u64>,
     /// Tests marked `#[ignore]`, by name.
     pub(crate) ignored: Vec<String>,
+    /// What the failed tests printed and their names, line by line, to be shown again at the end.
+    pub(crate) failures: Vec<String>,
     in_successes: bool,
+    in_failures: bool,
 }
 
 impl Tally {
@@ -25,15 +31,17 @@ impl Tally {
             *self.skipped.entry(what.trim().to_owned()).or_default() += 1;
         }
         if line == "successes:" {
-            self.in_successes = true;
+            (self.in_successes, self.in_failures) = (true, false);
         } else if line == "failures:" {
-            self.in_successes = false;
+            (self.in_successes, self.in_failures) = (false, true);
         } else if let Some(counts) = line.strip_prefix("test result: ") {
-            self.in_successes = false;
+            (self.in_successes, self.in_failures) = (false, false);
             self.passed += count_before(counts, " passed");
             self.failed += count_before(counts, " failed");
         } else if let Some((name, _)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ignored")) {
             self.ignored.push(name.to_owned());
+        } else if self.in_failures && !line.is_empty() && self.failures.len() < FAILURES {
+            self.failures.push(line.to_owned());
         }
         !self.in_successes
     }
@@ -89,6 +97,7 @@ mod tests {
         assert_eq!(tally.line(), "1 passed, 1 failed, 1 skipped");
         assert!(shown.contains(&"panicked"));
         assert!(!shown.contains(&"noise"));
+        assert_eq!(tally.failures, ["---- b stdout ----", "panicked"]);
     }
 
     #[test]

@@ -78,9 +78,12 @@ fn observe(mut command: Command, peers: &Peers, tally: &mut Tally, faults: &mut 
     Ok(())
 }
 
-/// Prints what was skipped and why, and the closing line.
+/// Prints what failed once more, what was skipped and why, and the closing line.
 fn account(tally: &mut Tally, faults: &[String]) -> ExitCode {
     println!();
+    for line in &tally.failures {
+        println!("failed: {line}");
+    }
     for name in &tally.ignored {
         println!("ignored: {name}");
     }

@@ -20,6 +20,8 @@ use crate::runtime::Shutdown;
 use crate::watermark;
 use crate::{EngineError, Home, paging};
 
+/// The largest log that is read: no log that this program writes is larger.
+pub(crate) const LARGEST_READ: u64 = 16 << 20;
 /// Missed logs that are listed at once.
 const LOGS_AT_ONCE: usize = 100;
 

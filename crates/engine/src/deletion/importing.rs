@@ -6,6 +6,7 @@ use std::io::Read as _;
 use strongroom_digest::Digest;
 use strongroom_ocfl::Object;
 use strongroom_registry::deletions::{self, Deletion};
+use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::objects;
 use strongroom_registry::versions::Version;
 use strongroom_registry::{DeletionState, GenerationId, ObjectId, RegistryError, Scope, Time};
@@ -15,27 +16,26 @@ use super::delete::{CameOf, settle};
 use super::rows;
 use super::tombstone::{self, ACT, DeletionLog};
 use crate::hold::{ObjectHold, OperationError};
-use crate::{EngineError, Home};
+use crate::logs::LARGEST_READ;
+use crate::{EngineError, Home, crash_point};
 
-/// The largest log that is read.
-const LARGEST: u64 = 16 << 20;
+/// Events put at once.
+const EVENTS_AT_ONCE: usize = 1_000;
 
-/// Records a deletion that a store tells of, and removes its rows. It is carried out in every store that may have something of the object,
-/// also in this one, where everything may be done. The caller holds the object.
+/// Records a deletion that a store tells of, then removes its rows, and takes up its events. It is carried out in every store that may have
+/// something of the object, also in this one, where everything may be done. The caller holds the object. Interrupted, it is done again: the
+/// deletion is not settled, and counts as one that is not known.
 fn import(home: &Home, hold: &ObjectHold<'_>, log: &DeletionLog, text: &str) -> Result<(), OperationError> {
-    if home.registry.read(|tx| deletions::get(tx, log.deletion))?.is_some() {
-        return Ok(());
-    }
-    let go_on = || Ok(());
-    rows::remove(hold, log, &go_on)?;
+    let found = home.registry.read(|tx| objects::get(tx, Scope::System, log.object))?;
+    let institution = found.map_or(log.institution, |found| found.institution);
     let deletion = Deletion {
         id: log.deletion,
         item: None,
-        institution: log.institution,
+        institution,
         object: log.object,
         generation: log.generation,
         files: (!log.is_whole()).then_some(log.files.len() as u64),
-        state: DeletionState::Settled,
+        state: DeletionState::Begun,
         name: log.plan.tombstone.name.clone(),
         tombstone: text.to_owned(),
         begun_at: Time(log.time),
@@ -43,20 +43,37 @@ fn import(home: &Home, hold: &ObjectHold<'_>, log: &DeletionLog, text: &str) -> 
         completed_at: None,
     };
     let configured: Vec<String> = home.preservation_stores().iter().map(|store| store.name().to_owned()).collect();
-    let head = log.version;
+    let new = deletion.clone();
     hold.write(move |tx| {
-        let mut stores = deletions::holders(tx, deletion.object)?;
+        let mut stores = deletions::holders(tx, new.object)?;
         stores.extend(configured.clone());
         stores.sort();
         stores.dedup();
+        deletions::insert(tx, &new, &stores)
+    })?;
+    crash_point("deletion.import.recorded");
+    rows::remove(hold, log, &|| Ok(()))?;
+    let is_own = |event: &&EventRow| event.object == Some(log.object) && event.institution == institution;
+    let events: Vec<EventRow> = log.events.iter().filter(is_own).cloned().collect();
+    for page in events.chunks(EVENTS_AT_ONCE) {
+        let page = page.to_vec();
+        hold.write(move |tx| events::import(tx, &page))?;
+    }
+    crash_point("deletion.import.rows");
+    let head = log.version;
+    hold.write(move |tx| {
         let found = objects::get(tx, Scope::System, deletion.object)?;
-        let is_of_now = found.as_ref().is_some_and(|found| found.generation == deletion.generation);
-        deletions::insert(tx, &deletion, &stores)?;
-        if let (Some(found), true, Some(_)) = (found, is_of_now, deletion.files) {
-            deletions::settle_files(tx, &deletion, found.head.max(head))?;
+        match found.filter(|found| found.generation == deletion.generation && deletion.files.is_some()) {
+            Some(found) => deletions::settle_files(tx, &deletion, found.head.max(head)),
+            None => deletions::settle(tx, deletion.id),
         }
-        Ok(())
     })
+}
+
+/// Whether the registry does not know a deletion, or has not taken it up whole from a store that tells of it.
+fn is_unknown(home: &Home, log: &DeletionLog) -> Result<bool, RegistryError> {
+    let known = home.registry.read(|tx| deletions::get(tx, log.deletion))?;
+    Ok(known.is_none_or(|known| known.item.is_none() && known.state == DeletionState::Begun))
 }
 
 /// The deletions that a store tells of, of one object.
@@ -73,7 +90,7 @@ impl KnownDeletions {
         for listed in store.list(&folder)? {
             let listed = listed?;
             // The act is in the name of a log.
-            if listed.size > LARGEST || !listed.key.as_str().contains(&format!("-{ACT}-")) {
+            if listed.size > LARGEST_READ || !listed.key.as_str().contains(&format!("-{ACT}-")) {
                 continue;
             }
             let mut text = String::new();
@@ -83,7 +100,7 @@ impl KnownDeletions {
                 key: listed.key.clone(),
                 source,
             };
-            store.open(&listed.key, 0, Some(LARGEST))?.take(LARGEST).read_to_string(&mut text).map_err(failed)?;
+            store.open(&listed.key, 0, Some(LARGEST_READ))?.take(LARGEST_READ).read_to_string(&mut text).map_err(failed)?;
             if let Some(log) = DeletionLog::read(&text) {
                 logs.push((log, text));
             }
@@ -122,8 +139,7 @@ impl KnownDeletions {
         let in_store = Object::new(store, root.clone());
         let mut imported = 0;
         for (log, text) in self.logs.iter().filter(|(log, _)| log.object == object) {
-            let is_known = home.registry.read(|tx| deletions::get(tx, log.deletion))?.is_some();
-            if !is_known && log.plan.is_carried_out(&in_store)? {
+            if is_unknown(home, log)? && log.plan.is_carried_out(&in_store)? {
                 import(home, hold, log, text)?;
                 imported += 1;
             }
@@ -135,7 +151,7 @@ impl KnownDeletions {
     pub(crate) fn unknown(&self, home: &Home, object: ObjectId) -> Result<u64, RegistryError> {
         let mut count = 0;
         for (log, _) in self.logs.iter().filter(|(log, _)| log.object == object) {
-            count += u64::from(home.registry.read(|tx| deletions::get(tx, log.deletion))?.is_none());
+            count += u64::from(is_unknown(home, log)?);
         }
         Ok(count)
     }

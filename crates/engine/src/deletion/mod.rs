@@ -19,6 +19,7 @@ pub(crate) use carrying_out::{finish_all, finish_pending};
 pub(crate) use importing::{KnownDeletions, is_before_deletion, is_pending_in, settle_begun};
 pub(crate) use requests::obstacles::in_words;
 pub(crate) use requests::{BATCH_KIND, OF_REQUESTS};
+pub(crate) use tombstone::ACT;
 
 /// The deletion of an object.
 pub(crate) const OF_OBJECTS: Workflow = of(Action::named("delete_object"));

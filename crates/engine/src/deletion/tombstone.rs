@@ -13,8 +13,8 @@ use crate::logs;
 pub(crate) const ACT: &str = "deletion";
 /// The form written today.
 const FORM: u32 = 1;
-/// The largest tombstone in bytes. Readers of logs take 16 MiB (`importing.rs`, `rebuild/logs.rs`).
-pub(super) const LARGEST: usize = 8 << 20;
+/// The largest tombstone in bytes: half of what readers of logs take.
+pub(super) const LARGEST: usize = logs::LARGEST_READ as usize / 2;
 
 /// Why something is deleted, and by whom.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

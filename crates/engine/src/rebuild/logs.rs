@@ -18,11 +18,11 @@ use super::object_summary::unreadable;
 use super::{RebuildError, Summary};
 use crate::Home;
 use crate::activities::agents::tool;
+use crate::deletion;
 use crate::hold::ObjectHold;
 use crate::legal_holds;
+use crate::logs::LARGEST_READ;
 
-/// The largest file of `logs/` that is inspected.
-const LARGEST: u64 = 16 << 20;
 /// Formats put at once.
 const FORMATS_AT_ONCE: usize = 300;
 /// Events put at once.
@@ -174,9 +174,9 @@ fn is_known(home: &Home, log: &Log) -> Result<bool, RebuildError> {
 pub(super) fn note_too_large(store: &dyn Store, of: Of<'_>, summary: &mut Summary) -> Result<(), RebuildError> {
     for listed in store.list(&of.root.join("logs")?)? {
         let listed = listed?;
-        if listed.size > LARGEST {
+        if listed.size > LARGEST_READ {
             let reason = format!(
-                "it has {} bytes, and no log that this program writes has more than {LARGEST}: the later acts in it \
+                "it has {} bytes, and no log that this program writes has more than {LARGEST_READ}: the later acts in it \
                  are not in the registry; inspect it, and remove it by hand if it is not yours",
                 listed.size
             );
@@ -193,13 +193,17 @@ fn each(
 ) -> Result<(), RebuildError> {
     for listed in store.list(&of.root.join("logs")?)? {
         let listed = listed?;
-        if listed.size > LARGEST {
+        if listed.size > LARGEST_READ {
             continue;
         }
         let mut bytes = Vec::new();
-        let body = store.open(&listed.key, 0, Some(LARGEST))?;
-        body.take(LARGEST).read_to_end(&mut bytes).map_err(|error| unreadable(&listed.key, &error))?;
+        let body = store.open(&listed.key, 0, Some(LARGEST_READ))?;
+        body.take(LARGEST_READ).read_to_end(&mut bytes).map_err(|error| unreadable(&listed.key, &error))?;
         let Ok(mut log) = serde_json::from_slice::<Log>(&bytes) else { continue };
+        // Whether it was carried out is asked of the inventories, and its events are taken up with it.
+        if log.act == deletion::ACT {
+            continue;
+        }
         log.events.retain(|event| event.object == Some(of.object) && event.institution == of.institution);
         act(log)?;
     }

@@ -161,6 +161,10 @@ fn tombstones(home: &TestHome, store: &str) -> usize {
     home.keys(store).iter().filter(|key| key.contains("/logs/") && key.contains("-deletion-")).count()
 }
 
+fn deletion_events(home: &Home, object: &Object) -> usize {
+    all_events(home, object).into_iter().filter(|event| event.kind == "deletion").count()
+}
+
 fn file_ids(home: &Home, object: &Object) -> Vec<(String, FileId)> {
     let files = home.registry.read(|tx| objects::files(tx, object.id, object.head, "deposit/", "", 100));
     files.expect("files").into_iter().map(|file| (file.path, file.id)).collect()
@@ -357,8 +361,7 @@ fn a_registry_from_before_a_deletion_learns_of_it_and_brings_nothing_back() {
         check(&home_again, &KEPT_IN);
         check_fixity(&home_again);
         is_nowhere(&home, SECRET);
-        let deletions = all_events(&home_again, &object).into_iter().filter(|event| event.kind == "deletion").count();
-        assert_eq!(deletions, 1);
+        assert_eq!(deletion_events(&home_again, &object), 1);
     }
 }
 
@@ -517,6 +520,7 @@ fn a_store_whose_inventories_contradict_its_tombstones_deletes_nothing_by_itself
         let identifier = letters();
         let object = made.registry.read(|tx| objects::find(tx, Scope::System, &identifier)).expect("the object");
         assert_eq!(object.state, ObjectState::Active, "what the inventory names was not deleted there");
+        assert_eq!(deletion_events(&made, &object), 0, "and no event says so");
         rebuild::adopt(&made, &AdoptRequest::default(), &mut |_| {}).expect("adopts");
         drop(made);
         let made = Home::open_to_adopt(empty.path(), settings).expect("opens");
@@ -524,6 +528,7 @@ fn a_store_whose_inventories_contradict_its_tombstones_deletes_nothing_by_itself
         strongroom_engine::background::run_now(&made, task, &Shutdown::new()).expect("runs");
         let object = made.registry.read(|tx| objects::find(tx, Scope::System, &identifier)).expect("the object");
         assert_eq!(object.state == ObjectState::Deleted, paths.is_empty());
+        assert_eq!(deletion_events(&made, &object), 1);
         check(&made, &KEPT_IN);
         check_fixity(&made);
         is_nowhere(&home, SECRET);

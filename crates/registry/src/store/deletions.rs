@@ -335,8 +335,7 @@ pub fn settle_whole(tx: &mut dyn Transaction, deletion: &Deletion, last: &LastVe
         version.ok_or_else(|| RegistryError::NotFound { what: "last version of object", id: object.to_string() })?;
     put_last(tx, &version, last)?;
     tx.execute(Statement("deletions.set_head"), &[object.into(), generation.into(), last.number.into()])?;
-    tx.execute(Statement("deletions.settle"), &[deletion.id.into(), now.into()])?;
-    Ok(())
+    settle(tx, deletion.id)
 }
 
 fn put_last(tx: &mut dyn Transaction, version: &Version, last: &LastVersion) -> Result<(), RegistryError> {
@@ -368,7 +367,13 @@ pub fn settle_files(tx: &mut dyn Transaction, deletion: &Deletion, head: u64) ->
         Statement("deletions.set_totals_of_object"),
         &[object, generation, files.into(), bytes.into(), now.into()],
     )?;
-    tx.execute(Statement("deletions.settle"), &[deletion.id.into(), now.into()])?;
+    settle(tx, deletion.id)
+}
+
+/// Records that the registry says what is left.
+pub fn settle(tx: &mut dyn Transaction, id: DeletionId) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    tx.execute(Statement("deletions.settle"), &[id.into(), now.into()])?;
     Ok(())
 }
 
