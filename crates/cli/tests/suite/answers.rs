@@ -54,7 +54,7 @@ fn place() -> Place {
     place
 }
 
-/// Runs of hexadecimal digits that are no longer than this, with the letter behind them, are words and numbers.
+/// Runs of hexadecimal digits and hyphens that are no longer than this, with the letter behind them, are words and numbers.
 const SHORTEST: usize = 8;
 
 /// One command's answer: what it was, its exit code, and both outputs.
@@ -81,9 +81,9 @@ fn told(place: &Place, arguments: &[&str], is_sorted: bool) -> String {
     text
 }
 
-/// A text without runs of hexadecimal digits that are as long as the shortest digest or a part of an identifier.
+/// A text without runs of hexadecimal digits and hyphens that are as long as the shortest digest or an identifier.
 fn without_digests(text: &str) -> String {
-    let runs = text.split_inclusive(|letter: char| !letter.is_ascii_hexdigit());
+    let runs = text.split_inclusive(|letter: char| !(letter.is_ascii_hexdigit() || letter == '-'));
     runs.filter(|run| run.len() <= SHORTEST).collect()
 }
 
