@@ -212,8 +212,8 @@ impl PurgePlan {
     }
 
     /// Carries the plan out in the store that `object` lies in: the tombstone first, so that the store knows what is begun there.
-    /// `go_on` is asked before each change. Refused when the object's
-    /// root inventory is neither the one before nor the one after the purge.
+    /// `go_on` is asked before each change. Refused when the object's root inventory is neither the one before nor the one after the
+    /// purge.
     pub fn carry_out(&self, object: &Object<'_>, go_on: &mut GoOn<'_>) -> Result<(), OcflError> {
         self.check_contents(object)?;
         let found = object.root_inventory()?.map(|found| found.seal);
@@ -249,8 +249,8 @@ impl PurgePlan {
         self.remove_contents(object, go_on)
     }
 
-    /// Removes what the plan left in a store whose root inventory is a later one, or that has none: contents, and inventories that
-    /// the plan removes; and puts the tombstone. Refused when the root inventory names what is to be removed.
+    /// Puts the tombstone in a store whose root inventory is a later one, or that has none, and removes what the plan left there:
+    /// inventories that it removes, and contents. Refused when the root inventory names what is to be removed.
     pub fn sweep(&self, object: &Object<'_>, go_on: &mut GoOn<'_>) -> Result<(), OcflError> {
         let is_removed = |path: &str| match &self.scope {
             PurgeScope::Paths { contents, .. } => contents.contains(path),
@@ -270,6 +270,8 @@ impl PurgePlan {
                 return Err(refused(object, format!("its root inventory names {named}, which was deleted")));
             }
         }
+        go_on()?;
+        object.put_log(&self.tombstone.name, self.tombstone.text.as_bytes())?;
         if let PurgeScope::Paths { without_inventory, .. } = &self.scope {
             for version in without_inventory {
                 go_on()?;
@@ -298,8 +300,6 @@ impl PurgePlan {
             object.store().purge_replaced(&directory.join(INVENTORY)?)?;
             object.store().purge_replaced(&directory.join(&sidecar_name(self.algorithm))?)?;
         }
-        go_on()?;
-        object.put_log(&self.tombstone.name, self.tombstone.text.as_bytes())?;
         Ok(())
     }
 
@@ -484,7 +484,7 @@ pub struct LastRecord<'a> {
 
 impl LastRecord<'_> {
     /// The SHA-512 of the text.
-    fn digest(&self) -> Result<Digest, OcflError> {
+    pub fn digest(&self) -> Result<Digest, OcflError> {
         let failed = |source| OcflError::Io { act: "hash a record", source };
         let (_, digests) = hash_reader(self.content.as_bytes(), &[Algorithm::Sha512]).map_err(failed)?;
         let missing = || OcflError::unwritable("a record", self.path, "its digest was not computed");

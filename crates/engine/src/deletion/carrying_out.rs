@@ -2,7 +2,7 @@
 //! that has a later inventory by now loses only what the deletion left there.
 
 use strongroom_digest::{Algorithm, Digest, hash_reader};
-use strongroom_ocfl::{Object, OcflError, PurgeScope};
+use strongroom_ocfl::{LastRecord, Object, OcflError, PurgeScope};
 use strongroom_registry::deletions::{self, Deletion};
 use strongroom_registry::objects;
 use strongroom_registry::versions::{self, ContentPlace};
@@ -84,7 +84,10 @@ fn change(
                 log.identifier,
                 object.store().name()
             ))
-            .next("strongroom fixity run --all --object OBJECT puts it right, and the deletion is carried out then")
+            .next(format!(
+                "strongroom fixity run --all --object {} puts it right, and the deletion is carried out then",
+                log.identifier
+            ))
             .into());
         }
         None if object.store().list(object.root())?.next().is_none() => return Ok(false),
@@ -99,20 +102,12 @@ fn change(
 
 /// Where the last version has its record, and the digest of it; none where files are deleted.
 pub(super) fn last_key(log: &DeletionLog, root: &Key) -> Result<Option<(Key, Digest)>, OperationError> {
-    let PurgeScope::Object { version, content, assembly, .. } = &log.plan.scope else { return Ok(None) };
-    let digest = sha512(content.as_bytes())?;
+    let PurgeScope::Object { version, path, content, assembly, .. } = &log.plan.scope else { return Ok(None) };
+    let digest = LastRecord { path, content, assembly }.digest()?;
     let owner: Option<VersionId> = assembly.parse().ok();
     let place = ContentPlace { version: u64::from(version.number()), owner };
     let key = root.join(&content_path(place, &digest)?).map_err(StorageError::from)?;
     Ok(Some((key, digest)))
-}
-
-/// The SHA-512 of a text.
-pub(super) fn sha512(bytes: &[u8]) -> Result<Digest, EngineError> {
-    let failed = |source| OcflError::Io { act: "hash a record", source };
-    let (_, digests) = hash_reader(bytes, &[Algorithm::Sha512]).map_err(failed)?;
-    let missing = || EngineError::Usage("the sha512 of a record was not computed".to_owned());
-    digests.get(Algorithm::Sha512).ok_or_else(missing)
 }
 
 /// Reads the record of the last version back.

@@ -81,26 +81,25 @@ fn go_forward(
 ) -> Result<Outcome, StageError> {
     let go_on = || context.task.check();
     let halted = |halt| StageError::of_halt(halt, StageError::from);
-    let mut failed = None;
+    let (mut failed, mut tried) = (None, BTreeSet::new());
     if deletion.state == DeletionState::Begun {
         rows::remove(hold, log, &go_on).map_err(halted)?;
         crash_point("deletion.rows");
-        let stores = context.registry().read(|tx| deletions::stores(tx, deletion.id))?;
         let (mut done, mut refused) = (Vec::new(), Vec::new());
-        for store in stores.iter().filter(|store| store.done_at.is_none()) {
-            if !context.home.stores.contains_key(&store.store) {
-                continue;
-            }
-            match carry_out(context.home, hold, log, &store.store, &go_on) {
-                Ok(last) => done.push((store.store.clone(), last.map(|key| key.to_string()))),
+        for store in open_stores(context, deletion.id)? {
+            match carry_out(context.home, hold, log, &store, &go_on) {
+                Ok(last) => done.push((store, last.map(|key| key.to_string()))),
                 Err(OperationError::Engine(error)) if !carrying_out::is_of_registry(&error) => {
-                    refused.push((store.store.clone(), error.chain()));
+                    refused.push((store.clone(), error.chain()));
                     failed.get_or_insert(StageError::from(error));
+                    tried.insert(store);
                 }
                 Err(halt) => return Err(halted(halt)),
             }
         }
-        if let (true, Some(failed)) = (done.is_empty(), failed.take_if(|_| done.is_empty())) {
+        if done.is_empty()
+            && let Some(failed) = failed.take()
+        {
             return Err(going_forward(failed));
         }
         crash_point("deletion.stores");
@@ -108,22 +107,26 @@ fn go_forward(
         crash_point("deletion.settled");
         deletion.state = DeletionState::Settled;
     }
-    let stores = context.registry().read(|tx| deletions::stores(tx, deletion.id))?;
-    for store in stores.iter().filter(|store| store.done_at.is_none()) {
-        if !context.home.stores.contains_key(&store.store) {
-            continue;
-        }
-        match finish_in(context.home, hold, &deletion, &store.store, &go_on) {
+    for store in open_stores(context, deletion.id)?.into_iter().filter(|store| !tried.contains(store)) {
+        match finish_in(context.home, hold, &deletion, &store, &go_on) {
             Ok(()) => {}
             Err(OperationError::Engine(error)) if !carrying_out::is_of_registry(&error) => {
-                let (id, name, reason) = (deletion.id, store.store.clone(), error.chain());
-                hold.write(move |tx| deletions::set_failed(tx, id, &name, &reason)).map_err(halted)?;
+                let (id, reason) = (deletion.id, error.chain());
+                hold.write(move |tx| deletions::set_failed(tx, id, &store, &reason)).map_err(halted)?;
                 failed.get_or_insert(StageError::from(error));
             }
             Err(halt) => return Err(halted(halt)),
         }
     }
     end(context, &deletion, log, failed)
+}
+
+/// The stores of the settings in which a deletion is still to be carried out.
+fn open_stores(context: &StageContext<'_>, id: DeletionId) -> Result<Vec<String>, RegistryError> {
+    let stores = context.registry().read(|tx| deletions::stores(tx, id))?;
+    let is_open =
+        |store: &deletions::DeletionStore| store.done_at.is_none() && context.home.stores.contains_key(&store.store);
+    Ok(stores.into_iter().filter(is_open).map(|store| store.store).collect())
 }
 
 /// What was recorded goes forward: it cannot be ended by what fails now.
@@ -202,7 +205,8 @@ fn end(
         [one] => format!("; the store {} is{NOT_NAMED}", one.store),
         several => format!("; the stores {} are{NOT_NAMED}", names(several)),
     };
-    let note = format!("{what} from {}{stay}", names(&done));
+    let from = if done.is_empty() { String::new() } else { format!(" from {}", names(&done)) };
+    let note = format!("{what}{from}{stay}");
     Ok(Outcome::done(note))
 }
 
@@ -289,7 +293,9 @@ fn begin(context: &StageContext<'_>, object: ObjectId) -> Result<Begun, StageErr
         completed_at: None,
     };
     if let Some(held) = held_by_stores(context, &known, &log)? {
-        return Err(StageError::fatal(format!("nothing is deleted: {held}")));
+        return Err(StageError::fatal(format!(
+            "nothing is deleted: {held}; next: wait until then, or have the service release it, then request the deletion again"
+        )));
     }
     let (new, stores, item) = (deletion.clone(), known.stores, context.item.clone());
     let files: Option<Vec<FileId>> =

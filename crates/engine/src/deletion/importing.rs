@@ -9,7 +9,7 @@ use strongroom_registry::deletions::{self, Deletion};
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::objects;
 use strongroom_registry::versions::Version;
-use strongroom_registry::{DeletionState, GenerationId, ObjectId, RegistryError, Scope, Time};
+use strongroom_registry::{DeletionState, GenerationId, ItemId, ObjectId, RegistryError, Scope, Time};
 use strongroom_storage::{Key, Store};
 
 use super::delete::{CameOf, settle};
@@ -100,7 +100,11 @@ impl KnownDeletions {
                 key: listed.key.clone(),
                 source,
             };
-            store.open(&listed.key, 0, Some(LARGEST_READ))?.take(LARGEST_READ).read_to_string(&mut text).map_err(failed)?;
+            store
+                .open(&listed.key, 0, Some(LARGEST_READ))?
+                .take(LARGEST_READ)
+                .read_to_string(&mut text)
+                .map_err(failed)?;
             if let Some(log) = DeletionLog::read(&text) {
                 logs.push((log, text));
             }
@@ -157,37 +161,52 @@ impl KnownDeletions {
     }
 }
 
-/// Whether a store has an object as it was before a deletion that the registry knows and that is still to be carried out there: it is
-/// behind, and has nothing that the registry does not know.
-pub(crate) fn is_before_deletion(
-    home: &Home,
+/// What the registry knows of deletions of an object that are not done.
+pub(crate) struct OpenDeletions {
     object: ObjectId,
-    store: &str,
-    inventory: &Digest,
-) -> Result<bool, OperationError> {
-    for (deletion, of) in home.registry.read(|tx| deletions::pending_of_object(tx, object))? {
-        if of == store && tombstone::of(&deletion)?.plan.before.digest == *inventory {
-            return Ok(true);
-        }
+    /// The one that is begun and not settled, with its work item.
+    begun: Option<(Deletion, ItemId)>,
+    /// Those that are still to be carried out in the store that was asked about.
+    pending: Vec<Deletion>,
+}
+
+impl OpenDeletions {
+    /// Reads what is open in a store.
+    pub(crate) fn read(home: &Home, object: ObjectId, store: &str) -> Result<Self, RegistryError> {
+        home.registry.read(|tx| {
+            let all = deletions::of_object(tx, object)?.into_iter();
+            let begun = all.filter(|deletion| deletion.state == DeletionState::Begun);
+            let begun = begun.filter_map(|deletion| deletion.item.map(|item| (deletion, item))).next();
+            let pending = deletions::pending_of_object(tx, object)?.into_iter();
+            let pending = pending.filter(|(_, of)| of == store).map(|(deletion, _)| deletion).collect();
+            Ok(Self { object, begun, pending })
+        })
     }
-    Ok(false)
-}
 
-/// Whether a deletion of an object is still to be carried out in a store: the inventories there may be those before it or after it.
-pub(crate) fn is_pending_in(home: &Home, object: ObjectId, store: &str) -> Result<bool, RegistryError> {
-    let pending = home.registry.read(|tx| deletions::pending_of_object(tx, object))?;
-    Ok(pending.iter().any(|(_, of)| of == store))
-}
+    /// Brings a deletion that was begun, when the registry was copied, to where other work can go on: its rows go, and every store is to be
+    /// carried out again. Its work item is not at work, because the registry is behind its stores. Whether there is one.
+    pub(crate) fn settle_begun(&self, home: &Home) -> Result<bool, OperationError> {
+        let Some((begun, item)) = &self.begun else { return Ok(false) };
+        let hold = ObjectHold::take_as(home, self.object, item.0)?;
+        let log = tombstone::of(begun)?;
+        rows::remove(&hold, &log, &|| Ok(()))?;
+        settle(&hold, begun, &log, CameOf::default())?;
+        Ok(true)
+    }
 
-/// Brings a deletion that was begun, when the registry was copied, to where other work can go on: its rows go, and every store is to be
-/// carried out again. Its work item is not at work, because the registry is behind its stores. Whether there is one.
-pub(crate) fn settle_begun(home: &Home, object: ObjectId) -> Result<bool, OperationError> {
-    let all = home.registry.read(|tx| deletions::of_object(tx, object))?;
-    let begun = all.into_iter().find(|deletion| deletion.state == DeletionState::Begun);
-    let Some((begun, item)) = begun.and_then(|begun| begun.item.map(|item| (begun, item))) else { return Ok(false) };
-    let hold = ObjectHold::take_as(home, object, item.0)?;
-    let log = tombstone::of(&begun)?;
-    rows::remove(&hold, &log, &|| Ok(()))?;
-    settle(&hold, &begun, &log, CameOf::default())?;
-    Ok(true)
+    /// Whether the store has the object as it was before a deletion that is still to be carried out there: it is behind, and has nothing
+    /// that the registry does not know.
+    pub(crate) fn are_behind(&self, inventory: &Digest) -> Result<bool, EngineError> {
+        for deletion in &self.pending {
+            if tombstone::of(deletion)?.plan.before.digest == *inventory {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether one is still to be carried out in the store: the inventories there may be those before it or after it.
+    pub(crate) fn are_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
 }

@@ -16,7 +16,7 @@ use strongroom_registry::{Action, Stage as Name};
 use crate::workflow::{Passes, Stage, StageWork, WaitsFor, Workflow};
 
 pub(crate) use carrying_out::{finish_all, finish_pending};
-pub(crate) use importing::{KnownDeletions, is_before_deletion, is_pending_in, settle_begun};
+pub(crate) use importing::{KnownDeletions, OpenDeletions};
 pub(crate) use requests::obstacles::in_words;
 pub(crate) use requests::{BATCH_KIND, OF_REQUESTS};
 pub(crate) use tombstone::ACT;

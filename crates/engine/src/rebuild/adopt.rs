@@ -15,7 +15,7 @@ use strongroom_storage::{Key, Store};
 use super::object::{Rebuilding, drop_version};
 use super::object_summary::{self, ObjectSummary};
 use super::{RebuildError, Summary, copies, logs};
-use crate::deletion::{KnownDeletions, is_before_deletion, is_pending_in, settle_begun};
+use crate::deletion::{KnownDeletions, OpenDeletions};
 use crate::hold::ObjectHold;
 use crate::ingest::finish_discarding;
 use crate::layout::version_number;
@@ -49,10 +49,11 @@ impl<'a> Taking<'a> {
         };
         let head = published.map_or(0, |version| version.number);
         if let Some(published) = published {
-            if self.is_behind && self.dry_run.is_none() && settle_begun(self.home, published.object)? {
+            let open = OpenDeletions::read(self.home, published.object, self.store.name())?;
+            if self.is_behind && self.dry_run.is_none() && open.settle_begun(self.home)? {
                 return self.object(institution, root, summary);
             }
-            if is_before_deletion(self.home, published.object, self.store.name(), &glance.inventory)? {
+            if open.are_behind(&glance.inventory)? {
                 // What was deleted is removed from it, and it has nothing else that is not known.
                 return self.behind_deletion(published, identity.as_ref(), root, summary);
             }
@@ -73,7 +74,7 @@ impl<'a> Taking<'a> {
                 crash_point("rebuild.object.deleted");
                 return self.object(institution, root, summary);
             }
-            if !is_pending_in(self.home, published.object, self.store.name())? {
+            if !open.are_pending() {
                 self.check(root, &glance, published)?;
             }
         }
