@@ -7,6 +7,8 @@ const SKIPPED: &str = "SKIPPED:";
 
 /// How many lines of what failed tests printed are shown again at the end.
 const FAILURES: usize = 400;
+/// How many letters of each.
+const LETTERS: usize = 400;
 
 /// Counts over any number of test programs.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -41,7 +43,7 @@ impl Tally {
         } else if let Some((name, _)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ignored")) {
             self.ignored.push(name.to_owned());
         } else if self.in_failures && !line.is_empty() && self.failures.len() < FAILURES {
-            self.failures.push(line.to_owned());
+            self.failures.push(line.chars().take(LETTERS).collect());
         }
         !self.in_successes
     }

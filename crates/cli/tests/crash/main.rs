@@ -3,6 +3,7 @@
 
 mod activities;
 mod batches;
+mod deletions;
 mod packages;
 
 use std::collections::BTreeMap;
@@ -460,6 +461,7 @@ fn told(home: &Path) -> Vec<String> {
             // Times that belong to the registry that was lost.
             if let Some(fields) = value.as_object_mut() {
                 fields.remove("published_at");
+                fields.remove("updated_at");
                 // Adopted copies are unverified until they are read.
                 fields.remove("health");
                 for copy in fields.get_mut("copies").and_then(|copies| copies.as_array_mut()).into_iter().flatten() {

@@ -90,3 +90,31 @@ fn every_object_in_every_store_is_accepted_by_rocfl_and_ocfl_py() {
     // It knows no storage layout 0004, so object by object.
     ocfl_py_accepts(&found);
 }
+
+#[test]
+fn what_deletions_leave_is_accepted_by_rocfl_and_ocfl_py() {
+    let Some(place) = home_with_deposits() else { return };
+    let listed = place.run(["objects", "list", "--json"]).succeeds().json();
+    let names: Vec<&str> = listed.iter().map(|object| object["identifier"].as_str().unwrap()).collect();
+    for user in ["ann@test.edu", "bob@test.edu"] {
+        place.run(["user", "add", user, "--role", "institution_admin", "--institution", "test.edu"]).succeeds();
+    }
+    let delete = |target: &[&str]| {
+        let ask = [&["--as", "ann@test.edu", "--json", "delete", "request"], target, &["--reason", "a test"]].concat();
+        let request = place.run(&ask).succeeds().json()[0]["request"].as_str().unwrap().to_owned();
+        place.run(["--as", "bob@test.edu", "delete", "approve", &request, "--wait"]).succeeds();
+    };
+    // Of one object a file, all of two, of which one is deposited again.
+    let files = place.run(["objects", "files", names[0], "--json"]).succeeds().json();
+    let file = files.iter().map(|file| file["path"].as_str().unwrap()).find(|path| path.starts_with("data/")).unwrap();
+    delete(&[names[0], file]);
+    for name in &names[1..] {
+        delete(&[name]);
+    }
+    take_in(&place, "bags/deposits-updated");
+    for store in PRESERVATION {
+        let root = place.path(&format!("home/stores/{store}/test.edu"));
+        rocfl_accepts(&root);
+        ocfl_py_accepts(&objects(&root));
+    }
+}
