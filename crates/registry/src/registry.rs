@@ -110,7 +110,8 @@ macro_rules! schema_in {
                 56 "legal holds" "0062_legal_holds"
                 57 "spot tests" "0063_spot_tests"
                 58 "requests for deletion" "0064_deletion_requests"
-                59 "deletions" "0065_deletions"),
+                59 "deletions" "0065_deletions"
+                60 "bytes of requests for deletion" "0066_deletion_bytes"),
         )
     };
 }

@@ -142,7 +142,9 @@ fn an_adoption_that_learns_of_a_deletion_and_is_killed_brings_nothing_back() {
         let id = request(&home, files);
         assert!(approve(&home, &id, "").status.success());
         let before = told(&home);
-        for point in ["deletion.import.recorded", "deletion.rows.page", "deletion.import.rows", "rebuild.object.deleted"] {
+        for point in
+            ["deletion.import.recorded", "deletion.rows.page", "deletion.import.rows", "rebuild.object.deleted"]
+        {
             for suffix in ["-wal", "-shm"] {
                 let _ = fs::remove_file(format!("{}{suffix}", registry.display()));
             }

@@ -2,7 +2,9 @@
 //! authorization lets admins come so far.
 
 use strongroom_credentials::{Token, TokenKind};
-use strongroom_registry::deletion_requests::{self, Doer, Request, TargetCursor};
+use strongroom_registry::approval_tokens;
+use strongroom_registry::deletion_requests::{self, Doer, Request};
+use strongroom_registry::deletion_targets::{self, TargetCursor};
 use strongroom_registry::{DeletionRequestId, DeletionRequestState, RegistryError};
 
 use super::authorization::{
@@ -105,7 +107,7 @@ pub fn approve_by_token(context: &OpContext, token: &str, note: Option<&str>) ->
     };
     let token = Token::parse(token, TokenKind::DeletionApproval).map_err(|_| wrong())?;
     let found = authorized.read(|tx| {
-        let Some(stored) = deletion_requests::token(tx, &token.id())? else { return Ok(None) };
+        let Some(stored) = approval_tokens::get(tx, &token.id())? else { return Ok(None) };
         let is_valid = stored.digest.is_of(&token)
             && stored.validity.check(tx.now()?.timestamp()).is_ok()
             && by.doer.user == Some(stored.user);
@@ -183,9 +185,9 @@ pub fn targets(
     let authorized = context.authorize(&DELETIONS_SHOW)?;
     let found = authorized.read(|tx| {
         deletion_requests::find(tx, authorized.scope(), id)?;
-        deletion_requests::targets(tx, id, after, PAGE)
+        deletion_targets::list(tx, id, after, PAGE)
     })?;
-    let next = found.last().map(deletion_requests::Target::cursor);
+    let next = found.last().map(deletion_targets::Target::cursor);
     Ok(Page { items: found.into_iter().map(DeletionTargetView::from).collect(), next })
 }
 

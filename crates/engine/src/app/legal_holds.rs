@@ -6,7 +6,9 @@
 use strongroom_registry::begun_deletions::{self, BegunDeletion};
 use strongroom_registry::legal_holds::{self, LONGEST_REASON, LegalHold, Listed, NewLegalHold, On};
 use strongroom_registry::objects::{self, DEPOSIT, Object};
-use strongroom_registry::{InstitutionId, JournalOutcome, LegalHoldId, RegistryError, Scope, Transaction, tenants};
+use strongroom_registry::{
+    InstitutionId, JournalOutcome, LegalHoldId, ObjectState, RegistryError, Scope, Transaction, tenants,
+};
 
 use super::authorization::{LEGAL_HOLDS_ADD, LEGAL_HOLDS_LIST, LEGAL_HOLDS_RELEASE};
 use super::views::LegalHoldView;
@@ -14,6 +16,7 @@ use super::{Authorized, OpContext, PAGE, Page, find_institution};
 use crate::EngineError;
 use crate::arks::find_object;
 use crate::content_name::in_package;
+use crate::deletion::was_deleted;
 use crate::journal::Target;
 use crate::legal_holds::{Act, record};
 use crate::logs::put_noted;
@@ -150,6 +153,9 @@ fn targets(tx: &mut dyn Transaction, scope: Scope, subject: &Subject) -> Result<
         }
         Subject::Object { object, paths } => {
             let found = find_object(tx, scope, object)?;
+            if found.state == ObjectState::Deleted {
+                return Err(was_deleted(&found.identifier));
+            }
             if paths.is_empty() {
                 return Ok(vec![(found.institution, On::Object(found.id))]);
             }

@@ -6,7 +6,7 @@ use strongroom_digest::{Algorithm, Digest};
 use strongroom_registry::objects::{self, Object, ObjectFilter};
 use strongroom_registry::search::{self, Found, SearchCursor};
 use strongroom_registry::{
-    ObjectId, ObjectState, RegistryError, Time, Transaction, deletion_requests, legal_holds, parts,
+    ObjectId, ObjectState, RegistryError, Time, Transaction, deletion_targets, legal_holds, parts,
 };
 
 use super::authorization::{OBJECTS_DESCRIBE, OBJECTS_LIST, OBJECTS_PREMIS, OBJECTS_SEARCH, OBJECTS_SHOW};
@@ -147,7 +147,7 @@ fn view(
 ) -> Result<ObjectView, RegistryError> {
     let parts = parts::at(tx, object.id, object.generation, object.head)?;
     let health = health_of(tx, &home.settings, refused, &object)?;
-    let deletion_request = deletion_requests::open_of_object(tx, object.id)?;
+    let deletion_request = deletion_targets::open_of_object(tx, object.id)?;
     let legal_holds = legal_holds::count(tx, object.id)?;
     Ok(ObjectView { deletion_request, ..ObjectView::new(object, parts.as_ref(), health, legal_holds) })
 }

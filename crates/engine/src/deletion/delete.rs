@@ -9,6 +9,7 @@ use strongroom_ocfl::{LastRecord, Object as StoredObject, OcflError, PurgePlan, 
 use strongroom_registry::backfill;
 use strongroom_registry::begun_deletions::{self, Beginning};
 use strongroom_registry::deletion_requests::{self, Request};
+use strongroom_registry::deletion_targets;
 use strongroom_registry::deletions::{self, Deletion};
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::items::Item;
@@ -306,7 +307,7 @@ fn begin(context: &StageContext<'_>, object: ObjectId) -> Result<Begun, StageErr
         if !deletion_requests::keep_approved(tx, request.id)? {
             return Ok(Err(format!("its request is {}", request.state)));
         }
-        if let Some((then, now)) = deletion_requests::changed_since(tx, request.id, new.object)? {
+        if let Some((then, now)) = deletion_targets::changed_since(tx, request.id, new.object)? {
             return Ok(Err(format!(
                 "it was requested of version {then}, and version {now} has something else; next: request it again"
             )));

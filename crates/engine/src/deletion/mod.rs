@@ -13,6 +13,7 @@ mod turn;
 
 use strongroom_registry::{Action, Stage as Name};
 
+use crate::EngineError;
 use crate::workflow::{Passes, Stage, StageWork, WaitsFor, Workflow};
 
 pub(crate) use carrying_out::{finish_all, finish_pending};
@@ -30,6 +31,13 @@ const STAGES: &[Stage] = &[
     stage(Name::named("wait"), turn::run, WaitsFor::Turn, false),
     stage(Name::named("delete"), delete::run, WaitsFor::ObjectLease, true),
 ];
+
+/// What is said to who wants something of an object that was deleted.
+pub(crate) fn was_deleted(identifier: &str) -> EngineError {
+    EngineError::Refused(format!("{identifier} was deleted")).next(format!(
+        "strongroom delete list --object {identifier} says who asked for it and why; a new deposit begins the object anew"
+    ))
+}
 
 const fn of(action: Action) -> Workflow {
     Workflow { action, group: "deletion", stages: STAGES, restart: Some(requests::restart), restage: None }

@@ -1,5 +1,5 @@
 //! What an object has in a store besides contents: its declaration, its root inventory (that of the recorded head), the
-//! inventory of each version, and their sidecars. What differs from the record is put back as recorded, from wherever the
+//! inventory of each version, their sidecars, and the tombstones of deletions. What differs from the record is put back as recorded, from wherever the
 //! recorded bytes still lie.
 
 use strongroom_ocfl::InventorySeal;
@@ -29,9 +29,9 @@ pub(super) fn check(
 ) -> Result<RepairOutcome, OperationError> {
     let (watched_object, generation) = (watched.object, watched.generation);
     let versions = home.registry.read(|tx| versions::list(tx, watched_object, generation, false))?;
-    let store = home.store(&watched.store)?.as_ref();
     let root = object_root(&watched.institution_identifier, generation)?;
-    let faults = Files::new(store, root, &versions).faults(go_on)?;
+    let files = Files::new(home, &watched.store, root, &versions)?.with_tombstones((watched_object, generation))?;
+    let faults = files.faults(go_on)?;
     if faults.is_empty() && watched.state == strongroom_registry::CopyState::Kept {
         let event = passed(watched, now(home)?).on_behalf_of(actor);
         let (object, store) = (watched.object, watched.store.clone());
@@ -82,7 +82,7 @@ pub(crate) fn put_right_first(
     go_on: &GoOn<'_>,
 ) -> Result<bool, OperationError> {
     let root = object_root(&object.institution_identifier, object.generation)?;
-    let files = Files::new(home.store(store)?.as_ref(), root, std::slice::from_ref(version));
+    let files = Files::new(home, store, root, std::slice::from_ref(version))?;
     // Read before the fence and the mark are checked: a later version is published only behind this item, or by a registry
     // that has adopted the store, so nothing here is of one.
     let mut faults = files.faults(go_on)?;
@@ -111,7 +111,7 @@ pub(crate) fn put_right_first(
                 writer.put_inventory(fault, &recorded.seal, (recorded.open)()?)?;
                 true
             }
-            Part::Declaration | Part::Sidecar(_) => writer.put_back(fault, &[])?,
+            Part::Declaration | Part::Sidecar(_) | Part::Tombstone(_) => writer.put_back(fault, &[])?,
         };
     }
     Ok(is_right)
@@ -170,7 +170,7 @@ fn treat_held(
     };
     let versions = home.registry.read(|tx| versions::list(tx, object, watched.generation, false))?;
     let root = object_root(&watched.institution_identifier, watched.generation)?;
-    let files = Files::new(home.store(store)?.as_ref(), root.clone(), &versions);
+    let files = Files::new(home, store, root.clone(), &versions)?.with_tombstones((object, watched.generation))?;
     let faults = files.faults(go_on)?;
     let case = Case { home, hold, watched: &watched, files, go_on };
     if faults.is_empty() {
@@ -183,8 +183,7 @@ fn treat_held(
     let others: Vec<Files<'_>> = others
         .iter()
         .filter(|(other, _, _)| other != store)
-        .filter_map(|(other, _, _)| home.store(other).ok())
-        .map(|other| Files::new(other.as_ref(), root.clone(), &versions))
+        .filter_map(|(other, _, _)| Files::new(home, other, root.clone(), &versions).ok())
         .collect();
     case.repair(unsolved.map_or_else(FindingId::new, |finding| finding.id), &faults, &others)
 }

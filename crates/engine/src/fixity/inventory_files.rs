@@ -3,13 +3,15 @@
 
 use strongroom_digest::{Algorithm, Digest, hash_reader};
 use strongroom_ocfl::InventorySeal;
+use strongroom_registry::deletions;
 use strongroom_registry::versions::Version;
+use strongroom_registry::{DeletionId, GenerationId, ObjectId};
 use strongroom_storage::{Body, Key, PutCondition, PutOptions, StorageError, Store};
 
 use super::evidence::{self, FoundBytes};
 use super::{GoOn, ObjectHold, OperationError, check};
-use crate::EngineError;
 use crate::interruptible::Interruptible;
+use crate::{EngineError, Home};
 
 const INVENTORY: &str = "inventory.json";
 const SIDECAR: &str = "inventory.json.sha512";
@@ -22,6 +24,8 @@ pub(super) enum Part {
     Declaration,
     Inventory(Place),
     Sidecar(Place),
+    /// What a deletion left.
+    Tombstone(DeletionId),
 }
 
 /// The object root, or a version's directory; with the number of the version whose inventory belongs there.
@@ -94,18 +98,36 @@ impl FileFault {
 
 /// The object's files in one store, as the record has them.
 pub(super) struct Files<'a> {
+    home: &'a Home,
     pub(super) store: &'a dyn Store,
     pub(super) root: Key,
     /// What belongs where: the head's inventory twice.
     places: Vec<(Place, Digest)>,
+    /// The deletions whose tombstones belong there, with their files.
+    tombstones: Vec<(DeletionId, String)>,
 }
 
 impl<'a> Files<'a> {
-    pub(super) fn new(store: &'a dyn Store, root: Key, versions: &[Version]) -> Self {
+    pub(super) fn new(home: &'a Home, store: &str, root: Key, versions: &[Version]) -> Result<Self, EngineError> {
         let recorded = |version: &Version| version.inventory.map(|digest| (version.number, digest));
         let head = versions.last().and_then(recorded).map(|(number, digest)| (Place::Root(number), digest));
         let each = versions.iter().filter_map(recorded).map(|(number, digest)| (Place::Version(number), digest));
-        Self { store, root, places: head.into_iter().chain(each).collect() }
+        let places = head.into_iter().chain(each).collect();
+        Ok(Self { home, store: home.store(store)?.as_ref(), root, places, tombstones: Vec::new() })
+    }
+
+    /// The same with what deletions left there.
+    pub(super) fn with_tombstones(mut self, of: (ObjectId, GenerationId)) -> Result<Self, EngineError> {
+        let store = self.store.name();
+        let found = self.home.registry.read(|tx| deletions::tombstones_in(tx, of, store))?;
+        self.tombstones = found.into_iter().map(|(id, name)| (id, format!("logs/{name}"))).collect();
+        Ok(self)
+    }
+
+    /// What a tombstone says.
+    fn tombstone(&self, id: DeletionId) -> Result<String, EngineError> {
+        let found = self.home.registry.read(|tx| deletions::get(tx, id))?;
+        Ok(found.map(|deletion| deletion.tombstone).unwrap_or_default())
     }
 
     pub(super) fn key(&self, file: &str) -> Result<Key, OperationError> {
@@ -125,6 +147,10 @@ impl<'a> Files<'a> {
             }
             let text = sidecar_text(expected);
             self.compare_text(Part::Sidecar(*place), &place.file(SIDECAR), &text, &mut faults)?;
+        }
+        for (id, file) in &self.tombstones {
+            go_on.check()?;
+            self.compare_text(Part::Tombstone(*id), file, &self.tombstone(*id)?, &mut faults)?;
         }
         Ok(faults)
     }
@@ -191,7 +217,7 @@ impl Writer<'_> {
         faults.sort_by_key(|fault| match fault.part {
             Part::Declaration => 0,
             Part::Inventory(Place::Version(_)) => 1,
-            Part::Sidecar(Place::Version(_)) => 2,
+            Part::Sidecar(Place::Version(_)) | Part::Tombstone(_) => 2,
             Part::Sidecar(Place::Root(_)) => 3,
             Part::Inventory(Place::Root(_)) => 4,
         });
@@ -232,6 +258,10 @@ impl Writer<'_> {
                 let digest = inventory.and_then(|found| found.digest).filter(|digest| Some(*digest) == recorded);
                 let Some(digest) = digest else { return Ok(false) };
                 self.put_text(fault, &sidecar_text(&digest))?;
+                return Ok(true);
+            }
+            Part::Tombstone(id) => {
+                self.put_text(fault, &self.files.tombstone(id)?)?;
                 return Ok(true);
             }
             Part::Inventory(place) => place,

@@ -115,7 +115,7 @@ fn attested(copy: &WatchedCopy, time: Time, size: u64, class: &str) -> EventRow 
     about(copy).event(time, "validation", "success", detail, came_of_it).in_store(&copy.store)
 }
 
-/// Puts declaration, inventories and sidecars of an object into a store that lacks them, as recorded, from the stores that
+/// Puts declaration, inventories, sidecars and tombstones of an object into a store that lacks them, as recorded, from the stores that
 /// hold the object; the root inventory last. Returns what could not be put.
 pub(crate) fn put_inventories(
     home: &Home,
@@ -129,12 +129,11 @@ pub(crate) fn put_inventories(
         Ok::<_, RegistryError>((versions::list(tx, id, generation, false)?, objects::object_copies(tx, id)?))
     })?;
     let root = object_root(&object.institution_identifier, generation)?;
-    let files = Files::new(home.store(store)?.as_ref(), root.clone(), &versions);
+    let files = Files::new(home, store, root.clone(), &versions)?.with_tombstones((id, generation))?;
     let others: Vec<Files<'_>> = holders
         .iter()
         .filter(|(other, _, _)| other != store)
-        .filter_map(|(other, _, _)| home.store(other).ok())
-        .map(|other| Files::new(other.as_ref(), root.clone(), &versions))
+        .filter_map(|(other, _, _)| Files::new(home, other, root.clone(), &versions).ok())
         .collect();
     Writer { hold, files: &files, go_on }.put_all(&others)
 }

@@ -10,7 +10,7 @@ use strongroom_registry::one_time_tokens::{self, NewToken};
 use strongroom_registry::users::{self, User};
 use strongroom_registry::{
     DeletionRequestId, DeletionRequestState, OneTimeKind, Registry, RegistryError, Scope, Time, UserId,
-    deletion_requests,
+    approval_tokens, deletion_requests,
 };
 use uuid::Uuid;
 
@@ -150,8 +150,8 @@ fn approve_with(
             return Ok(None);
         };
         let (id, digest, expires_at) = (id.clone(), digest.clone(), found.expires_at);
-        let new = deletion_requests::NewToken { id, digest, request, user, expires_at };
-        deletion_requests::put_token(tx, &new)?;
+        let new = approval_tokens::NewToken { id, digest, request, user, expires_at };
+        approval_tokens::put(tx, &new)?;
         Ok::<_, RegistryError>(Some(expires_at))
     })?;
     Ok(expires_at.map(|expires_at| (token, expires_at)))

@@ -27,7 +27,7 @@ pub enum Code {
     CopyUnknown,
     /// Contents under the identifier of a version that was given up.
     VersionDiscarded,
-    /// A declaration, inventory or sidecar that should lie there.
+    /// A declaration, inventory, sidecar or tombstone that should lie there.
     InventoryMissing,
     /// A file that declares a storage root, and is missing or differs.
     RootDeclaration,
@@ -100,7 +100,7 @@ impl Code {
             Self::CopySize => "the content has another size than the registry says: it is damaged",
             Self::CopyUnknown => "the object holds bytes that the registry does not have in this store",
             Self::VersionDiscarded => "the object has bytes of a version that was discarded; no inventory names them",
-            Self::InventoryMissing => "a declaration, inventory or sidecar of the object is missing",
+            Self::InventoryMissing => "a declaration, inventory, sidecar or tombstone of the object is missing",
             Self::RootDeclaration => "a file that declares the storage root is missing or differs",
             Self::FileForeign => "the file belongs to no object and no storage root",
             Self::NameUnusable => "the name is none that a store can keep, so the file cannot be read",

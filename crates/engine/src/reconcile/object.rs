@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use strongroom_registry::rebuild::{self as rows, StoredObject};
-use strongroom_registry::{RegistryError, VersionId, VersionState, versions};
+use strongroom_registry::{RegistryError, VersionId, VersionState, deletions, versions};
 
 use super::finding::Code;
 use crate::logs::object_root;
@@ -30,7 +30,7 @@ pub(super) struct Comparison<'a> {
     met: Option<(VersionId, bool)>,
     /// Older versions that the record does not have: the object was deleted, and they hold inventories and nothing else.
     emptied: BTreeSet<u64>,
-    /// Declaration, inventories and sidecars that were not seen yet, relative to the root.
+    /// Declaration, inventories, sidecars and tombstones that were not seen yet, relative to the root.
     expected: BTreeSet<String>,
     page: VecDeque<(String, u64)>,
     after: String,
@@ -59,8 +59,12 @@ impl<'a> Comparison<'a> {
     pub(super) fn begin(home: &'a Home, store: &'a str, object: StoredObject) -> Result<Self, EngineError> {
         let root = format!("{}/", object_root(&object.institution, object.generation)?);
         let (id, generation) = (object.object, object.generation);
-        let (known, open) = home.registry.read(|tx| {
-            Ok::<_, RegistryError>((versions::list(tx, id, generation, false)?, versions::open_of_object(tx, id)?))
+        let (known, open, tombstones) = home.registry.read(|tx| {
+            Ok::<_, RegistryError>((
+                versions::list(tx, id, generation, false)?,
+                versions::open_of_object(tx, id)?,
+                deletions::tombstones_in(tx, (id, generation), store)?,
+            ))
         })?;
         let mut expected: BTreeSet<String> =
             ["0=ocfl_object_1.1", "inventory.json", "inventory.json.sha512"].map(str::to_owned).into();
@@ -70,6 +74,7 @@ impl<'a> Comparison<'a> {
             expected.insert(format!("v{}/inventory.json", version.number));
             expected.insert(format!("v{}/inventory.json.sha512", version.number));
         }
+        expected.extend(tombstones.into_iter().map(|(_, name)| format!("logs/{name}")));
         Ok(Self {
             home,
             store,

@@ -15,6 +15,7 @@ use super::selection::Selection;
 use super::{OF_FILES, OF_OBJECTS};
 use crate::arks;
 use crate::content_name::in_package;
+use crate::deletion::was_deleted;
 use crate::journal::{JournalEntry, Target};
 use crate::{EngineError, Home, places};
 
@@ -288,7 +289,7 @@ fn find_object(
 ) -> Result<(Object, u64), EngineError> {
     let object = arks::find_object(tx, scope, name)?;
     if object.state == ObjectState::Deleted {
-        return Err(EngineError::Usage(format!("every file of {} was deleted", object.identifier)));
+        return Err(was_deleted(&object.identifier));
     }
     let version = version.unwrap_or(object.head);
     if version == 0 || version > object.head {

@@ -30,8 +30,9 @@ use strongroom_registry::tenants::{self, CollectionRules};
 use strongroom_registry::tool_findings::{Examined, NewToolFinding};
 use strongroom_registry::{
     ActivityId, ActorKind, BatchId, CollectionId, DeletionRequestId, FindingId, InstitutionId, ItemId, LegalHoldId,
-    RegistryError, Scope, SpotTestId, Time, ToolFindingId, UploadId, UserId, api_keys, deletion_requests, documents,
-    holds, journal, legal_holds, objects, pipelines, provenance, second_factors, tool_findings, users,
+    RegistryError, Scope, SpotTestId, Time, ToolFindingId, UploadId, UserId, api_keys, approval_tokens,
+    deletion_requests, deletion_targets, documents, holds, journal, legal_holds, objects, pipelines, provenance,
+    second_factors, tool_findings, users,
 };
 
 use crate::fixture::{INSTITUTION, TestHome, home_with};
@@ -636,10 +637,10 @@ fn requests(home: &TestHome, own: InstitutionId) -> (UserId, UserId, [DeletionRe
             let expires_at = tx.now()?.plus(3_600_000_000);
             for (number, id) in requests.into_iter().enumerate() {
                 let path = format!("deposit/data/{number}.txt");
-                let file = deletion_requests::file_at(tx, object.id, &path)?.expect("a file");
-                deletion_requests::begin_draft(tx, id)?;
-                let target = deletion_requests::NewTarget { object: object.id, file: Some((file, path)) };
-                deletion_requests::put_targets(tx, id, &[target])?;
+                let file = deletion_targets::file_at(tx, object.id, &path)?.expect("a file");
+                deletion_targets::begin_draft(tx, id)?;
+                let target = deletion_targets::NewTarget { object: object.id, file: Some((file, path)) };
+                deletion_targets::put(tx, id, &[target])?;
                 let actor = Actor::new(ActorKind::User, "carl@example.edu");
                 let by = deletion_requests::Doer { actor, user: Some(requester), account: None };
                 let (name, reason) = (object.identifier.clone(), "a test".to_owned());
@@ -647,8 +648,8 @@ fn requests(home: &TestHome, own: InstitutionId) -> (UserId, UserId, [DeletionRe
                 deletion_requests::create(tx, &new, requester)?;
             }
             let (id, digest) = (token_id.clone(), digest.clone());
-            let new = deletion_requests::NewToken { id, digest, request: requests[0], user: approver, expires_at };
-            deletion_requests::put_token(tx, &new)
+            let new = approval_tokens::NewToken { id, digest, request: requests[0], user: approver, expires_at };
+            approval_tokens::put(tx, &new)
         })
         .expect("makes requests");
     (requester, approver, requests, token)

@@ -403,6 +403,34 @@ fn stores_of_which_one_was_not_reached_by_a_deletion_agree_after_a_rebuild_from_
 }
 
 #[test]
+fn a_tombstone_that_is_gone_or_altered_is_found_and_put_back() {
+    for paths in [&["data/secret.txt"][..], &[]] {
+        let Some(home) = home_on(Engine::Sqlite) else { return };
+        delete(&home, paths);
+        let is_tombstone = |key: &&String| key.contains("/logs/") && key.contains("-deletion-");
+        let key = home.keys("secondary").iter().find(is_tombstone).expect("a tombstone").clone();
+        let file = home.file("secondary", &key);
+        let text = std::fs::read(&file).expect("a file");
+        std::fs::remove_file(&file).expect("removes");
+        let mut codes = Vec::new();
+        reconcile::run(&home, "secondary", &mut |difference| {
+            codes.push((difference.code, difference.path));
+            Ok(())
+        })
+        .expect("reconciles");
+        assert_eq!(codes, [(reconcile::Code::InventoryMissing, key)]);
+        let round = || fixity::run(&home, &FixityRequest { all: true, ..FixityRequest::default() }, &mut |_| {});
+        assert_eq!(round().expect("checks").repaired, 1);
+        assert_eq!(std::fs::read(&file).expect("it is back"), text);
+        std::fs::write(&file, b"{}").expect("writes");
+        assert_eq!(round().expect("checks").repaired, 1);
+        assert_eq!(std::fs::read(&file).expect("it is back"), text);
+        check(&home, &KEPT_IN);
+        check_fixity(&home);
+    }
+}
+
+#[test]
 fn what_was_deposited_after_the_request_is_not_deleted() {
     for (paths, is_meant) in [(&[][..], false), (&["data/a.txt"], false), (&["data/secret.txt"], true)] {
         let Some(home) = home_on(Engine::Sqlite) else { return };

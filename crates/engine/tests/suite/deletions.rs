@@ -12,10 +12,15 @@ use strongroom_engine::app::users::{self, Changes, NewUser};
 use strongroom_engine::app::views::{DeletionTargetView, DeletionView};
 use strongroom_engine::app::{Caller, OpContext, UserRole, items as item_acts};
 use strongroom_engine::background::{TASKS, run_now};
+use strongroom_engine::findings::Counting;
 use strongroom_engine::ingest::{DepositRequest, PackageSource, deposit};
 use strongroom_engine::runtime::Shutdown;
+use strongroom_engine::status;
+use strongroom_engine::survey::Survey;
+use strongroom_registry::approval_tokens::{self, NewToken};
 use strongroom_registry::begun_deletions::{self, Beginning};
-use strongroom_registry::deletion_requests::{self, NewToken};
+use strongroom_registry::deletion_requests;
+use strongroom_registry::deletion_targets;
 use strongroom_registry::deletions::Deletion;
 use strongroom_registry::items::{self, Item, ItemFilter};
 use strongroom_registry::journal::{self, Actor, LineFilter};
@@ -161,7 +166,14 @@ fn another_admin_approves_and_never_the_requester(engine: Engine) {
         (made.state, made.requested_by.as_str(), made.reason.as_str()),
         (DeletionRequestState::Requested, ANN, REASON)
     );
-    assert_eq!((made.requested_account.as_deref(), made.objects, made.files), (Some("tester"), 1, 0));
+    let object = home.object("letters");
+    assert_eq!((made.requested_account.as_deref(), made.objects), (Some("tester"), 1));
+    assert_eq!((made.files, made.bytes), (object.files, Some(object.bytes)));
+    let survey = Survey::of(home.path(), &home.settings, Some(&home.registry), Counting::Bounded).expect("looks");
+    let found = status::collect(home.path(), &home.settings, &home.registry, &survey);
+    let review = found.expect("collects").review;
+    let entry = review.entries.iter().find(|entry| entry.of == "requested_deletions").expect("is said");
+    assert_eq!(entry.text, "1 request for deletion to be approved or denied");
     has(&refusal(approve(&home, ANN, made.request)), "requested by the same user");
     has(&refusal(deletions::approve(&console(&home), made.request, None)), "no user of the registry");
     has(&refusal(deletions::approve(&signed_in(&home, BOB), made.request, None)), "token");
@@ -334,7 +346,7 @@ fn token(home: &TestHome, email: &str, request: DeletionRequestId) -> Token {
         .write(move |tx| {
             let expires_at = deletion_requests::find(tx, Scope::System, request)?.expires_at;
             let (id, digest) = (id.clone(), digest.clone());
-            deletion_requests::put_token(tx, &NewToken { id, digest, request, user, expires_at })
+            approval_tokens::put(tx, &NewToken { id, digest, request, user, expires_at })
         })
         .expect("is stored");
     token
@@ -396,7 +408,9 @@ fn nothing_is_made_where_anything_is_wrong(engine: Engine) {
     let now_open =
         of(&["# a comment", "test.edu/maps", "test.edu/letters\tdata/a.txt", "test.edu/letters\tdata/a.txt"]);
     let now_open = now_open.expect("is requested");
-    assert_eq!((now_open.objects, now_open.files), (2, 1));
+    let whole = home.object("maps");
+    assert_eq!((now_open.objects, now_open.files), (2, whole.files + 1));
+    assert!(now_open.bytes > Some(whole.bytes), "and the bytes of the other file");
     let targets = deletions::targets(&ann, now_open.request, None).expect("lists").items;
     let mut paths: Vec<(String, Option<String>)> =
         targets.into_iter().map(|DeletionTargetView { object, path, .. }| (object, path)).collect();
@@ -464,7 +478,7 @@ fn each_object_gets_a_work_item_behind_older_deposits_and_before_later_ones(engi
         .registry
         .read(|tx| {
             let request = deletion_requests::of_item(tx, &files)?.expect("is of a request");
-            let named = deletion_requests::files(tx, request.id, files.object.expect("an object"), None, 10)?;
+            let named = deletion_targets::files(tx, request.id, files.object.expect("an object"), None, 10)?;
             Ok::<_, RegistryError>((request, named))
         })
         .expect("reads");

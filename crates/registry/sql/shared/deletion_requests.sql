@@ -1,6 +1,6 @@
 -- The columns of a request with the names of those who acted, and the tables that they are of.
 -- list: deletion_requests.columns
-r.id, r.institution_id, i.identifier AS institution_identifier, r.name, r.state, r.reason, r.objects, r.files,
+r.id, r.institution_id, i.identifier AS institution_identifier, r.name, r.state, r.reason, r.objects, r.files, r.bytes,
     r.requested_by, coalesce(q.user_name, q.name) AS requested_name, r.requested_account, r.requested_at, r.expires_at,
     r.approved_by, coalesce(a.user_name, a.name) AS approved_name, r.approved_account, r.approved_at, r.approval_note, r.approval_token,
     r.closed_by, coalesce(c.user_name, c.name) AS closed_name, r.closed_account, r.closed_at, r.closing_reason, r.batch_id, r.ended_at, r.ends
@@ -22,6 +22,15 @@ DELETE FROM deletion_targets WHERE request_id = ?1 AND (object_id, target_id) IN
     FROM deletion_targets t WHERE t.request_id = ?1 AND NOT EXISTS (SELECT 1 FROM deletion_requests r WHERE r.id = ?1) LIMIT ?2)
 -- name: deletion_requests.count_targets
 SELECT count(DISTINCT t.object_id) AS objects, count(t.path) AS files FROM deletion_targets t WHERE t.request_id = ?1
+-- What goes by what a request names: files of an object that is named as a whole, and each other file, as the newest version has it.
+-- name: deletion_requests.totals
+SELECT CAST(coalesce(sum(CASE WHEN t.path IS NULL THEN o.files ELSE 1 END), 0) AS BIGINT) AS files,
+    CAST(coalesce(sum(CASE WHEN t.path IS NULL THEN o.bytes ELSE coalesce((SELECT c.size FROM entries e
+        JOIN contents c ON c.id = e.content_id WHERE e.file_id = t.target_id AND e.generation = o.generation AND e.version <= o.head
+        ORDER BY e.version DESC LIMIT 1), 0) END), 0) AS BIGINT) AS bytes
+FROM deletion_targets t JOIN objects o ON o.id = t.object_id
+WHERE t.request_id = ?1 AND (t.path IS NULL OR NOT EXISTS (SELECT 1 FROM deletion_targets w
+    WHERE w.request_id = t.request_id AND w.object_id = t.object_id AND w.path IS NULL))
 -- name: deletion_requests.count_rows
 SELECT count(*) AS row_count FROM deletion_targets t WHERE t.request_id = ?1
 -- An object of which more files are named by themselves than may be.
@@ -55,9 +64,9 @@ JOIN deletion_requests r ON r.id = u.request_id AND r.state IN ('requested', 'ap
 JOIN objects o ON o.id = t.object_id
 WHERE t.request_id = ?1 ORDER BY t.object_id, t.target_id LIMIT ?2
 -- name: deletion_requests.insert
-INSERT INTO deletion_requests (id, institution_id, name, state, reason, objects, files, requested_by, requested_actor,
-    requested_account, requested_at, expires_at)
-VALUES (?1, ?2, ?3, 'requested', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+INSERT INTO deletion_requests (id, institution_id, name, state, reason, objects, files, bytes, requested_by,
+    requested_actor, requested_account, requested_at, expires_at)
+VALUES (?1, ?2, ?3, 'requested', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
 -- name: deletion_requests.approve
 UPDATE deletion_requests SET state = 'approved', approved_by = ?2, approved_actor = ?3, approved_account = ?4,
     approved_at = ?5, approval_note = ?6, approval_token = ?7, batch_id = ?8
@@ -78,6 +87,8 @@ UPDATE deletion_requests SET state = 'expired', closed_at = ?2 WHERE id = ?1 AND
 RETURNING id
 -- name: deletion_requests.overdue
 SELECT r.id FROM deletion_requests r WHERE r.state = 'requested' AND r.expires_at <= ?1 ORDER BY r.expires_at LIMIT ?2
+-- name: deletion_requests.count_requested
+SELECT count(*) AS requests FROM deletion_requests r WHERE r.state = 'requested' AND r.expires_at > ?1
 -- name: deletion_requests.at_work
 SELECT r.id FROM deletion_requests r WHERE r.state = 'approved' AND r.id > ?1 ORDER BY r.id LIMIT ?2
 -- name: deletion_requests.of_batch

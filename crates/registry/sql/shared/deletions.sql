@@ -21,6 +21,12 @@ SELECT count(*) AS deletions FROM deletions WHERE object_id = ?1
 SELECT {deletions.columns}, s.store FROM deletion_stores s JOIN deletions d ON d.id = s.deletion_id
 WHERE s.object_id = ?1 AND s.done_at IS NULL AND d.state <> 'begun'
 ORDER BY d.begun_at, d.id, s.store
+-- The tombstones that a store has of a generation of an object, unless they are still to be put there.
+-- name: deletions.tombstones_in
+SELECT d.id, d.name FROM deletions d
+WHERE d.object_id = ?1 AND d.generation = ?2 AND d.state <> 'begun'
+    AND NOT EXISTS (SELECT 1 FROM deletion_stores s WHERE s.deletion_id = d.id AND s.store = ?3 AND s.done_at IS NULL)
+ORDER BY d.begun_at, d.id
 -- name: deletions.any_pending
 SELECT 1 AS found FROM deletion_stores WHERE object_id = ?1 AND done_at IS NULL LIMIT 1
 -- name: deletions.pending_objects

@@ -2,15 +2,16 @@
 //! the callers; here one of two acts at the same time changes the state, and the other is told that it did not.
 
 use serde::{Deserialize, Serialize};
-use strongroom_credentials::{TokenDigest, TokenId, Validity};
+use strongroom_credentials::TokenId;
 use strongroom_database::{Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
 use crate::items::Item;
 use crate::journal::{self, Actor};
+use crate::store::{approval_tokens, deletion_targets};
 use crate::{
-    ActorId, BatchId, BatchState, CollectionId, DeletionRequestId, DeletionRequestState, FileId, InstitutionId, ItemId,
-    ItemStatus, ObjectId, RegistryError, Scope, UserId, batches, schedules,
+    ActorId, BatchId, BatchState, DeletionRequestId, DeletionRequestState, InstitutionId, ItemStatus, ObjectId,
+    RegistryError, Scope, UserId, batches, schedules,
 };
 
 /// The kind of the batch with the work items of a request.
@@ -57,8 +58,10 @@ pub struct Request {
     pub reason: String,
     /// Objects that it names.
     pub objects: u64,
-    /// Files that it names by themselves.
+    /// Files that go: those of objects that it names as a whole, and those that it names by themselves.
     pub files: u64,
+    /// Bytes of the newest version of them; none where that was not counted yet when it was made.
+    pub bytes: Option<u64>,
     /// The user who asked.
     pub requester: UserId,
     /// Who asked, and when.
@@ -120,70 +123,6 @@ pub struct Doer {
     pub account: Option<String>,
 }
 
-/// What a request names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewTarget {
-    /// The object.
-    pub object: ObjectId,
-    /// A file of it with its logical path; none: all of the object.
-    pub file: Option<(FileId, String)>,
-}
-
-/// What a request names, and how far its deletion is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
-    /// The object.
-    pub object: ObjectId,
-    /// `<institution>/<name>`.
-    pub object_identifier: String,
-    /// The file; none: all of the object.
-    pub file: Option<FileId>,
-    /// Its logical path.
-    pub path: Option<String>,
-    /// The work item.
-    pub item: Option<ItemId>,
-    /// Where that is; none where there is none, or it was removed when its time had ended.
-    pub status: Option<ItemStatus>,
-    /// What happened last to it, in words.
-    pub note: Option<String>,
-}
-
-/// Where a page of targets ends.
-pub type TargetCursor = (ObjectId, Uuid);
-
-impl Target {
-    /// Where the next page of a list begins that ends with this one.
-    pub fn cursor(&self) -> TargetCursor {
-        (self.object, self.file.map_or(self.object.0, |file| file.0))
-    }
-}
-
-/// What two open requests name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Conflict {
-    /// The object's identifier, `<institution>/<name>`.
-    pub object_identifier: String,
-    /// The logical path of the file; none: all of the object.
-    pub path: Option<String>,
-    /// The other request.
-    pub request: DeletionRequestId,
-}
-
-/// An object of a request that has no work item yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unmade {
-    /// The object.
-    pub object: ObjectId,
-    /// `<institution>/<name>`.
-    pub identifier: String,
-    /// Its collection.
-    pub collection: Option<CollectionId>,
-    /// Its bytes.
-    pub bytes: u64,
-    /// Whether all of it is named, and not files alone.
-    pub is_whole: bool,
-}
-
 /// Which requests are listed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Filter {
@@ -208,51 +147,6 @@ pub struct Progress {
     pub begun: u64,
 }
 
-/// Begins to note what a request names. A draft of which no request is made is removed by [`old_drafts`] and [`drop_draft`].
-pub fn begin_draft(tx: &mut dyn Transaction, id: DeletionRequestId) -> Result<(), RegistryError> {
-    let now = tx.now()?;
-    tx.execute(Statement("deletion_requests.begin_draft"), &[id.into(), now.into()])?;
-    Ok(())
-}
-
-/// Notes what a request names, each once. How many were not noted before.
-pub fn put_targets(
-    tx: &mut dyn Transaction,
-    id: DeletionRequestId,
-    targets: &[NewTarget],
-) -> Result<u64, RegistryError> {
-    let mut rows = targets.iter().map(|target| {
-        let (target_id, path) = match &target.file {
-            Some((file, path)) => (file.0, Some(path.clone())),
-            None => (target.object.0, None),
-        };
-        vec![id.into(), target.object.into(), FileId(target_id).into(), path.into()]
-    });
-    Ok(tx.execute_each(Statement("deletion_requests.put_target"), &mut rows)?)
-}
-
-/// How many objects and how many files by themselves are noted.
-pub fn count_targets(tx: &mut dyn Transaction, id: DeletionRequestId) -> Result<(u64, u64), RegistryError> {
-    let row = tx.query_one(Statement("deletion_requests.count_targets"), &[id.into()])?;
-    row.map_or(Ok((0, 0)), |row| Ok((row.count("objects")?, row.count("files")?)))
-}
-
-/// How many rows are noted.
-pub fn count_rows(tx: &mut dyn Transaction, id: DeletionRequestId) -> Result<u64, RegistryError> {
-    let row = tx.query_one(Statement("deletion_requests.count_rows"), &[id.into()])?;
-    row.map_or(Ok(0), |row| Ok(row.count("row_count")?))
-}
-
-/// An object of which more than `most` files are noted by themselves, and how many; none where there is none.
-pub fn most_files(
-    tx: &mut dyn Transaction,
-    id: DeletionRequestId,
-    most: u64,
-) -> Result<Option<(String, u64)>, RegistryError> {
-    let row = tx.query_one(Statement("deletion_requests.most_files"), &[id.into(), most.into()])?;
-    row.map(|row| Ok((row.text("identifier")?.to_owned(), row.count("files")?))).transpose()
-}
-
 /// Whether a user has made another one, changed what the other one may do or how the other one signs in, at a time or after it. Both are
 /// named by their addresses, as the journal has them.
 pub fn has_changed_user(tx: &mut dyn Transaction, user: &str, other: &str, since: Time) -> Result<bool, RegistryError> {
@@ -271,49 +165,6 @@ pub fn granters(tx: &mut dyn Transaction, user: UserId, since: Time) -> Result<V
     rows.iter().map(|row| Ok(UserId(row.uuid("by_user_id")?))).collect()
 }
 
-/// Removes what was noted of a request that is not made, at most so many rows; the draft with the last. Whether there is more.
-pub fn drop_draft(tx: &mut dyn Transaction, id: DeletionRequestId, limit: usize) -> Result<bool, RegistryError> {
-    if tx.execute(Statement("deletion_requests.drop_targets"), &[id.into(), limit.into()])? > 0 {
-        return Ok(true);
-    }
-    tx.query_one(Statement("deletion_requests.end_draft"), &[id.into()])?;
-    Ok(false)
-}
-
-/// Drafts that were begun before `before`.
-pub fn old_drafts(
-    tx: &mut dyn Transaction,
-    before: Time,
-    limit: usize,
-) -> Result<Vec<DeletionRequestId>, RegistryError> {
-    let rows = tx.query(Statement("deletion_requests.old_drafts"), &[before.into(), limit.into()])?;
-    rows.iter().map(|row| Ok(DeletionRequestId(row.uuid("request_id")?))).collect()
-}
-
-/// The file of an object that has a logical path in any version that readers see.
-pub fn file_at(tx: &mut dyn Transaction, object: ObjectId, path: &str) -> Result<Option<FileId>, RegistryError> {
-    let row = tx.query_one(Statement("deletion_requests.file_at"), &[object.into(), path.into()])?;
-    Ok(row.map(|row| row.uuid("id").map(FileId)).transpose()?)
-}
-
-/// What a request or a draft names and another open request names as well, at most so many.
-pub fn conflicts(
-    tx: &mut dyn Transaction,
-    id: DeletionRequestId,
-    limit: usize,
-) -> Result<Vec<Conflict>, RegistryError> {
-    let rows = tx.query(Statement("deletion_requests.conflicts"), &[id.into(), limit.into()])?;
-    rows.iter()
-        .map(|row| {
-            Ok(Conflict {
-                object_identifier: row.text("identifier")?.to_owned(),
-                path: row.optional_text("path")?.map(str::to_owned),
-                request: DeletionRequestId(row.uuid("request_id")?),
-            })
-        })
-        .collect()
-}
-
 /// Makes a request of a draft. False where there is no draft any more: it was removed for being old.
 pub fn create(tx: &mut dyn Transaction, new: &NewRequest, requester: UserId) -> Result<bool, RegistryError> {
     if tx.query_one(Statement("deletion_requests.end_draft"), &[new.id.into()])?.is_none() {
@@ -321,7 +172,11 @@ pub fn create(tx: &mut dyn Transaction, new: &NewRequest, requester: UserId) -> 
     }
     journal::know(tx, &new.by.actor)?;
     let now = tx.now()?;
-    let (objects, files) = count_targets(tx, new.id)?;
+    let (objects, _) = deletion_targets::count(tx, new.id)?;
+    let (files, bytes) = match tx.query_one(Statement("deletion_requests.totals"), &[new.id.into()])? {
+        Some(row) => (row.count("files")?, row.count("bytes")?),
+        None => (0, 0),
+    };
     let values = [
         new.id.into(),
         new.institution.into(),
@@ -329,6 +184,7 @@ pub fn create(tx: &mut dyn Transaction, new: &NewRequest, requester: UserId) -> 
         (&new.reason).into(),
         objects.into(),
         files.into(),
+        bytes.into(),
         requester.into(),
         new.by.actor.id.into(),
         new.by.account.clone().into(),
@@ -399,7 +255,7 @@ pub fn approve(
     ];
     let is_approved = tx.query_one(Statement("deletion_requests.approve"), &values)?.is_some();
     if is_approved {
-        end_tokens(tx, id)?;
+        approval_tokens::end_all(tx, id)?;
     }
     Ok(is_approved)
 }
@@ -426,7 +282,7 @@ fn close(
     let values = [id.into(), by.user.into(), by.actor.id.into(), by.account.clone().into(), now.into(), reason.into()];
     let is_closed = tx.query_one(statement, &values)?.is_some();
     if is_closed {
-        end_tokens(tx, id)?;
+        approval_tokens::end_all(tx, id)?;
     }
     Ok(is_closed)
 }
@@ -436,9 +292,16 @@ pub fn expire(tx: &mut dyn Transaction, id: DeletionRequestId) -> Result<bool, R
     let now = tx.now()?;
     let is_expired = tx.query_one(Statement("deletion_requests.expire"), &[id.into(), now.into()])?.is_some();
     if is_expired {
-        end_tokens(tx, id)?;
+        approval_tokens::end_all(tx, id)?;
     }
     Ok(is_expired)
+}
+
+/// How many requests wait for approval.
+pub fn count_requested(tx: &mut dyn Transaction) -> Result<u64, RegistryError> {
+    let now = tx.now()?;
+    let row = tx.query_one(Statement("deletion_requests.count_requested"), &[now.into()])?;
+    row.map_or(Ok(0), |row| Ok(row.count("requests")?))
 }
 
 /// Requests that wait for approval and whose time has run out.
@@ -476,17 +339,6 @@ pub fn set_told(tx: &mut dyn Transaction, id: DeletionRequestId, ends: u64) -> R
 /// Whether a request is approved. It stays so until the transaction ends: a cancellation at the same time waits for it, or was first.
 pub fn keep_approved(tx: &mut dyn Transaction, id: DeletionRequestId) -> Result<bool, RegistryError> {
     Ok(tx.query_one(Statement("deletion_requests.keep_approved"), &[id.into()])?.is_some())
-}
-
-/// Whether what a request names of an object was deposited again since: the version that there was then, and the one that there is now.
-/// What was deposited since, nobody has agreed to delete.
-pub fn changed_since(
-    tx: &mut dyn Transaction,
-    id: DeletionRequestId,
-    object: ObjectId,
-) -> Result<Option<(u64, u64)>, RegistryError> {
-    let row = tx.query_one(Statement("deletion_requests.changed"), &[id.into(), object.into()])?;
-    row.map(|row| Ok((row.count("version")?, row.count("head")?))).transpose()
 }
 
 /// Has a request whose work items failed be approved again, because one of them is done again.
@@ -561,159 +413,6 @@ fn is_cancelled(tx: &mut dyn Transaction, batch: BatchId, progress: Progress) ->
     Ok(batch.state == BatchState::Deleted || counts.iter().any(is_ended_so))
 }
 
-/// Objects of a request that have no work items yet, in order of their identifiers after `after`.
-pub fn unmade(
-    tx: &mut dyn Transaction,
-    id: DeletionRequestId,
-    after: Option<ObjectId>,
-    limit: usize,
-) -> Result<Vec<Unmade>, RegistryError> {
-    let after = after.unwrap_or(ObjectId(Uuid::nil()));
-    let rows = tx.query(Statement("deletion_requests.unmade"), &[id.into(), after.into(), limit.into()])?;
-    rows.iter()
-        .map(|row| {
-            Ok(Unmade {
-                object: ObjectId(row.uuid("object_id")?),
-                identifier: row.text("identifier")?.to_owned(),
-                collection: row.optional_uuid("collection_id")?.map(CollectionId),
-                bytes: row.count("bytes")?,
-                is_whole: row.bool("is_whole")?,
-            })
-        })
-        .collect()
-}
-
-/// Records the work item that deletes an object, or the files of it that a request names.
-pub fn set_item(
-    tx: &mut dyn Transaction,
-    id: DeletionRequestId,
-    object: ObjectId,
-    item: ItemId,
-) -> Result<(), RegistryError> {
-    tx.execute(Statement("deletion_requests.set_item"), &[id.into(), object.into(), item.into()])?;
-    Ok(())
-}
-
-/// What a request names, after `after`.
-pub fn targets(
-    tx: &mut dyn Transaction,
-    id: DeletionRequestId,
-    after: Option<TargetCursor>,
-    limit: usize,
-) -> Result<Vec<Target>, RegistryError> {
-    let (object, target) = after.unwrap_or((ObjectId(Uuid::nil()), Uuid::nil()));
-    let rows = tx.query(
-        Statement("deletion_requests.targets"),
-        &[id.into(), object.into(), FileId(target).into(), limit.into()],
-    )?;
-    rows.iter()
-        .map(|row| {
-            let path = row.optional_text("path")?.map(str::to_owned);
-            let target = row.uuid("target_id")?;
-            Ok(Target {
-                object: ObjectId(row.uuid("object_id")?),
-                object_identifier: row.text("identifier")?.to_owned(),
-                file: path.is_some().then_some(FileId(target)),
-                path,
-                item: row.optional_uuid("item_id")?.map(ItemId),
-                status: row.optional_text("status")?.map(str::parse).transpose()?,
-                note: row.optional_text("note")?.map(str::to_owned),
-            })
-        })
-        .collect()
-}
-
-/// The files of an object that a request names by themselves, with their logical paths, in order of their identifiers after `after`.
-pub fn files(
-    tx: &mut dyn Transaction,
-    id: DeletionRequestId,
-    object: ObjectId,
-    after: Option<FileId>,
-    limit: usize,
-) -> Result<Vec<(FileId, String)>, RegistryError> {
-    let after = after.unwrap_or(FileId(Uuid::nil()));
-    let rows =
-        tx.query(Statement("deletion_requests.files"), &[id.into(), object.into(), after.into(), limit.into()])?;
-    rows.iter().map(|row| Ok((FileId(row.uuid("file_id")?), row.text("path")?.to_owned()))).collect()
-}
-
-/// The open request that names an object, or files of it; the first where there are several.
-pub fn open_of_object(tx: &mut dyn Transaction, object: ObjectId) -> Result<Option<DeletionRequestId>, RegistryError> {
-    let row = tx.query_one(Statement("deletion_requests.open_of_object"), &[object.into()])?;
-    Ok(row.map(|row| row.uuid("id").map(DeletionRequestId)).transpose()?)
-}
-
-/// A token to be stored.
-#[derive(Debug)]
-pub struct NewToken {
-    /// Its identifier.
-    pub id: TokenId,
-    /// Its digest.
-    pub digest: TokenDigest,
-    /// What it approves.
-    pub request: DeletionRequestId,
-    /// Who may use it.
-    pub user: UserId,
-    /// When it expires.
-    pub expires_at: Time,
-}
-
-/// A token as it is stored.
-#[derive(Debug, Clone)]
-pub struct ApprovalToken {
-    /// Its digest.
-    pub digest: TokenDigest,
-    /// What it approves.
-    pub request: DeletionRequestId,
-    /// Who may use it.
-    pub user: UserId,
-    /// Until when it is valid.
-    pub validity: Validity,
-}
-
-/// Stores a token. Those that the user had for the request before end: only the newest is valid.
-pub fn put_token(tx: &mut dyn Transaction, new: &NewToken) -> Result<(), RegistryError> {
-    let now = tx.now()?;
-    tx.execute(Statement("deletion_tokens.end_of_user"), &[new.request.into(), new.user.into(), now.into()])?;
-    let values = [
-        new.id.as_str().into(),
-        new.digest.as_bytes().as_slice().into(),
-        new.request.into(),
-        new.user.into(),
-        now.into(),
-        new.expires_at.into(),
-    ];
-    tx.execute(Statement("deletion_tokens.insert"), &values)?;
-    Ok(())
-}
-
-/// The token of an identifier.
-pub fn token(tx: &mut dyn Transaction, id: &TokenId) -> Result<Option<ApprovalToken>, RegistryError> {
-    let Some(row) = tx.query_one(Statement("deletion_tokens.get"), &[id.as_str().into()])? else { return Ok(None) };
-    Ok(Some(ApprovalToken {
-        digest: TokenDigest::try_from(row.bytes("digest")?)?,
-        request: DeletionRequestId(row.uuid("request_id")?),
-        user: UserId(row.uuid("user_id")?),
-        validity: Validity {
-            issued_at: row.time("issued_at")?.timestamp(),
-            expires_at: Some(row.time("expires_at")?.timestamp()),
-            ended_at: row.optional_time("ended_at")?.map(Time::timestamp),
-        },
-    }))
-}
-
-/// Uses a token. False where it was used or ended in the meantime.
-pub fn end_token(tx: &mut dyn Transaction, id: &TokenId) -> Result<bool, RegistryError> {
-    let now = tx.now()?;
-    Ok(tx.query_one(Statement("deletion_tokens.end"), &[id.as_str().into(), now.into()])?.is_some())
-}
-
-fn end_tokens(tx: &mut dyn Transaction, id: DeletionRequestId) -> Result<(), RegistryError> {
-    let now = tx.now()?;
-    tx.execute(Statement("deletion_tokens.end_of_request"), &[id.into(), now.into()])?;
-    Ok(())
-}
-
 fn ids(rows: &[Row]) -> Result<Vec<DeletionRequestId>, RegistryError> {
     rows.iter().map(|row| Ok(DeletionRequestId(row.uuid("id")?))).collect()
 }
@@ -740,6 +439,7 @@ fn request_row(row: &Row) -> Result<Request, RegistryError> {
         reason: row.text("reason")?.to_owned(),
         objects: row.count("objects")?,
         files: row.count("files")?,
+        bytes: crate::store::objects::optional_count(row, "bytes")?,
         requester: UserId(row.uuid("requested_by")?),
         requested: Act {
             user: Some(UserId(row.uuid("requested_by")?)),

@@ -113,6 +113,17 @@ pub fn pending_of_object(tx: &mut dyn Transaction, object: ObjectId) -> Result<V
     rows.iter().map(|found| Ok((row(found)?, found.text("store")?.to_owned()))).collect()
 }
 
+/// The deletions of a generation of an object whose tombstones a store that holds it has, with the names of these, oldest first: all
+/// that are not still to be carried out there.
+pub fn tombstones_in(
+    tx: &mut dyn Transaction,
+    (object, generation): (ObjectId, GenerationId),
+    store: &str,
+) -> Result<Vec<(DeletionId, String)>, RegistryError> {
+    let rows = tx.query(Statement("deletions.tombstones_in"), &[object.into(), generation.into(), store.into()])?;
+    rows.iter().map(|row| Ok((DeletionId(row.uuid("id")?), row.text("name")?.to_owned()))).collect()
+}
+
 /// Whether something is to be deleted of an object in a store.
 pub fn is_any_pending(tx: &mut dyn Transaction, object: ObjectId) -> Result<bool, RegistryError> {
     Ok(tx.query_one(Statement("deletions.any_pending"), &[object.into()])?.is_some())

@@ -1,7 +1,8 @@
 //! Requests for deletion.
 
 use serde::Serialize;
-use strongroom_registry::deletion_requests::{Progress, Request, Target};
+use strongroom_registry::deletion_requests::{Progress, Request};
+use strongroom_registry::deletion_targets::Target;
 use strongroom_registry::{BatchId, DeletionRequestId, DeletionRequestState, ItemId, ItemStatus, ObjectId, Time};
 
 use crate::content_name::in_package;
@@ -19,8 +20,10 @@ pub struct DeletionView {
     pub state: DeletionRequestState,
     /// Objects that it names.
     pub objects: u64,
-    /// Files that it names by themselves.
+    /// Files that go: those of objects that it names as a whole, and those that it names by themselves.
     pub files: u64,
+    /// Bytes of the newest version of them; null where that was not counted yet when it was made.
+    pub bytes: Option<u64>,
     /// Why.
     pub reason: String,
     /// Who asked.
@@ -74,6 +77,7 @@ impl DeletionView {
             state: record.state_at(now),
             objects: record.objects,
             files: record.files,
+            bytes: record.bytes,
             reason: record.reason.clone(),
             requested_by: record.requested.name.clone(),
             requested_account: record.requested.account.clone(),

@@ -73,8 +73,8 @@ views! {
         note, rows, holds, stopping, ending, paused, created_at, updated_at
     }
     DeletionView {
-        request, institution, name, state, objects, files, reason, requested_by, requested_account, requested_at, expires_at,
-        approved_by, approved_account, approved_at, note, closed_by, closed_account, closed_at, closing_reason, batch, deleted,
+        request, institution, name, state, objects, files, bytes, reason, requested_by, requested_account, requested_at,
+        expires_at, approved_by, approved_account, approved_at, note, closed_by, closed_account, closed_at, closing_reason, batch, deleted,
         failed, cancelled, open, begun, ended_at
     }
     DeletionTargetView { object, path, object_id, item, status, note }

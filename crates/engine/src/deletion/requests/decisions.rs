@@ -1,5 +1,6 @@
 //! What becomes of a request: it is approved, denied or cancelled, by one of those who try at the same time.
 
+use strongroom_registry::approval_tokens;
 use strongroom_registry::batches::{self, BatchAct, BatchRequest, NewBatch, Step};
 use strongroom_registry::deletion_requests::{self, Doer, Progress, Request};
 use strongroom_registry::items::{self, Asker, NewItem, Request as ItemRequest};
@@ -60,7 +61,7 @@ pub(crate) fn approve(home: &Home, by: &By, approval: &Approval) -> Result<Reque
             return Err(forbidden("approved", &found));
         }
         if let Some(token) = &approval.token
-            && !deletion_requests::end_token(tx, token)?
+            && !approval_tokens::end(tx, token)?
         {
             return Err(EngineError::Refused("the token was used or has expired".to_owned())
                 .next("sign in and check whether the request waits for approval"));

@@ -1,7 +1,8 @@
 //! expand: makes the work items of a request, one for each object, page by page in one transaction each. What has no work item yet says where
 //! to go on, so that what was cut short goes on there and makes none twice.
 
-use strongroom_registry::deletion_requests::{self, Options, Request, Unmade};
+use strongroom_registry::deletion_requests::{self, Options, Request};
+use strongroom_registry::deletion_targets::{self, Unmade};
 use strongroom_registry::items::{self, NewItem};
 use strongroom_registry::{
     ActorId, BatchId, DeletionRequestId, ItemId, RegistryError, Transaction, Workflows, batches, counted, work,
@@ -65,7 +66,7 @@ fn make(
         return Ok(Page::NotApproved);
     }
     let request = deletion_requests::find(tx, strongroom_registry::Scope::System, id)?;
-    let objects = deletion_requests::unmade(tx, id, None, ITEMS_AT_ONCE)?;
+    let objects = deletion_targets::unmade(tx, id, None, ITEMS_AT_ONCE)?;
     if objects.is_empty() {
         return Ok(Page::Over);
     }
@@ -73,7 +74,7 @@ fn make(
     for object in objects {
         let item = item_of(&request, object, (batch, actor))?;
         if let Some(object) = item.object {
-            deletion_requests::set_item(tx, id, object, item.id)?;
+            deletion_targets::set_item(tx, id, object, item.id)?;
         }
         new.push(item);
     }

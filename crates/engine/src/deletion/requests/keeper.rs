@@ -2,6 +2,7 @@
 //! are removed. Each is done by a conditional update, so that a repeat or a second process does nothing twice.
 
 use strongroom_registry::deletion_requests::{self, Request};
+use strongroom_registry::deletion_targets;
 use strongroom_registry::{
     DeletionRequestId, DeletionRequestState, JournalOutcome, RegistryError, Scope, Time, Transaction, counted,
 };
@@ -34,7 +35,7 @@ fn forget_drafts(home: &Home, stop: &Shutdown) -> Result<(), EngineError> {
     let now = home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?))?;
     let before = Time(now.0.saturating_sub(after));
     while !stop.is_requested() {
-        let drafts = home.registry.read(|tx| deletion_requests::old_drafts(tx, before, REQUESTS_AT_ONCE))?;
+        let drafts = home.registry.read(|tx| deletion_targets::old_drafts(tx, before, REQUESTS_AT_ONCE))?;
         if drafts.is_empty() {
             break;
         }

@@ -119,6 +119,7 @@ fn lines(request: &Request) -> Vec<(&'static str, String)> {
         ("Names", printable(&request.name)),
         ("Objects", request.objects.to_string()),
         ("Files", request.files.to_string()),
+        ("Bytes", request.bytes.map_or_else(|| "not counted".to_owned(), |bytes| bytes.to_string())),
         ("Reason", printable(&request.reason)),
         ("Requested", by(&request.requested)),
     ];

@@ -12,6 +12,7 @@ mod rules;
 
 use strongroom_credentials::TokenId;
 use strongroom_registry::deletion_requests::{self, Doer, Options};
+use strongroom_registry::deletion_targets;
 use strongroom_registry::deletions;
 use strongroom_registry::items::Item;
 use strongroom_registry::{
@@ -111,7 +112,7 @@ pub(super) fn restart(tx: &mut dyn Transaction, item: &Item, wanted: Name) -> Re
         DeletionRequestState::Approved => {}
         DeletionRequestState::Failed => {
             // While it had failed, others may have asked for the same.
-            if let Some(other) = deletion_requests::conflicts(tx, request.id, 1)?.pop() {
+            if let Some(other) = deletion_targets::conflicts(tx, request.id, 1)?.pop() {
                 return Err(RegistryError::Named {
                     what: "object",
                     id: other.object_identifier,

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use strongroom_registry::deletion_requests::{self, Conflict, NewRequest, NewTarget};
+use strongroom_registry::deletion_requests::{self, NewRequest};
+use strongroom_registry::deletion_targets::{self, Conflict, NewTarget};
 use strongroom_registry::objects::{DEPOSIT, Object};
 use strongroom_registry::{
     DeletionRequestId, InstitutionId, JournalOutcome, ObjectState, RegistryError, Scope, Transaction, counted,
@@ -49,7 +50,7 @@ pub(crate) fn request(
 ) -> Result<DeletionRequestId, EngineError> {
     by.user()?;
     let id = DeletionRequestId::new();
-    home.registry.write(move |tx| deletion_requests::begin_draft(tx, id))?;
+    home.registry.write(move |tx| deletion_targets::begin_draft(tx, id))?;
     let outcome = note_all(home, by.scope, id, names).and_then(|noted| {
         let found = obstacles::of_request(home, id)?;
         if !found.is_empty() {
@@ -145,7 +146,7 @@ fn note_page(
             object
         }));
     }
-    let added = deletion_requests::put_targets(tx, id, &targets)?;
+    let added = deletion_targets::put(tx, id, &targets)?;
     Ok((looked_up, added))
 }
 
@@ -173,7 +174,7 @@ fn look_up(
         return Ok(Ok((object, target)));
     };
     let at = format!("{DEPOSIT}{}", path.trim_start_matches("./"));
-    let Some(file) = deletion_requests::file_at(tx, object.id, &at)? else {
+    let Some(file) = deletion_targets::file_at(tx, object.id, &at)? else {
         return Ok(Err(format!("{}: {}: no version of it has such a file", object.identifier, shown(path))));
     };
     let target = NewTarget { object: object.id, file: Some((file, at)) };
@@ -197,14 +198,14 @@ fn create(home: &Home, (by, reason): (&By, &str), id: DeletionRequestId, noted: 
     let mail = home.settings.mail.clone();
     home.registry.write(move |tx| {
         rules::requester(tx, user, noted.institution)?;
-        let (objects, files) = deletion_requests::count_targets(tx, id)?;
+        let (objects, files) = deletion_targets::count(tx, id)?;
         if objects > MOST_OBJECTS {
             return Err(too_many(&format!("{objects} objects, and it may have {MOST_OBJECTS}")));
         }
-        if let Some((object, files)) = deletion_requests::most_files(tx, id, MOST_FILES)? {
+        if let Some((object, files)) = deletion_targets::most_files(tx, id, MOST_FILES)? {
             return Err(too_many(&format!("{files} files of {object}, and it may have {MOST_FILES} of one object")));
         }
-        let conflicts = deletion_requests::conflicts(tx, id, MOST_REFUSED)?;
+        let conflicts = deletion_targets::conflicts(tx, id, MOST_REFUSED)?;
         if !conflicts.is_empty() {
             return Err(in_conflict(&conflicts));
         }
@@ -221,7 +222,7 @@ fn create(home: &Home, (by, reason): (&By, &str), id: DeletionRequestId, noted: 
             expires_at: tx.now()?.plus(lifetime),
         };
         // A list that took longer than drafts are kept lost its beginning.
-        if deletion_requests::count_rows(tx, id)? != noted.rows || !deletion_requests::create(tx, &new, user)? {
+        if deletion_targets::count_rows(tx, id)? != noted.rows || !deletion_requests::create(tx, &new, user)? {
             return Err(EngineError::Refused(
                 "the list was not read to its end in time, and nothing is requested".into(),
             )
@@ -240,7 +241,7 @@ pub(super) fn target(tx: &mut dyn Transaction, request: &deletion_requests::Requ
     if request.objects != 1 {
         return Ok(target);
     }
-    let named = deletion_requests::targets(tx, request.id, None, 1)?.pop();
+    let named = deletion_targets::list(tx, request.id, None, 1)?.pop();
     Ok(named.map_or_else(|| target.clone(), |named| target.clone().about(named.object_identifier)))
 }
 
@@ -265,7 +266,7 @@ fn name_of(
     id: DeletionRequestId,
     (objects, files): (u64, u64),
 ) -> Result<String, RegistryError> {
-    let first = deletion_requests::targets(tx, id, None, 1)?.pop();
+    let first = deletion_targets::list(tx, id, None, 1)?.pop();
     let missing = || RegistryError::NotFound { what: "request for deletion", id: id.to_string() };
     let first = first.ok_or_else(missing)?;
     let object = &first.object_identifier;
@@ -287,7 +288,7 @@ fn name_of(
 
 /// Forgets what was noted of a request that is not made.
 pub(super) fn forget(home: &Home, id: DeletionRequestId) -> Result<(), EngineError> {
-    while home.registry.write(move |tx| deletion_requests::drop_draft(tx, id, ROWS_AT_ONCE))? {}
+    while home.registry.write(move |tx| deletion_targets::drop_draft(tx, id, ROWS_AT_ONCE))? {}
     Ok(())
 }
 

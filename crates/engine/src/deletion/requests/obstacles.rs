@@ -1,7 +1,7 @@
 //! What stands against the deletion of what a request names, in words. It is asked when a request is made and when it is approved. Each work
 //! item asks again where it begins (`begun_deletions::begin` of the registry).
 
-use strongroom_registry::deletion_requests::{self, Unmade};
+use strongroom_registry::deletion_targets::{self, Unmade};
 use strongroom_registry::legal_holds::On;
 use strongroom_registry::obstacles::{self, MOST as MOST_OF_A_KIND, Obstacle};
 use strongroom_registry::{DeletionRequestId, FileId, ObjectId, RegistryError, Scope, Transaction};
@@ -47,7 +47,7 @@ fn page(
     id: DeletionRequestId,
     after: Option<ObjectId>,
 ) -> Result<(Vec<String>, Option<ObjectId>), RegistryError> {
-    let objects = deletion_requests::unmade(tx, id, after, OBJECTS_AT_ONCE)?;
+    let objects = deletion_targets::unmade(tx, id, after, OBJECTS_AT_ONCE)?;
     let last = objects.last().filter(|_| objects.len() == OBJECTS_AT_ONCE).map(|last| last.object);
     let mut found = Vec::new();
     for object in &objects {
@@ -75,7 +75,7 @@ pub(in crate::deletion) fn files(
 ) -> Result<Vec<(FileId, String)>, RegistryError> {
     let mut files: Vec<(FileId, String)> = Vec::new();
     loop {
-        let page = deletion_requests::files(tx, id, object, files.last().map(|(file, _)| *file), FILES_AT_ONCE)?;
+        let page = deletion_targets::files(tx, id, object, files.last().map(|(file, _)| *file), FILES_AT_ONCE)?;
         let is_last = page.len() < FILES_AT_ONCE;
         files.extend(page);
         if is_last {
