@@ -32,7 +32,8 @@ pub(crate) fn add_users(house: &House) {
 fn as_user(home: &Arc<Home>, email: &str) -> OpContext {
     let account = AccountName::new(email);
     let user = home.registry.read(|tx| rows::find(tx, Scope::System, &account)).expect("the user");
-    let caller = Caller::with_role(Actor::new(ActorKind::User, email), user.scope(), Role::from(user.role));
+    let actor = Actor::new(ActorKind::User, email).at_console("tester");
+    let caller = Caller::with_role(actor, user.scope(), Role::from(user.role));
     OpContext::new(home.clone(), Caller { user: Some(user.id), ..caller })
 }
 

@@ -5,7 +5,7 @@ pub(crate) type Payload = &'static [(&'static str, &'static [u8])];
 
 /// Deposit n has the first n of these files.
 const FILES: [(&str, &[u8]); 3] =
-    [("data/letter.txt", b"a letter"), ("data/answer.txt", b"the answer"), ("data/last.txt", b"the last word")];
+    [("data/letter.txt", b"by hand"), ("data/answer.txt", b"the answer"), ("data/last.txt", b"the last word")];
 
 /// The payload of a deposit, counted from 1.
 pub(crate) fn growing(deposit: usize) -> Payload {
@@ -17,8 +17,8 @@ pub(crate) const DELETED: [&str; 2] = ["data/secret.txt", "data/draft.txt"];
 
 const SECRET: (&str, &[u8]) = (DELETED[0], b"what is not to be read again");
 const DRAFT: (&str, &[u8]) = (DELETED[1], b"dear reader, and so on");
-const LETTER: (&str, &[u8]) = ("data/letter.txt", b"a letter");
-const COPY: (&str, &[u8]) = ("data/copy.txt", b"a letter");
+const LETTER: (&str, &[u8]) = ("data/letter.txt", b"all that stays");
+const COPY: (&str, &[u8]) = ("data/copy.txt", LETTER.1);
 const FAIR_COPY: (&str, &[u8]) = ("data/fair.txt", DRAFT.1);
 const ANSWER: (&str, &[u8]) = ("data/answer.txt", b"the answer");
 const LAST: (&str, &[u8]) = ("data/last.txt", b"the last word");

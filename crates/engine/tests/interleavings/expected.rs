@@ -25,18 +25,10 @@ pub(crate) struct Expected {
     pub(crate) generations: Vec<Generation>,
 }
 
-fn files(payload: Payload) -> Files {
-    payload.iter().copied().collect()
-}
-
 impl Expected {
     /// An object that has versions of these deposits, of which nothing was deleted; none where there is no version.
     pub(crate) fn of_versions(deposits: impl IntoIterator<Item = Payload>) -> Self {
-        let versions: Vec<Files> = deposits.into_iter().map(files).collect();
-        if versions.is_empty() {
-            return Self::default();
-        }
-        Self { generations: vec![Generation { versions, deletions: 0, is_deleted: false }] }
+        deposits.into_iter().fold(Self::default(), Self::then)
     }
 
     /// Without all of the object.
@@ -60,12 +52,17 @@ impl Expected {
         self
     }
 
-    /// With one more deposit: the next version, or the first one of a new generation where the object was deleted.
+    /// With one more deposit: the next version, which keeps what the deposit does not have, or the first one of a new generation where
+    /// the object was deleted.
     pub(crate) fn then(mut self, deposit: Payload) -> Self {
-        let version = files(deposit);
+        let brought = deposit.iter().copied();
         match self.generations.last_mut().filter(|last| !last.is_deleted) {
-            Some(last) => last.versions.push(version),
+            Some(last) => {
+                let kept = last.versions.last().cloned().unwrap_or_default();
+                last.versions.push(kept.into_iter().chain(brought).collect());
+            }
             None => {
+                let version = brought.collect();
                 self.generations.push(Generation { versions: vec![version], deletions: 0, is_deleted: false });
             }
         }

@@ -125,7 +125,7 @@ impl Process {
                 let store = house.store("primary");
                 let key = key_of_letter(store);
                 store.delete(&key).expect("removes");
-                store.put(&key, &mut &b"alettere"[..], &PutOptions::default()).expect("puts other bytes");
+                store.put(&key, &mut &b"wrong!!"[..], &PutOptions::default()).expect("puts other bytes");
                 due(&house)
             }
             Self::Restoration => {
