@@ -11,6 +11,7 @@ use strongroom_registry::begun_deletions::{self, Beginning};
 use strongroom_registry::deletion_requests::{self, Request};
 use strongroom_registry::deletions::{self, Deletion};
 use strongroom_registry::events::{self, EventRow};
+use strongroom_registry::faults;
 use strongroom_registry::items::Item;
 use strongroom_registry::leases;
 use strongroom_registry::objects::{self, Object};
@@ -54,7 +55,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let known = context.registry().read(|tx| deletions::of_item(tx, context.item.id))?;
     let deletion = match known {
         Some(deletion) => deletion,
-        None => match begin(context, object)? {
+        None => match begin(context, &hold)? {
             Begun::Deletion(deletion) => *deletion,
             Begun::Ends(outcome) => return Ok(outcome),
         },
@@ -238,8 +239,10 @@ struct Known {
     last_file: FileId,
 }
 
-/// Plans the deletion and records it, where nothing stands against it.
-fn begin(context: &StageContext<'_>, object: ObjectId) -> Result<Begun, StageError> {
+/// Plans the deletion and records it, where nothing stands against it. It is recorded only where no other work has held the object since
+/// it was planned: that may have brought the object into a store which the plan does not know.
+fn begin(context: &StageContext<'_>, hold: &ObjectHold<'_>) -> Result<Begun, StageError> {
+    let object = hold.object();
     let known = look(context, object)?;
     let is_whole = context.item.action == OF_OBJECTS.action;
     if known.object.state == ObjectState::Deleted {
@@ -294,8 +297,7 @@ fn begin(context: &StageContext<'_>, object: ObjectId) -> Result<Begun, StageErr
     let (new, stores, item) = (deletion.clone(), known.stores, context.item.clone());
     let files: Option<Vec<FileId>> =
         if is_whole { None } else { Some(known.files.iter().map(|file| file.file).collect()) };
-    let beginning = context.write(move |tx, claim| {
-        work::check_fence(tx, claim)?;
+    let record = move |tx: &mut dyn Transaction| {
         let request = request_of(tx, &item)?;
         if !deletion_requests::keep_approved(tx, request.id)? {
             return Ok(Err(format!("its request is {}", request.state)));
@@ -307,7 +309,15 @@ fn begin(context: &StageContext<'_>, object: ObjectId) -> Result<Begun, StageErr
         }
         let scope = Scope::Institution(item.institution);
         Ok(Ok(begun_deletions::begin(tx, scope, (&new, &stores), files.as_deref())?))
-    })?;
+    };
+    let beginning = if faults::is_put_back(faults::DELETION_OF_OLD_PLAN) {
+        context.write(move |tx, claim| {
+            work::check_fence(tx, claim)?;
+            record(tx)
+        })?
+    } else {
+        hold.write(record).map_err(|halt| StageError::of_halt(halt, StageError::from))?
+    };
     match beginning {
         Ok(Beginning::Begun) => {
             crash_point("deletion.begun");
