@@ -23,6 +23,11 @@ const FAIR_COPY: (&str, &[u8]) = ("data/fair.txt", DRAFT.1);
 const ANSWER: (&str, &[u8]) = ("data/answer.txt", b"the answer");
 const LAST: (&str, &[u8]) = ("data/last.txt", b"the last word");
 
+/// The bytes of the first one of [`DELETED`].
+pub(crate) fn bytes_of_deleted() -> &'static [u8] {
+    SECRET.1
+}
+
 /// The payload of a deposit of an object of which something is deleted, counted from 1. The third deposit has again what is deleted.
 pub(crate) fn with_deleted(deposit: usize) -> Payload {
     match deposit {

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use strongroom_engine::Home;
 use strongroom_engine::backfill::{self, BackfillRequest};
+use strongroom_engine::background::{TASKS, run_now};
 use strongroom_engine::fixity::{self, FixityRequest};
 use strongroom_engine::restoration::{RestoreRequest, request_object};
+use strongroom_engine::runtime::Shutdown;
 use strongroom_registry::ItemStatus;
 use strongroom_registry::items::Request;
 use strongroom_storage::PutOptions;
 
 use crate::deleting::{add_users, agree, expand};
-use crate::deposits::DELETED;
+use crate::deposits::{DELETED, bytes_of_deleted};
 use crate::gate::Gate;
 use crate::house::{self, House, OBJECT, Subject};
 use crate::installation::KEPT_IN;
@@ -49,7 +51,8 @@ pub(crate) fn act(process: Process, disturbance: Disturbance, house: &House) -> 
         }
         Disturbance::Restore => restore(house, &second),
         Disturbance::Backfill => fill(&second),
-        Disturbance::Delete => delete(house, &second),
+        Disturbance::Delete => delete(house, &second, &[]),
+        Disturbance::DeleteFiles => delete(house, &second, &DELETED),
         _ => work(house, &second, &house.subject),
     }
 }
@@ -76,9 +79,8 @@ pub(crate) fn requeue(house: &House, home: &Arc<Home>) -> Result<(), String> {
 
 /// Damages a copy of what is deleted and, in the other store, one of what may stay, where they are there.
 fn damage(house: &House) {
-    let payload = (house.payload)(1);
-    let deleted = payload.iter().find(|(path, _)| *path == DELETED[0]).expect("is deposited").1;
-    for (name, bytes) in KEPT_IN.into_iter().zip([deleted, payload[0].1]) {
+    let first = (house.payload)(1)[0].1;
+    for (name, bytes) in KEPT_IN.into_iter().zip([bytes_of_deleted(), first]) {
         let store = house.store(name);
         let Some(key) = key_of(store, bytes) else { continue };
         let damaged = [DAMAGED_BEGINNING, &bytes[DAMAGED_BEGINNING.len()..]].concat();
@@ -101,6 +103,12 @@ pub(crate) fn fill(home: &Home) -> Result<(), String> {
     if summary.failed == 0 { Ok(()) } else { Err(format!("the store is not filled: {summary:?}")) }
 }
 
+/// Does what the background task does that removes from stores what was deleted.
+pub(crate) fn finish_deletions(home: &Home) -> Result<(), String> {
+    let task = TASKS.iter().find(|task| task.name == "deletions").expect("the task");
+    run_now(home, task, &Shutdown::new()).map(drop).map_err(|error| error.chain())
+}
+
 /// Asks for the object, and works until that has ended or waits.
 fn restore(house: &House, home: &Arc<Home>) -> Result<(), String> {
     // One that was deleted is not restored.
@@ -114,10 +122,10 @@ fn restore(house: &House, home: &Arc<Home>) -> Result<(), String> {
     work_until(house, home, |topic| topic.starts_with("restoration."), rests)
 }
 
-/// Two users agree to delete the object, and a worker does it. Where that is refused, nothing is deleted.
-fn delete(house: &House, home: &Arc<Home>) -> Result<(), String> {
+/// Two users agree to delete the object, or files of it, and a worker does it. Where that is refused, nothing is deleted.
+fn delete(house: &House, home: &Arc<Home>, paths: &[&str]) -> Result<(), String> {
     add_users(house);
-    let Ok(request) = agree(house, &[]) else { return Ok(()) };
+    let Ok(request) = agree(house, paths) else { return Ok(()) };
     let item = expand(house, &request);
     house.others.lock().expect("a lock").push(item);
     work(house, home, &Subject::from(item))

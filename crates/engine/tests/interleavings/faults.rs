@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use strongroom_registry::faults::{DELETION_OF_OLD_PLAN, DISCARD_BY_NUMBER, RESUMED_DISCARD};
+use strongroom_registry::faults::{DELETION_OF_HOLDERS, DISCARD_BY_NUMBER, RESUMED_DISCARD};
 use strongroom_s3_double::Rules;
 
 use super::{FAULTS, Run, operations};
@@ -60,7 +60,7 @@ fn a_sleeping_worker_that_discards_what_others_wrote_is_found() {
 #[test]
 fn a_deletion_that_does_not_know_of_a_store_is_found() {
     let _alone = FAULTS.write().unwrap_or_else(PoisonError::into_inner);
-    let _fault = PutBack::new(DELETION_OF_OLD_PLAN);
+    let _fault = PutBack::new(DELETION_OF_HOLDERS);
     let template = Process::LackingObjectDeletion.prepare(Kind::Folders);
     assert_finds(Process::LackingObjectDeletion, &template, Disturbance::Backfill, "deletions.insert");
 }

@@ -4,6 +4,8 @@
 //! Two engines share the stores and the registry's file, as two processes would, under a clock that tests move. The first
 //! stops at an operation, or it fails there; something happens; then it goes on with what it was about to do.
 //!
+//! A deletion deletes everything or nothing: what was deleted is in no store, and what was not is whole.
+//!
 //! By default every operation that changes a store and every write transaction of a first version in folders is met by
 //! take-over, cancellation and failure, every one of a restoration by everything, and a sample of the rest by everything.
 //! With `STRONGROOM_INTERLEAVINGS=changes` every one of them is met by everything; with `STRONGROOM_INTERLEAVINGS=all`
@@ -94,6 +96,11 @@ impl Run<'_> {
         for item in self.others(house) {
             problems.extend(work(house, home, &Subject::from(item)).err());
         }
+        if self.process.deletes().is_some()
+            || matches!(self.disturbance, Disturbance::Delete | Disturbance::DeleteFiles)
+        {
+            problems.extend(disturbing::finish_deletions(home).err());
+        }
         if self.disturbance == Disturbance::Check {
             problems.extend(disturbing::check(home).err());
         }
@@ -122,6 +129,7 @@ impl Run<'_> {
             let is_kept = house::item(home, item).status == ItemStatus::Succeeded;
             match self.disturbance {
                 Disturbance::Delete if is_kept => expected = expected.deleted(),
+                Disturbance::DeleteFiles if is_kept => expected = expected.without_files(),
                 Disturbance::Restore => restorations.push(item),
                 _ => {}
             }

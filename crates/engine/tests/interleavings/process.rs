@@ -13,7 +13,7 @@ use strongroom_storage::{Key, PutOptions, Store};
 use strongroom_storage_test::Loss;
 
 use crate::deleting::{add_users, agree, expand};
-use crate::deposits::{DELETED, growing, with_deleted};
+use crate::deposits::{DELETED, bytes_of_deleted, growing, with_deleted};
 use crate::expected::Expected;
 use crate::house::{self, House, Kind, OBJECT, Subject, Template};
 use crate::installation::KEPT_IN;
@@ -75,6 +75,8 @@ pub(crate) enum Disturbance {
     Backfill,
     /// Two users agree to delete the object, and another worker does it before the worker wakes.
     Delete,
+    /// The same with files of the object.
+    DeleteFiles,
     /// The power is cut: what was not synced is lost, and another worker finishes.
     PowerCut(Loss),
 }
@@ -121,11 +123,12 @@ impl Process {
             }
             Self::Discarding => cancelled(&mut house),
             Self::Repair => {
+                house.payload = with_deleted;
                 ingest(&house, 1);
                 let store = house.store("primary");
-                let key = key_of_letter(store);
+                let key = key_of(store, bytes_of_deleted()).expect("is kept");
                 store.delete(&key).expect("removes");
-                store.put(&key, &mut &b"wrong!!"[..], &PutOptions::default()).expect("puts other bytes");
+                store.put(&key, &mut &b"other bytes"[..], &PutOptions::default()).expect("puts other bytes");
                 due(&house)
             }
             Self::Restoration => {
@@ -136,6 +139,7 @@ impl Process {
                 request_object(&home, &request).expect("asks").into()
             }
             Self::Filling => {
+                house.payload = with_deleted;
                 house.place_in_one_store();
                 ingest(&house, 1);
                 ingest(&house, 2);
@@ -182,15 +186,15 @@ impl Process {
 
     pub(crate) fn disturbances(self, kind: Kind) -> Vec<Disturbance> {
         use Disturbance::{
-            Backfill, Cancel, CancelAndRequeue, Check, Delete, DepositAndTakeOver, Fail, LoseAnswer, PowerCut, Requeue,
-            Restore, TakeOver, TakeOverAndDeposit,
+            Backfill, Cancel, CancelAndRequeue, Check, Delete, DeleteFiles, DepositAndTakeOver, Fail, LoseAnswer,
+            PowerCut, Requeue, Restore, TakeOver, TakeOverAndDeposit,
         };
         let mut all = match self {
             Self::FirstVersion | Self::SecondVersion | Self::Healing => {
                 vec![TakeOver, TakeOverAndDeposit, Cancel, CancelAndRequeue]
             }
             Self::Discarding => vec![TakeOver, TakeOverAndDeposit, Requeue],
-            Self::Repair | Self::Filling => vec![TakeOver, TakeOverAndDeposit, Delete],
+            Self::Repair | Self::Filling => vec![TakeOver, TakeOverAndDeposit, Delete, DeleteFiles],
             Self::Restoration => vec![TakeOver, Cancel, CancelAndRequeue],
             Self::ObjectDeletion | Self::FileDeletion => {
                 vec![TakeOver, TakeOverAndDeposit, DepositAndTakeOver, Cancel, Check, Restore]
@@ -236,7 +240,11 @@ impl Process {
             Self::ChangedObjectDeletion => 3,
             _ => 2,
         };
-        let payload = if self.deletes().is_some() { with_deleted } else { growing };
+        let payload = match self {
+            Self::Repair | Self::Filling => with_deleted,
+            _ if self.deletes().is_some() => with_deleted,
+            _ => growing,
+        };
         let before = Expected::of_versions((1..=before).map(payload));
         let left = match self.deletes() {
             Some(paths) if is_kept => {
