@@ -90,7 +90,7 @@ impl Run<'_> {
             // What was lost is still lost; the next deposit brings it back.
             ingest(house, 1);
         }
-        if status == Some(ItemStatus::Failed) && self.process.end(self.disturbance) == End::Succeeded {
+        if status == Some(ItemStatus::Failed) && self.may_fail() {
             problems.extend(requeue(house, home).err());
         }
         for item in self.others(house) {
@@ -108,6 +108,13 @@ impl Run<'_> {
             problems.extend(disturbing::fill(home).err());
         }
         problems
+    }
+
+    /// Whether the item may fail by the disturbance and has to succeed when it is requeued.
+    fn may_fail(&self) -> bool {
+        use Disturbance::{Check, Fail, LoseAnswer, Restore};
+        let is_met = matches!(self.disturbance, Fail | LoseAnswer | Check | Restore);
+        is_met && self.process.end(self.disturbance) == End::Succeeded
     }
 
     /// The work items that the disturbance has made.
@@ -218,6 +225,8 @@ fn one_of(process: Process, kind: Kind, disturbance: Disturbance) -> usize {
     match (process, kind, disturbance) {
         _ if leaves_nothing_out() => 1,
         (Process::FirstVersion, Kind::Folders, TakeOver | Cancel | Fail) | (Process::Restoration, ..) => 1,
+        (_, Kind::Folders, _) if process == Process::Filling || process.deletes().is_some() => 24,
+        (_, Kind::Buckets, _) if process == Process::Filling || process.deletes().is_some() => 48,
         (_, Kind::Folders, _) => 16,
         (_, Kind::Buckets, _) => 32,
     }
