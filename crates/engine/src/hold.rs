@@ -88,7 +88,8 @@ pub(crate) fn now(home: &Home) -> Result<Time, RegistryError> {
     home.registry.read(|tx| Ok(tx.now()?))
 }
 
-/// The lease of an object. Let go when dropped, unless it is a work item's.
+/// The lease of an object. Let go when dropped, unless it is a work item's. Where it was lost, what was deleted of the object is looked for
+/// again in every store.
 pub(crate) struct ObjectHold<'h> {
     home: &'h Home,
     object: ObjectId,
@@ -97,6 +98,8 @@ pub(crate) struct ObjectHold<'h> {
     /// How often stores had been replaced when it was taken.
     replacements: u64,
     kept_at: Cell<Instant>,
+    /// Whether a proof of it was refused.
+    is_lost: Cell<bool>,
     /// The claim of the work item that has it and goes on with it afterwards.
     claim: Option<Claim>,
     /// On whose behalf; none for the program itself.
@@ -138,7 +141,8 @@ impl<'h> ObjectHold<'h> {
         match hold {
             Hold::Held { fence, .. } => {
                 let kept_at = Cell::new(Instant::now());
-                Ok(Self { home, object, owner, fence, replacements, kept_at, claim, actor: None })
+                let is_lost = Cell::new(false);
+                Ok(Self { home, object, owner, fence, replacements, kept_at, is_lost, claim, actor: None })
             }
             Hold::Busy { until } => Err(OperationError::Busy(until)),
         }
@@ -175,7 +179,7 @@ impl<'h> ObjectHold<'h> {
 
     /// Keeps it; refused when another owner had it in between, or a store was replaced.
     pub(crate) fn keep(&self) -> Result<(), OperationError> {
-        self.home.registry.write_lease(Isolation::Serial, self.proof())?;
+        self.noting_loss(self.home.registry.write_lease(Isolation::Serial, self.proof()))?;
         self.kept_at.set(Instant::now());
         Ok(())
     }
@@ -188,10 +192,17 @@ impl<'h> ObjectHold<'h> {
         F: FnMut(&mut dyn Transaction) -> Result<T, RegistryError> + Send + 'static,
     {
         let mut prove = self.proof();
-        Ok(self.home.registry.write(move |tx| {
+        Ok(self.noting_loss(self.home.registry.write(move |tx| {
             prove(tx)?;
             job(tx)
-        })?)
+        }))?)
+    }
+
+    fn noting_loss<T>(&self, outcome: Result<T, RegistryError>) -> Result<T, RegistryError> {
+        if let Err(RegistryError::FenceLost { .. }) = &outcome {
+            self.is_lost.set(true);
+        }
+        outcome
     }
 
     /// What proves the hold in a write transaction, and extends its lease.
@@ -228,12 +239,20 @@ fn keep(tx: &mut dyn Transaction, object: ObjectId, owner: Uuid, fence: i64) -> 
 
 impl Drop for ObjectHold<'_> {
     fn drop(&mut self) {
-        if self.claim.is_some() {
+        let (object, owner, fence) = (self.object, self.owner, self.fence);
+        let (is_item, is_lost) = (self.claim.is_some(), self.is_lost.get());
+        if is_item && !is_lost {
             return;
         }
-        let owner = self.owner;
+        let let_go = self.home.registry.write(move |tx| {
+            // What was put after the hold was lost may be what a deletion had removed by then.
+            if is_lost || !leases::is_last(tx, object, owner, fence)? {
+                deletions::carry_out_object_again(tx, object, owner)?;
+            }
+            if is_item { Ok(Vec::new()) } else { leases::release_owner(tx, owner) }
+        });
         // Where this fails the lease runs out by itself.
-        if let Ok(topics) = self.home.registry.write(move |tx| leases::release_owner(tx, owner)) {
+        if let Ok(topics) = let_go {
             self.home.registry.wakeups().notify(topics.iter().map(String::as_str));
         }
     }

@@ -9,6 +9,10 @@ pub const RESUMED_DISCARD: &str = "fault.resumed-discard";
 /// wrote since.
 pub const DISCARD_BY_NUMBER: &str = "fault.discard-by-number";
 
+/// A deletion is carried out only in the stores that were recorded to have something of the object when it was planned, though other work
+/// may have brought it into another one.
+pub const DELETION_OF_HOLDERS: &str = "fault.deletion-of-holders";
+
 /// Whether a fault is put back.
 pub fn is_put_back(fault: &str) -> bool {
     fail::fail_point!(fault, |_| true);

@@ -2,10 +2,8 @@
 //! the record on it only goes forward: a store that is away keeps the item open until it is back.
 
 use std::collections::BTreeSet;
-use std::time::SystemTime;
 
-use jiff::Timestamp;
-use strongroom_ocfl::{LastRecord, Object as StoredObject, OcflError, PurgePlan, User, VersionDetails, object_id};
+use strongroom_ocfl::{LastRecord, Object as StoredObject, PurgePlan, User, VersionDetails, object_id};
 use strongroom_registry::backfill;
 use strongroom_registry::begun_deletions::{self, Beginning};
 use strongroom_registry::deletion_requests::{self, Request};
@@ -22,9 +20,10 @@ use strongroom_registry::{
     DeletionId, DeletionState, FileId, ObjectId, ObjectState, RegistryError, Scope, Time, Transaction, VersionId,
     WaitReason, counted, work,
 };
-use strongroom_storage::{Key, RemovalHold};
+use strongroom_storage::Key;
 
 use super::carrying_out::{self, carry_out, finish_in};
+use super::holding::{held_by_stores, stores_of};
 use super::last::{self, NewLast};
 use super::requests::obstacles::{files, in_words};
 use super::tombstone::{self, DeletedFile, DeletionLog, Grounds, LARGEST, NewLog};
@@ -55,7 +54,7 @@ pub(super) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let known = context.registry().read(|tx| deletions::of_item(tx, context.item.id))?;
     let deletion = match known {
         Some(deletion) => deletion,
-        None => match begin(context, object)? {
+        None => match begin(context, &hold)? {
             Begun::Deletion(deletion) => *deletion,
             Begun::Ends(outcome) => return Ok(outcome),
         },
@@ -233,7 +232,9 @@ enum Begun {
 struct Known {
     object: Object,
     versions: Vec<Version>,
-    /// The stores that hold something of it.
+    /// The stores that hold something of it by the record.
+    holders: Vec<String>,
+    /// These, and the others of its placement: one that is being filled may have bytes that are not recorded.
     stores: Vec<String>,
     /// Stores that are out of use.
     retired: BTreeSet<String>,
@@ -243,8 +244,10 @@ struct Known {
     last_file: FileId,
 }
 
-/// Plans the deletion and records it, where nothing stands against it.
-fn begin(context: &StageContext<'_>, object: ObjectId) -> Result<Begun, StageError> {
+/// Plans the deletion and records it, where nothing stands against it. It is recorded only where no other work has held the object since
+/// it was planned: that may have brought the object into a store which the plan does not know.
+fn begin(context: &StageContext<'_>, hold: &ObjectHold<'_>) -> Result<Begun, StageError> {
+    let object = hold.object();
     let known = look(context, object)?;
     let is_whole = context.item.action == OF_OBJECTS.action;
     if known.object.state == ObjectState::Deleted {
@@ -254,7 +257,7 @@ fn begin(context: &StageContext<'_>, object: ObjectId) -> Result<Begun, StageErr
         return Ok(Begun::Ends(Outcome::done("the files were deleted before")));
     }
     let unknown: Vec<&str> = known
-        .stores
+        .holders
         .iter()
         .filter(|store| !context.home.stores.contains_key(*store) && !known.retired.contains(*store))
         .map(String::as_str)
@@ -293,7 +296,7 @@ fn begin(context: &StageContext<'_>, object: ObjectId) -> Result<Begun, StageErr
         settled_at: None,
         completed_at: None,
     };
-    if let Some(held) = held_by_stores(context, &known, &log)? {
+    if let Some(held) = held_by_stores(context, (&known.object, &known.stores), &log)? {
         return Err(StageError::fatal(format!(
             "nothing is deleted: {held}; next: wait until then, or have the service release it, then request the deletion again"
         )));
@@ -301,8 +304,7 @@ fn begin(context: &StageContext<'_>, object: ObjectId) -> Result<Begun, StageErr
     let (new, stores, item) = (deletion.clone(), known.stores, context.item.clone());
     let files: Option<Vec<FileId>> =
         if is_whole { None } else { Some(known.files.iter().map(|file| file.file).collect()) };
-    let beginning = context.write(move |tx, claim| {
-        work::check_fence(tx, claim)?;
+    let record = move |tx: &mut dyn Transaction| {
         let request = request_of(tx, &item)?;
         if !deletion_requests::keep_approved(tx, request.id)? {
             return Ok(Err(format!("its request is {}", request.state)));
@@ -314,7 +316,8 @@ fn begin(context: &StageContext<'_>, object: ObjectId) -> Result<Begun, StageErr
         }
         let scope = Scope::Institution(item.institution);
         Ok(Ok(begun_deletions::begin(tx, scope, (&new, &stores), files.as_deref())?))
-    })?;
+    };
+    let beginning = write_held(context, hold, record)?;
     match beginning {
         Ok(Beginning::Begun) => {
             crash_point("deletion.begun");
@@ -325,42 +328,21 @@ fn begin(context: &StageContext<'_>, object: ObjectId) -> Result<Begun, StageErr
     }
 }
 
-/// What stores report against the removal, where they are there: retention dates and legal holds of a service.
-fn held_by_stores(context: &StageContext<'_>, known: &Known, log: &DeletionLog) -> Result<Option<String>, StageError> {
-    let mut held = Vec::new();
-    let mut stopped = None;
-    for name in &known.stores {
-        let Some(store) = context.home.stores.get(name) else { continue };
-        let root = object_root(&known.object.institution_identifier, known.object.generation)?;
-        let object = StoredObject::new(store.as_ref(), root.clone());
-        let mut go_on = || {
-            context.task.check().map_err(|reason| {
-                stopped = Some(reason);
-                OcflError::Purge { store: name.clone(), key: root.clone(), reason: "it stops".to_owned() }
-            })
-        };
-        match log.plan.removal_hold(&object, &mut go_on) {
-            Ok(Some(hold)) if hold.forbids_at(SystemTime::now()) => held.push(in_store(name, &hold)),
-            Ok(_) => {}
-            // What it reports when it is back keeps the deletion from being carried out there.
-            Err(OcflError::Storage(error)) if error.away().is_some() => {}
-            Err(error) => match stopped.take() {
-                Some(reason) => return Err(reason.into()),
-                None => return Err(error.into()),
-            },
-        }
+/// Runs a write transaction that other work on the object keeps from being run.
+#[cfg_attr(not(feature = "failpoints"), expect(unused_variables))] // `context` is for the fault that is put back
+fn write_held<T, F>(context: &StageContext<'_>, hold: &ObjectHold<'_>, mut job: F) -> Result<T, StageError>
+where
+    T: Send + 'static,
+    F: FnMut(&mut dyn Transaction) -> Result<T, RegistryError> + Send + 'static,
+{
+    #[cfg(feature = "failpoints")]
+    if strongroom_registry::faults::is_put_back(strongroom_registry::faults::DELETION_OF_HOLDERS) {
+        return Ok(context.write(move |tx, claim| {
+            work::check_fence(tx, claim)?;
+            job(tx)
+        })?);
     }
-    Ok((!held.is_empty()).then(|| held.join("; ")))
-}
-
-fn in_store(store: &str, hold: &RemovalHold) -> String {
-    let until = hold.retention.and_then(|retention| Timestamp::try_from(retention.until).ok());
-    let why = match (hold.has_legal_hold, until) {
-        (true, _) => "has a legal hold".to_owned(),
-        (false, Some(until)) => format!("is retained until {until}"),
-        (false, None) => "is retained".to_owned(),
-    };
-    format!("in store {store} {} {why} by the service", hold.key)
+    hold.write(move |tx| job(tx)).map_err(|halt| StageError::of_halt(halt, StageError::from))
 }
 
 /// Why a deletion does not begin: other work on the object is waited for, anything else forbids it.
@@ -399,7 +381,8 @@ fn look(context: &StageContext<'_>, object: ObjectId) -> Result<Known, StageErro
         let gone = || RegistryError::NotFound { what: "object", id: object.to_string() };
         let object = objects::get(tx, Scope::Institution(item.institution), object)?.ok_or_else(gone)?;
         let versions = versions::list(tx, object.id, object.generation, false)?;
-        let (stores, retired) = (deletions::holders(tx, object.id)?, backfill::retired(tx)?);
+        let (holders, retired) = (deletions::holders(tx, object.id)?, backfill::retired(tx)?);
+        let stores = stores_of(tx, &context.home.settings, &object, &holders)?;
         let request = request_of(tx, item)?;
         let files = if item.action == OF_OBJECTS.action { Vec::new() } else { files(tx, request.id, object.id)? };
         let mut named = Vec::with_capacity(files.len());
@@ -412,7 +395,7 @@ fn look(context: &StageContext<'_>, object: ObjectId) -> Result<Known, StageErro
         let last_file = last::file_of(tx, &object, object.head + 1)?;
         let institution_name = institution.map(|institution| institution.name).unwrap_or_default();
         let grounds = grounds_of(&request);
-        Ok(Known { object, versions, stores, retired, grounds, files: named, institution_name, last_file })
+        Ok(Known { object, versions, holders, stores, retired, grounds, files: named, institution_name, last_file })
     })
 }
 
@@ -425,7 +408,7 @@ fn plan(
     is_whole: bool,
 ) -> Result<DeletionLog, StageError> {
     let mut failed = None;
-    for store in &known.stores {
+    for store in &known.holders {
         if !context.home.stores.contains_key(store) {
             continue;
         }

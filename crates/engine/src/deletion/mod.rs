@@ -4,6 +4,7 @@
 
 mod carrying_out;
 mod delete;
+mod holding;
 mod importing;
 mod last;
 pub mod requests;

@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use strongroom_registry::faults::{DISCARD_BY_NUMBER, RESUMED_DISCARD};
+use strongroom_registry::faults::{DELETION_OF_HOLDERS, DISCARD_BY_NUMBER, RESUMED_DISCARD};
 use strongroom_s3_double::Rules;
 
 use super::{FAULTS, Run, operations};
@@ -34,7 +34,7 @@ fn find(process: Process, template: &Template, disturbance: Disturbance, word: &
     })
 }
 
-/// Asserts that what is published lacks bytes after some interleaving.
+/// Asserts that the end is not as it should be after some interleaving.
 fn assert_finds(process: Process, template: &Template, disturbance: Disturbance, word: &str) {
     let found = find(process, template, disturbance, word);
     println!("{found:?}");
@@ -55,6 +55,14 @@ fn a_sleeping_worker_that_discards_what_others_wrote_is_found() {
     let _fault = PutBack::new(DISCARD_BY_NUMBER);
     let template = Process::Discarding.prepare(Kind::Folders);
     assert_finds(Process::Discarding, &template, Disturbance::Requeue, "");
+}
+
+#[test]
+fn a_deletion_that_does_not_know_of_a_store_is_found() {
+    let _alone = FAULTS.write().unwrap_or_else(PoisonError::into_inner);
+    let _fault = PutBack::new(DELETION_OF_HOLDERS);
+    let template = Process::LackingObjectDeletion.prepare(Kind::Folders);
+    assert_finds(Process::LackingObjectDeletion, &template, Disturbance::Backfill, "deletions.insert");
 }
 
 #[test]

@@ -22,22 +22,15 @@ use strongroom_storage_test::{Layered, Loss, Unsynced};
 use tempfile::TempDir;
 
 use crate::database::GatedDatabase;
+use crate::deposits::{self, Payload};
 use crate::gate::{Gate, Gated};
-use crate::installation::{self, INSTITUTION, STORES, add_institution, write_bag};
+use crate::installation::{self, INSTITUTION, KEPT_IN, STORES, add_institution, write_bag};
 
 pub(crate) const OBJECT: &str = "test.edu/letters";
 
-/// Deposit n has the first n of these files.
-const FILES: [(&str, &[u8]); 3] =
-    [("data/letter.txt", b"a letter"), ("data/answer.txt", b"the answer"), ("data/last.txt", b"the last word")];
 /// Longer than any lease.
 const BEYOND_LEASES: Duration = Duration::from_hours(7);
 const START: i64 = 1_700_000_000_000_000;
-
-/// The payload of a deposit: paths and bytes.
-pub(crate) fn payload(deposit: usize) -> &'static [(&'static str, &'static [u8])] {
-    FILES.get(..deposit).unwrap_or(&FILES)
-}
 
 /// The registry's clock, which tests move; each look at it takes a microsecond.
 pub(crate) struct SharedClock(AtomicI64);
@@ -101,6 +94,7 @@ pub(crate) struct Template {
     /// What the copies' servers honour, whatever the stores believe.
     pub(crate) rules: Rules,
     pub(crate) subject: Subject,
+    payload: fn(usize) -> Payload,
 }
 
 pub(crate) struct House {
@@ -113,6 +107,10 @@ pub(crate) struct House {
     kind: Kind,
     double: Option<Double>,
     pub(crate) subject: Subject,
+    /// Work items that a disturbance has made: they end before the end is checked.
+    pub(crate) others: Mutex<Vec<ItemId>>,
+    /// The payload of each deposit, counted from 1.
+    pub(crate) payload: fn(usize) -> Payload,
 }
 
 /// A folder in memory where the system has one, so that syncing costs nothing. `word` becomes part of its name.
@@ -142,6 +140,17 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
+fn read_folder(folder: &Path, all: &mut Vec<(String, Vec<u8>)>) {
+    for entry in std::fs::read_dir(folder).expect("lists") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            read_folder(&path, all);
+        } else {
+            all.push((path.display().to_string(), std::fs::read(&path).expect("reads")));
+        }
+    }
+}
+
 impl Template {
     /// A copy to work with. `word` becomes part of the name of its folder.
     pub(crate) fn copy(&self, word: &str) -> House {
@@ -154,7 +163,8 @@ impl Template {
             }
             double
         });
-        let house = House::over(folder, double, self.kind, self.time, self.subject.clone(), false);
+        let mut house = House::over(folder, double, self.kind, self.time, self.subject.clone(), false);
+        house.payload = self.payload;
         if let Some(double) = &house.double {
             double.set_rules(self.rules);
         }
@@ -195,12 +205,13 @@ impl House {
         }
         let clock = Arc::new(SharedClock(AtomicI64::new(time)));
         let settings = Settings::from_toml(&installation::settings()).expect("settings");
-        Self { folder, settings, clock, stores, unsynced, kind, double, subject }
+        let (others, payload) = (Mutex::default(), deposits::growing as fn(usize) -> Payload);
+        Self { folder, settings, clock, stores, unsynced, kind, double, subject, others, payload }
     }
 
     /// What was prepared, to be copied.
     pub(crate) fn into_template(self) -> Template {
-        let Self { folder, clock, kind, double, subject, .. } = self;
+        let Self { folder, clock, kind, double, subject, payload, .. } = self;
         let mut bucket = BTreeMap::new();
         if let Some(double) = &double {
             for key in double.keys() {
@@ -208,14 +219,14 @@ impl House {
             }
         }
         let time = clock.0.load(Ordering::SeqCst);
-        Template { folder, bucket, kind, time, rules: Rules::AWS, subject }
+        Template { folder, bucket, kind, time, rules: Rules::AWS, subject, payload }
     }
 
-    /// Deposits the first files as the object; see [`payload`].
-    pub(crate) fn deposit(&self, files: usize) -> ItemId {
+    /// Deposits a payload as the object, counted from 1.
+    pub(crate) fn deposit(&self, number: usize) -> ItemId {
         let folder = tempfile::tempdir_in(self.folder.path()).expect("makes a folder").keep();
         let path = folder.join("letters.tar");
-        write_bag(&path, "letters", "Standard", &[Algorithm::Md5], payload(files));
+        write_bag(&path, "letters", "Standard", &[Algorithm::Md5], (self.payload)(number));
         let request = DepositRequest {
             sources: vec![PackageSource::LocalPath(path.clone())],
             ..DepositRequest::of_system(INSTITUTION)
@@ -257,6 +268,29 @@ impl House {
             quarantine: role("quarantine"),
         };
         Arc::new(home)
+    }
+
+    /// Lets the placements name only the first preservation store, until the house is copied or places in all of them again.
+    pub(crate) fn place_in_one_store(&mut self) {
+        let text = installation::settings().replace(&format!("{KEPT_IN:?}"), &format!("{:?}", &KEPT_IN[..1]));
+        self.settings = Settings::from_toml(&text).expect("settings");
+    }
+
+    /// Lets the placements name all preservation stores.
+    pub(crate) fn place_in_all_stores(&mut self) {
+        self.settings = Settings::from_toml(&installation::settings()).expect("settings");
+    }
+
+    /// All bytes that lie in the stores, also those that no key names, by where they are.
+    pub(crate) fn bytes(&self) -> Vec<(String, Vec<u8>)> {
+        let mut all = Vec::new();
+        read_folder(&self.folder.path().join("stores"), &mut all);
+        if let Some(double) = &self.double {
+            for key in double.keys() {
+                all.extend(double.stored(&key).map(|stored| (key, stored.bytes())));
+            }
+        }
+        all
     }
 
     pub(crate) fn store(&self, name: &str) -> &dyn Store {

@@ -4,6 +4,8 @@
 //! Two engines share the stores and the registry's file, as two processes would, under a clock that tests move. The first
 //! stops at an operation, or it fails there; something happens; then it goes on with what it was about to do.
 //!
+//! A deletion deletes everything or nothing: what was deleted is in no store, and what was not is whole.
+//!
 //! By default every operation that changes a store and every write transaction of a first version in folders is met by
 //! take-over, cancellation and failure, every one of a restoration by everything, and a sample of the rest by everything.
 //! With `STRONGROOM_INTERLEAVINGS=changes` every one of them is met by everything; with `STRONGROOM_INTERLEAVINGS=all`
@@ -11,6 +13,10 @@
 
 mod check;
 mod database;
+mod deleting;
+mod deposits;
+mod disturbing;
+mod expected;
 #[cfg(feature = "failpoints")]
 mod faults;
 mod gate;
@@ -26,12 +32,13 @@ use std::sync::{Arc, PoisonError, RwLock};
 use strongroom_engine::Home;
 use strongroom_engine::ingest::{sweep_assemblies, sweep_staging};
 use strongroom_engine::runtime::Shutdown;
-use strongroom_registry::ItemStatus;
-use strongroom_registry::items::Request;
+use strongroom_registry::{ItemId, ItemStatus};
 
+use disturbing::requeue;
+use expected::Expected;
 use gate::{Event, Gate};
 use house::{House, Kind, Subject, Template};
-use process::{Disturbance, Process, ingest};
+use process::{Disturbance, End, Process, ingest};
 use workers::{Sleeper, work};
 
 /// Whether operations of stores that only read are stops, too.
@@ -67,28 +74,83 @@ impl Run<'_> {
         house.expire_leases();
         let last = house.engine(None, house.clock());
         problems.extend(work(&house, &last, &house.subject).err());
-        let status = house.subject.item.map(|item| house::item(&last, item).status);
-        if self.process == Process::Healing && status == Some(ItemStatus::Cancelled) {
-            // What was lost is still lost; the next deposit brings it back.
-            ingest(&house, 1);
-        }
+        problems.extend(self.clear_up(&house, &last));
         // What a woken worker put under its own name is garbage, which goes by the sweeps that every start makes.
         problems.extend(sweep_staging(&last, &Shutdown::new()).err().map(|error| error.chain()));
         problems.extend(sweep_assemblies(&last, &Shutdown::new()).err().map(|error| error.chain()));
-        self.check_end(&house, &last, status, &mut problems);
-        problems.extend(check::problems(&house, &last, self.process.head(status, self.disturbance)));
+        self.check_end(&house, &last, &mut problems);
         problems
     }
 
-    fn check_end(&self, house: &House, home: &Home, status: Option<ItemStatus>, problems: &mut Vec<String>) {
-        let (Some(item), Some(status)) = (house.subject.item, status) else { return };
-        if !self.process.end(self.disturbance).allows(status) {
+    /// What is done in the end, so that the object is whole in every store again.
+    fn clear_up(&self, house: &House, home: &Arc<Home>) -> Vec<String> {
+        let mut problems = Vec::new();
+        let status = status(house, home);
+        if self.process == Process::Healing && status == Some(ItemStatus::Cancelled) {
+            // What was lost is still lost; the next deposit brings it back.
+            ingest(house, 1);
+        }
+        if status == Some(ItemStatus::Failed) && self.may_fail() {
+            problems.extend(requeue(house, home).err());
+        }
+        for item in self.others(house) {
+            problems.extend(work(house, home, &Subject::from(item)).err());
+        }
+        if self.process.deletes().is_some()
+            || matches!(self.disturbance, Disturbance::Delete | Disturbance::DeleteFiles)
+        {
+            problems.extend(disturbing::finish_deletions(home).err());
+        }
+        if self.disturbance == Disturbance::Check {
+            problems.extend(disturbing::check(home).err());
+        }
+        if self.process.lacks_copies() {
+            problems.extend(disturbing::fill(home).err());
+        }
+        problems
+    }
+
+    /// Whether the item may fail by the disturbance and has to succeed when it is requeued.
+    fn may_fail(&self) -> bool {
+        use Disturbance::{Check, Fail, LoseAnswer, Restore};
+        let is_met = matches!(self.disturbance, Fail | LoseAnswer | Check | Restore);
+        is_met && self.process.end(self.disturbance) == End::Succeeded
+    }
+
+    /// The work items that the disturbance has made.
+    fn others(&self, house: &House) -> Vec<ItemId> {
+        house.others.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn check_end(&self, house: &House, home: &Home, problems: &mut Vec<String>) {
+        let status = status(house, home);
+        if let (Some(item), Some(status)) = (house.subject.item, status)
+            && !self.process.end(self.disturbance).allows(status)
+        {
             let item = house::item(home, item);
             problems.push(format!("the item is {status} at {}: {:?}", item.stage, item.note));
         }
-        if self.process == Process::Restoration {
-            problems.extend(check::restored(house, home, status));
+        let mut expected = self.process.expected(status, self.disturbance);
+        let mut restorations = Vec::new();
+        for item in self.others(house) {
+            let is_kept = house::item(home, item).status == ItemStatus::Succeeded;
+            match self.disturbance {
+                Disturbance::Delete if is_kept => expected = expected.deleted(),
+                Disturbance::DeleteFiles if is_kept => expected = expected.without_files(),
+                Disturbance::Restore => restorations.push(item),
+                _ => {}
+            }
         }
+        if self.process == Process::Restoration {
+            restorations.extend(house.subject.item);
+        }
+        let before = Expected::of_versions([(house.payload)(2)]);
+        let after = before.clone().without_files();
+        let files = |expected: &Expected| expected.generations[0].versions[0].clone();
+        for item in restorations {
+            problems.extend(check::restored(house, home, item, &[&files(&before), &files(&after)]));
+        }
+        problems.extend(check::problems(house, home, &expected, self.disturbance == Disturbance::Restore));
     }
 
     /// The operation fails once, and the same engine goes on.
@@ -121,7 +183,7 @@ impl Run<'_> {
             } else if !is_cut {
                 clock.stand_still();
                 house.expire_leases();
-                problems.extend(self.meanwhile(house).err());
+                problems.extend(disturbing::act(self.process, self.disturbance, house).err());
                 clock.go_on();
                 gate.wake();
             }
@@ -132,47 +194,11 @@ impl Run<'_> {
         }
         problems
     }
-
-    /// What the others do while the first engine sleeps.
-    fn meanwhile(&self, house: &House) -> Result<(), String> {
-        let second = house.engine(None, house.clock());
-        match self.disturbance {
-            Disturbance::TakeOverAndDeposit => {
-                work(house, &second, &house.subject)?;
-                work(house, &second, &Subject::from(house.deposit(self.process.next_deposit())))
-            }
-            Disturbance::Cancel => {
-                house.request(&second, Request::Cancel);
-                work(house, &second, &house.subject)
-            }
-            Disturbance::CancelAndRequeue => {
-                house.request(&second, Request::Cancel);
-                fail_to_clear_up(house)?;
-                requeue(house, &second)
-            }
-            Disturbance::Requeue => requeue(house, &second),
-            _ => work(house, &second, &house.subject),
-        }
-    }
 }
 
-/// Works while a store removes nothing, until that has failed or nothing is left to be removed. An item that is being
-/// committed cannot end before what a sleeping worker left in its assembly is removed.
-fn fail_to_clear_up(house: &House) -> Result<(), String> {
-    let gate = Gate::refusing_removals("secondary");
-    let failing = house.engine(Some(&gate), house.clock());
-    let item = house.subject.item.expect("an item");
-    let has_ended = || house::item(&failing, item).status.is_ended();
-    let is_done = || gate.refused() > 0 || has_ended() && workers::is_done(&failing, &house.subject);
-    workers::work_until(house, &failing, |_| true, is_done)
-}
-
-fn requeue(house: &House, home: &Arc<Home>) -> Result<(), String> {
-    if !house.request(home, Request::Requeue(None)) {
-        work(house, home, &house.subject)?;
-        house.request(home, Request::Requeue(None));
-    }
-    work(house, home, &house.subject)
+/// How the subject's item has ended; none where it is no item.
+fn status(house: &House, home: &Home) -> Option<ItemStatus> {
+    house.subject.item.map(|item| house::item(home, item).status)
 }
 
 /// The names of all operations of a process that nobody disturbs.
@@ -183,8 +209,12 @@ fn operations(process: Process, template: &Template) -> Vec<String> {
     let sleeper = Sleeper::new();
     sleeper.work(&engine, &house.subject);
     let passed = gate.passed();
-    let status = house.subject.item.map(|item| house::item(&engine, item).status);
-    let problems = check::problems(&house, &engine, process.head(status, Disturbance::TakeOver));
+    let expected = process.expected(status(&house, &engine), Disturbance::TakeOver);
+    let mut problems = Vec::new();
+    if process.lacks_copies() {
+        problems.extend(disturbing::fill(&engine).err());
+    }
+    problems.extend(check::problems(&house, &engine, &expected, false));
     assert!(problems.is_empty(), "{process:?} alone: {problems:?}");
     passed
 }
@@ -195,6 +225,8 @@ fn one_of(process: Process, kind: Kind, disturbance: Disturbance) -> usize {
     match (process, kind, disturbance) {
         _ if leaves_nothing_out() => 1,
         (Process::FirstVersion, Kind::Folders, TakeOver | Cancel | Fail) | (Process::Restoration, ..) => 1,
+        (_, Kind::Folders, _) if process == Process::Filling || process.deletes().is_some() => 24,
+        (_, Kind::Buckets, _) if process == Process::Filling || process.deletes().is_some() => 48,
         (_, Kind::Folders, _) => 16,
         (_, Kind::Buckets, _) => 32,
     }
@@ -238,10 +270,22 @@ interleavings! {
     a_discarded_version_in_folders: Discarding in Folders;
     a_repair_in_folders: Repair in Folders;
     a_restoration_from_folders: Restoration in Folders;
+    a_filled_store_in_folders: Filling in Folders;
+    an_object_deletion_in_folders: ObjectDeletion in Folders;
+    a_file_deletion_in_folders: FileDeletion in Folders;
+    a_deletion_of_an_object_that_a_store_lacks_in_folders: LackingObjectDeletion in Folders;
+    a_deletion_of_files_that_a_store_lacks_in_folders: LackingFileDeletion in Folders;
+    a_deletion_of_an_object_that_changed_in_folders: ChangedObjectDeletion in Folders;
     a_first_version_in_buckets: FirstVersion in Buckets;
     a_second_version_in_buckets: SecondVersion in Buckets;
     a_deposit_that_heals_in_buckets: Healing in Buckets;
     a_discarded_version_in_buckets: Discarding in Buckets;
     a_repair_in_buckets: Repair in Buckets;
     a_restoration_from_buckets: Restoration in Buckets;
+    a_filled_store_in_buckets: Filling in Buckets;
+    an_object_deletion_in_buckets: ObjectDeletion in Buckets;
+    a_file_deletion_in_buckets: FileDeletion in Buckets;
+    a_deletion_of_an_object_that_a_store_lacks_in_buckets: LackingObjectDeletion in Buckets;
+    a_deletion_of_files_that_a_store_lacks_in_buckets: LackingFileDeletion in Buckets;
+    a_deletion_of_an_object_that_changed_in_buckets: ChangedObjectDeletion in Buckets;
 }

@@ -22,7 +22,7 @@ use crate::ingest::committing::layered;
 use crate::meanwhile::{Meanwhile, When};
 use crate::saying::{Says, saying};
 
-const THIRD: &str = "third";
+pub(crate) const THIRD: &str = "third";
 
 /// Settings in which every placement names a third store as well.
 fn settings_with_third(made: &TestHome) -> Settings {

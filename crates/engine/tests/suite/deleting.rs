@@ -21,7 +21,8 @@ use strongroom_registry::{DeletionState, FileId, ItemStatus, ObjectState, Scope,
 use strongroom_storage::{Key, StorageError};
 use strongroom_storage_test::{Call, Layer, Layered, Operation};
 
-use crate::deletions::{ANN, BOB, as_user, world};
+use crate::backfill::{THIRD, home_with_third};
+use crate::deletions::{ANN, BOB, add_admins, as_user, world};
 use crate::fixture::{Engine, INSTITUTION, KEPT_IN, TestHome, on_both_databases};
 use crate::ingest::committing::layered;
 use crate::rebuild::all_events;
@@ -341,6 +342,20 @@ fn fails_from(engine: Engine, paths: &[&str], store: &str, from: u64) -> bool {
         assert_eq!(tombstones(&home, store), 1, "{store} from call {from}");
     }
     has_failed
+}
+
+#[test]
+fn what_an_interrupted_backfill_has_put_goes_with_the_object() {
+    let home = home_with_third();
+    add_admins(&home);
+    let is_secret = |key: &String| std::fs::read(home.file(KEPT_IN[0], key)).is_ok_and(|bytes| bytes == b"yours");
+    let key = home.keys(KEPT_IN[0]).into_iter().find(is_secret).expect("is kept");
+    // It ends before it records what it has put.
+    let to = home.file(THIRD, &key);
+    std::fs::create_dir_all(to.parent().expect("a folder")).expect("makes folders");
+    std::fs::copy(home.file(KEPT_IN[0], &key), &to).expect("copies");
+    delete(&home, &[]);
+    is_nowhere(&home, b"yours");
 }
 
 #[test]

@@ -94,9 +94,15 @@ fn add(home: &TestHome, email: &str, role: UserRole) {
 pub(crate) fn world(engine: Engine, settings: &str) -> Option<TestHome> {
     let home = home_on(engine, settings)?;
     home.ingest("letters", &[("a.txt", b"one"), ("b.txt", b"two")]);
-    add(&home, ANN, UserRole::InstitutionAdmin);
-    add(&home, BOB, UserRole::InstitutionAdmin);
+    add_admins(&home);
     Some(home)
+}
+
+/// Adds the admins Ann and Bob.
+pub(crate) fn add_admins(home: &TestHome) {
+    for email in [ANN, BOB] {
+        add(home, email, UserRole::InstitutionAdmin);
+    }
 }
 
 fn letters() -> String {

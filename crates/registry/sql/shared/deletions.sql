@@ -39,6 +39,12 @@ UPDATE deletion_stores SET done_at = ?3, reason = NULL WHERE deletion_id = ?1 AN
 UPDATE deletion_stores SET reason = ?3 WHERE deletion_id = ?1 AND store = ?2 AND done_at IS NULL
 -- name: deletions.store_again
 UPDATE deletion_stores SET done_at = NULL, reason = NULL WHERE store = ?1 AND deletion_id > ?2 AND deletion_id <= ?3
+-- name: deletions.object_again
+UPDATE deletion_stores SET done_at = NULL, reason = NULL
+WHERE deletion_id IN (SELECT d.id FROM deletions d WHERE d.object_id = ?1 AND d.state <> 'begun') AND done_at IS NOT NULL
+-- name: deletions.take_again
+UPDATE object_leases SET fence = fence + 1
+WHERE object_id = ?1 AND owner <> ?2 AND EXISTS (SELECT 1 FROM deletions d WHERE d.object_id = ?1)
 -- name: deletions.page_of_store
 SELECT s.deletion_id FROM deletion_stores s WHERE s.store = ?1 AND s.deletion_id > ?2 ORDER BY s.deletion_id LIMIT ?3
 -- name: deletions.settle

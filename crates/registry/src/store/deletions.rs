@@ -195,6 +195,15 @@ pub fn carry_out_again(
     Ok(last)
 }
 
+/// Lets every deletion of an object and of files of it be carried out once more in its stores: `owner`, who no longer held the object, may have
+/// put bytes there since. Another owner who holds the object now loses it, since it may be carrying one out, and may have been there before
+/// those bytes were.
+pub fn carry_out_object_again(tx: &mut dyn Transaction, object: ObjectId, owner: Uuid) -> Result<(), RegistryError> {
+    tx.execute(Statement("deletions.object_again"), &[object.into()])?;
+    tx.execute(Statement("deletions.take_again"), &[object.into(), owner.into()])?;
+    Ok(())
+}
+
 /// Removes the entries of paths in every version; at most [`AT_ONCE`] at a time. The identifiers of their files stay.
 pub fn remove_paths(
     tx: &mut dyn Transaction,

@@ -107,6 +107,12 @@ pub fn holding(tx: &mut dyn Transaction, object: ObjectId, owner: Uuid) -> Resul
     Ok(if is_held { Holding::Held } else { Holding::NotHeld })
 }
 
+/// Whether no other owner has taken the lease of an object since `owner` took it under this fence, also where it ran out.
+pub fn is_last(tx: &mut dyn Transaction, object: ObjectId, owner: Uuid, fence: i64) -> Result<bool, RegistryError> {
+    let Some(row) = tx.query_one(Statement("leases.get"), &[object.into()])? else { return Ok(false) };
+    Ok(row.uuid("owner")? == owner && row.integer("fence")? == fence)
+}
+
 /// Extends every lease that an owner has not let go.
 pub fn extend_owner(tx: &mut dyn Transaction, owner: Uuid, until: Time) -> Result<(), RegistryError> {
     tx.execute(Statement("leases.extend_owner"), &[owner.into(), until.into()])?;
