@@ -101,6 +101,18 @@ pub(crate) fn any_object(chance: &mut Chance) -> &'static str {
     chance.pick(&OBJECTS).0
 }
 
+/// The name of one of the objects that packages are of, also of those that are named by a local identifier.
+pub(crate) fn any_name(chance: &mut Chance) -> &'static str {
+    // As the program names them.
+    let of_ids: [&str; 5] = ["race 1", "race%2F2", "row 1", "row 2", "row 3"];
+    if chance.percent(60) { any_object(chance) } else { *chance.pick(&of_ids) }
+}
+
+/// A path that a file of a package may have.
+pub(crate) fn any_path(chance: &mut Chance) -> &'static str {
+    chance.pick(&PATHS).0
+}
+
 impl Package {
     /// Any package.
     pub(crate) fn any(chance: &mut Chance) -> Self {

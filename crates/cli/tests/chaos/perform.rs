@@ -1,6 +1,6 @@
 //! Carries out the acts of a plan, each at its time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,8 @@ use anyhow::{Context as _, Result};
 use rustix::process::Signal;
 
 use crate::bags::Bag;
-use crate::commands::{Answered, Commands};
+use crate::commands::{Answered, Commands, Continuation};
+use crate::deletions::{Deletion, Named};
 use crate::late::Underway;
 use crate::packages::{Layout, Package, Sent};
 use crate::plan::{Act, Held, Plan, WORKERS, Wish};
@@ -63,10 +64,15 @@ pub(crate) struct Cast {
     /// Items that failed as they had to, and were deleted then.
     pub(crate) failed_rightly: BTreeSet<String>,
     pub(crate) late: Option<Underway>,
+    pub(crate) deletions: Vec<Deletion>,
+    /// What requests for deletion name, by their reasons.
+    pub(crate) requested: BTreeMap<String, Named>,
+    /// How often each was tried to be approved at the end.
+    pub(crate) approvals: BTreeMap<String, u64>,
     damaged: &'static str,
     pub(crate) seed: u64,
     pub(crate) workers: Workers,
-    commands: Commands,
+    pub(crate) commands: Commands,
     folders: usize,
 }
 
@@ -81,6 +87,9 @@ impl Cast {
             findings: Vec::new(),
             failed_rightly: BTreeSet::new(),
             late: None,
+            deletions: Vec::new(),
+            requested: BTreeMap::new(),
+            approvals: BTreeMap::new(),
             damaged: plan.damaged,
             seed: plan.seed,
             workers: Workers::new(&RUNS),
@@ -98,12 +107,15 @@ impl Cast {
                 self.serve_commands()?;
                 self.restart_lost()?;
                 self.step_late()?;
+                self.step_deletions();
                 // Not a wait for anything: the moment is the point.
                 let left = at.saturating_sub(began.elapsed());
                 std::thread::sleep(left.min(Duration::from_millis(10)));
             }
             self.act(&timed.act).with_context(|| format!("{:?}", timed.act))?;
         }
+        // Requests that wait for something stay as they are.
+        self.end_deletions();
         while !self.commands.is_idle() || self.late.is_some() {
             self.serve_commands()?;
             self.restart_lost()?;
@@ -173,6 +185,7 @@ impl Cast {
                 fs::create_dir_all(self.world.path(&folder))?;
                 self.ask(&["restore", "object", &format!("{INSTITUTION}/{object}"), "--to", &folder]);
             }
+            Act::Delete(planned) => self.deletions.push(Deletion::new((**planned).clone())),
             Act::Reconcile => self.ask(&["store", "reconcile", "--json"]),
             Act::Backup => {
                 self.folders += 1;
@@ -200,7 +213,7 @@ impl Cast {
 
     fn submitted(&mut self, number: u64, what: Deposited, arguments: &[&str]) -> Result<()> {
         self.deposits.push(Deposit { number, what, item: None, batch: None, submitted: None });
-        self.commands.ask(arguments, Some(self.deposits.len() - 1));
+        self.commands.ask(arguments, Continuation::Deposit(self.deposits.len() - 1));
         self.serve_commands()
     }
 
@@ -252,7 +265,7 @@ impl Cast {
 
     /// Has a command run beside what else goes on, as soon as no more than some run.
     pub(crate) fn ask(&mut self, arguments: &[&str]) {
-        self.commands.ask(arguments, None);
+        self.commands.ask(arguments, Continuation::None);
     }
 
     /// Takes in the answers there are, and starts commands that wait.
@@ -264,13 +277,18 @@ impl Cast {
     }
 
     fn take_in(&mut self, answered: &Answered) {
-        if let Some(deposit) = answered.deposit
-            && let Some(line) = answered.answer.json().unwrap_or_default().first()
-            && let Some(item) = line["item"].as_str()
-        {
-            self.deposits[deposit].item = Some(item.to_owned());
-            self.deposits[deposit].batch = line["batch"].as_str().map(str::to_owned);
-            self.deposits[deposit].submitted = Some((answered.began, Instant::now()));
+        match answered.continuation {
+            Continuation::None => {}
+            Continuation::Deletion(deletion, question) => self.answer_deletion(deletion, question, &answered.answer),
+            Continuation::Deposit(deposit) => {
+                if let Some(line) = answered.answer.json().unwrap_or_default().first()
+                    && let Some(item) = line["item"].as_str()
+                {
+                    self.deposits[deposit].item = Some(item.to_owned());
+                    self.deposits[deposit].batch = line["batch"].as_str().map(str::to_owned);
+                    self.deposits[deposit].submitted = Some((answered.began, Instant::now()));
+                }
+            }
         }
     }
 }

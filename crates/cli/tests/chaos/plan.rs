@@ -7,6 +7,7 @@ use strongroom_s3_double::{Fault, Operation};
 
 use crate::bags::{VARIANTS, slots};
 use crate::chance::Chance;
+use crate::deletion_plan::{self, Planned};
 use crate::hook::HookFault;
 use crate::late::Late;
 use crate::options::{Database, Stores};
@@ -19,6 +20,8 @@ pub(crate) const WORKERS: usize = 2;
 pub(crate) const LEASE: u64 = 5;
 /// Packages that are no bags and that there are from the beginning.
 const FIRST_PACKAGES: u64 = 4;
+/// Deletions that are requested in every run.
+const FIRST_DELETIONS: u64 = 3;
 /// The stores that keep bytes.
 pub(crate) const PRESERVATION: [&str; 2] = ["primary", "secondary"];
 
@@ -218,6 +221,7 @@ pub(crate) enum Act {
     },
     Reconcile,
     Backup,
+    Delete(Box<Planned>),
 }
 
 /// An act with its time, in milliseconds after the beginning.
@@ -258,6 +262,7 @@ impl Plan {
             worker_free: [0; WORKERS],
             store_free: [0; PRESERVATION.len()],
             deposits: 0,
+            deletions: 0,
         };
         planner.plan();
         let mut acts = planner.acts;
@@ -289,6 +294,7 @@ struct Planner {
     worker_free: [u64; WORKERS],
     store_free: [u64; PRESERVATION.len()],
     deposits: u64,
+    deletions: u64,
 }
 
 impl Planner {
@@ -313,6 +319,10 @@ impl Planner {
         }
         let at = self.chance.below(self.end / 2);
         self.race(at);
+        for _ in 0..FIRST_DELETIONS {
+            let at = self.chance.between(self.end / 4, self.end);
+            self.delete(at);
+        }
         let mut at = 0;
         loop {
             at += self.chance.between(40, 320);
@@ -324,7 +334,7 @@ impl Planner {
     }
 
     fn act(&mut self, at: u64) {
-        match self.chance.below(100) {
+        match self.chance.below(108) {
             0..9 => {
                 let slot = usize::try_from(self.chance.below(slots().len() as u64)).unwrap();
                 self.deposit(at, slot);
@@ -370,6 +380,7 @@ impl Planner {
                 self.add(at, Act::Restore { object });
             }
             98 => self.add(at, Act::Reconcile),
+            100..108 => self.delete(at),
             _ => self.add(at, Act::Backup),
         }
     }
@@ -394,6 +405,12 @@ impl Planner {
         }
     }
 
+    fn delete(&mut self, at: u64) {
+        self.deletions += 1;
+        let planned = Planned::any(&mut self.chance, self.deletions);
+        self.add(at, Act::Delete(Box::new(planned)));
+    }
+
     fn trouble_ezid(&mut self, at: u64) {
         let fault = match self.chance.below(6) {
             0 | 1 => EzidFault::LoseReply,
@@ -411,9 +428,10 @@ impl Planner {
         let mut slow = Vec::new();
         for _ in 0..self.chance.below(5) {
             let stage = *self.chance.pick(&STAGES);
-            let point = match self.chance.below(3) {
+            let point = match self.chance.below(4) {
                 0 => format!("ingest.{stage}.begin"),
                 1 => format!("ingest.{stage}.end"),
+                2 => (*self.chance.pick(&deletion_plan::POINTS)).to_owned(),
                 _ => (*self.chance.pick(&POINTS)).to_owned(),
             };
             let percent = self.chance.between(10, 60);
