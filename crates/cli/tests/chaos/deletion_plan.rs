@@ -104,7 +104,7 @@ impl Planned {
             number,
             targets,
             requester: usize::try_from(chance.below(2)).unwrap(),
-            tries: chance.between(2, 12),
+            tries: chance.between(4, 40),
             approval: chance.percent(85).then_some(approval),
             is_contested: chance.percent(20),
             slow,
@@ -117,7 +117,7 @@ impl Planned {
 
 fn target(chance: &mut Chance) -> Target {
     let slots = slots();
-    let of_bags = chance.percent(45);
+    let of_bags = chance.percent(35);
     let object = if of_bags { chance.pick(&slots).object } else { packages::any_name(chance) };
     let part = match chance.below(10) {
         0..4 => Part::Whole,

@@ -16,7 +16,7 @@ use crate::promises::text;
 use crate::world::{ADMINS, Answer, INSTITUTION};
 
 /// The pause before a request or an approval is tried again.
-const AGAIN: Duration = Duration::from_millis(250);
+const AGAIN: Duration = Duration::from_millis(350);
 
 /// What is named by a request: paths as in the package by the identifier of the object; none: all of the object.
 pub(crate) type Named = BTreeMap<String, Option<BTreeSet<String>>>;

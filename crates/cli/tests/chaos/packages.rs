@@ -14,13 +14,18 @@ use crate::chance::Chance;
 use crate::web::{PERMANENT, TRANSIENT, Web, WebFault};
 
 /// The objects that packages are of, where no local identifier says otherwise.
-const OBJECTS: [(&str, Form); 5] = [
+const OBJECTS: [(&str, Form); 8] = [
     ("scan.bin", Form::File),
     ("papers", Form::Folder),
     ("box", Form::Zip),
     ("crate", Form::TarGz),
     ("set", Form::Manifest),
+    ("drawer", Form::Folder),
+    ("shelf", Form::Folder),
+    ("roll", Form::Zip),
 ];
+/// How many of them, the last ones, are there from the beginning, so that people find something to delete.
+const FIRST: usize = 3;
 /// The local identifiers that deposits share.
 const LOCAL_IDS: [&str; 2] = ["race 1", "race/2"];
 /// The local identifiers that rows of batch manifests have.
@@ -105,7 +110,11 @@ pub(crate) fn any_object(chance: &mut Chance) -> &'static str {
 pub(crate) fn any_name(chance: &mut Chance) -> &'static str {
     // As the program names them.
     let of_ids: [&str; 5] = ["race 1", "race%2F2", "row 1", "row 2", "row 3"];
-    if chance.percent(60) { any_object(chance) } else { *chance.pick(&of_ids) }
+    match chance.below(10) {
+        0..5 => chance.pick(&OBJECTS[OBJECTS.len() - FIRST..]).0,
+        5..8 => any_object(chance),
+        _ => *chance.pick(&of_ids),
+    }
 }
 
 /// A path that a file of a package may have.
@@ -114,6 +123,23 @@ pub(crate) fn any_path(chance: &mut Chance) -> &'static str {
 }
 
 impl Package {
+    /// One package of each object that is there from the beginning; nothing is wrong with it.
+    pub(crate) fn first(chance: &mut Chance) -> Vec<Self> {
+        let first = OBJECTS.iter().skip(OBJECTS.len() - FIRST);
+        first
+            .map(|(name, form)| {
+                let files = Self::files(chance, *form, name);
+                Self {
+                    is_remote: false,
+                    fault: None,
+                    deleted: BTreeSet::new(),
+                    files,
+                    ..Self::single(chance, name, *form)
+                }
+            })
+            .collect()
+    }
+
     /// Any package.
     pub(crate) fn any(chance: &mut Chance) -> Self {
         match chance.below(100) {

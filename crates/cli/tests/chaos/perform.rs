@@ -114,8 +114,6 @@ impl Cast {
             }
             self.act(&timed.act).with_context(|| format!("{:?}", timed.act))?;
         }
-        // Requests that wait for something stay as they are.
-        self.end_deletions();
         while !self.commands.is_idle() || self.late.is_some() {
             self.serve_commands()?;
             self.restart_lost()?;
@@ -269,7 +267,7 @@ impl Cast {
     }
 
     /// Takes in the answers there are, and starts commands that wait.
-    fn serve_commands(&mut self) -> Result<()> {
+    pub(crate) fn serve_commands(&mut self) -> Result<()> {
         for answered in self.commands.serve(&mut self.world)? {
             self.take_in(&answered);
         }

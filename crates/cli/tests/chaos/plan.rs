@@ -306,6 +306,9 @@ impl Planner {
         for worker in 0..WORKERS {
             self.start(worker, 0, None);
         }
+        for package in Package::first(&mut self.chance) {
+            self.submit(0, package);
+        }
         let count = slots().len();
         // Something to work on from the beginning.
         for slot in 0..count {

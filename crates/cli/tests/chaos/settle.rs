@@ -38,6 +38,8 @@ impl Cast {
         // Damage that stands in the way of deposits is repaired first.
         self.world.run(["fixity", "run", "--all", "--json"])?;
         self.drain()?;
+        self.end_deletions();
+        self.drain()?;
         self.repair()?;
         self.drain()?;
         self.delete_what_failed_rightly()?;
@@ -78,8 +80,11 @@ impl Cast {
                 .collect();
             let in_hurry = hurried.elapsed() > HURRY;
             if in_hurry {
+                self.release_legal_holds()?;
                 requests = self.decide_requests()?;
             }
+            self.serve_commands()?;
+            self.step_deletions();
             let tasks: u64 = topics
                 .iter()
                 .flat_map(|topic| ["ready", "delayed", "leased"].map(|state| topic[state].as_u64().unwrap_or_default()))
