@@ -47,14 +47,19 @@ pub(crate) struct Answered {
 }
 
 /// The commands of a run.
-#[derive(Default)]
 pub(crate) struct Commands {
+    /// What they are called in the log.
+    name: &'static str,
     waiting: VecDeque<Waiting>,
     asked: VecDeque<Asked>,
     answers: usize,
 }
 
 impl Commands {
+    pub(crate) fn new(name: &'static str) -> Self {
+        Self { name, waiting: VecDeque::new(), asked: VecDeque::new(), answers: 0 }
+    }
+
     /// Has a command run as soon as no more than some run.
     pub(crate) fn ask(&mut self, arguments: &[&str], continuation: Continuation) {
         self.ask_with(arguments, "", continuation);
@@ -95,9 +100,9 @@ impl Commands {
             && let Some(Waiting { arguments, points, continuation }) = self.waiting.pop_front()
         {
             self.answers += 1;
-            let answer = world.path(&format!("command-{:04}", self.answers));
+            let answer = world.path(&format!("{}-{:04}", self.name, self.answers));
             let running = Running::start(world.command(&arguments).env("FAILPOINTS", points), &answer)?;
-            let what = format!("command {:04}: {}", self.answers, arguments.join(" "));
+            let what = format!("{} {:04}: {}", self.name, self.answers, arguments.join(" "));
             self.asked.push_back(Asked { what, began: Instant::now(), running, continuation });
         }
         Ok(answered)

@@ -136,24 +136,30 @@ impl Cast {
                 let of_approver = ["--as", approver, "delete", "approve", &request, "--detach"];
                 let approval = Continuation::Deletion(number, Question::Approval);
                 if is_contested {
-                    self.ask(&of_approver);
-                    self.ask(&["--as", requester, "delete", "approve", &request, "--detach"]);
+                    let of_requester = ["--as", requester, "delete", "approve", &request, "--detach"];
+                    self.about_deletions.ask(&of_approver, Continuation::None);
+                    self.about_deletions.ask(&of_requester, Continuation::None);
                 }
-                self.commands.ask_with(&of_approver, &slow, approval);
+                self.about_deletions.ask_with(&of_approver, &slow, approval);
             }
             Due::End(End::Cancel) => {
-                self.ask(&["--as", requester, "delete", "cancel", &request, "--reason", "chaos"]);
+                self.about_deletions
+                    .ask(&["--as", requester, "delete", "cancel", &request, "--reason", "chaos"], Continuation::None);
             }
-            Due::End(End::Deny) => self.ask(&["--as", approver, "delete", "deny", &request, "--reason", "chaos"]),
+            Due::End(End::Deny) => self
+                .about_deletions
+                .ask(&["--as", approver, "delete", "deny", &request, "--reason", "chaos"], Continuation::None),
             Due::PlaceHold => {
                 let object = deletion.object(0);
                 let hold = ["hold", "legal", "add", &object, "--reason", "chaos", "--json"];
-                self.commands.ask(&hold, Continuation::Deletion(number, Question::LegalHold));
+                self.about_deletions.ask(&hold, Continuation::Deletion(number, Question::LegalHold));
             }
-            Due::ReleaseHold(hold) => self.ask(&["hold", "legal", "release", &hold, "--reason", "chaos"]),
+            Due::ReleaseHold(hold) => {
+                self.about_deletions.ask(&["hold", "legal", "release", &hold, "--reason", "chaos"], Continuation::None)
+            }
             Due::Ask(wish) => {
                 let show = ["delete", "show", &request, "--json"];
-                self.commands.ask(&show, Continuation::Deletion(number, Question::Items(wish)));
+                self.about_deletions.ask(&show, Continuation::Deletion(number, Question::Items(wish)));
             }
         }
     }
@@ -171,7 +177,7 @@ impl Cast {
                 Part::Named(path) => Some(BTreeSet::from([path.to_owned()])),
                 Part::Files(_) => {
                     let list = ["objects", "files", &object, "--json"];
-                    return self.commands.ask(&list, Continuation::Deletion(number, Question::Files(target)));
+                    return self.about_deletions.ask(&list, Continuation::Deletion(number, Question::Files(target)));
                 }
             };
             deletion.named.insert(object, paths);
@@ -197,7 +203,7 @@ impl Cast {
         arguments.extend(["--reason".to_owned(), reason.clone(), "--json".to_owned()]);
         self.requested.insert(reason, named);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        self.commands.ask(&arguments, Continuation::Deletion(number, Question::Request));
+        self.about_deletions.ask(&arguments, Continuation::Deletion(number, Question::Request));
     }
 
     /// Goes on with the answer of a command.
@@ -240,7 +246,7 @@ impl Cast {
                         ItemWish::Hold => "hold",
                         ItemWish::Requeue => "requeue",
                     };
-                    self.ask(&["items", wish, item]);
+                    self.about_deletions.ask(&["items", wish, item], Continuation::None);
                 }
             }
         }

@@ -72,7 +72,9 @@ pub(crate) struct Cast {
     damaged: &'static str,
     pub(crate) seed: u64,
     pub(crate) workers: Workers,
-    pub(crate) commands: Commands,
+    commands: Commands,
+    /// Those about deletions, which do not wait for the others.
+    pub(crate) about_deletions: Commands,
     folders: usize,
 }
 
@@ -93,7 +95,8 @@ impl Cast {
             damaged: plan.damaged,
             seed: plan.seed,
             workers: Workers::new(&RUNS),
-            commands: Commands::default(),
+            commands: Commands::new("command"),
+            about_deletions: Commands::new("deletion"),
             folders: 0,
         }
     }
@@ -114,7 +117,7 @@ impl Cast {
             }
             self.act(&timed.act).with_context(|| format!("{:?}", timed.act))?;
         }
-        while !self.commands.is_idle() || self.late.is_some() {
+        while !self.is_idle() || self.late.is_some() {
             self.serve_commands()?;
             self.restart_lost()?;
             self.step_late()?;
@@ -261,6 +264,11 @@ impl Cast {
         }
     }
 
+    /// Whether no command of a person runs or waits.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.commands.is_idle() && self.about_deletions.is_idle()
+    }
+
     /// Has a command run beside what else goes on, as soon as no more than some run.
     pub(crate) fn ask(&mut self, arguments: &[&str]) {
         self.commands.ask(arguments, Continuation::None);
@@ -268,7 +276,9 @@ impl Cast {
 
     /// Takes in the answers there are, and starts commands that wait.
     pub(crate) fn serve_commands(&mut self) -> Result<()> {
-        for answered in self.commands.serve(&mut self.world)? {
+        let mut answered = self.commands.serve(&mut self.world)?;
+        answered.extend(self.about_deletions.serve(&mut self.world)?);
+        for answered in answered {
             self.take_in(&answered);
         }
         Ok(())

@@ -95,7 +95,7 @@ impl Run {
         }
         let activities = make_activities(&world, &source)?;
         let observer = Observer::start(open(&world)?);
-        let (workers, commands) = (Workers::new(&RUNS), Commands::default());
+        let (workers, commands) = (Workers::new(&RUNS), Commands::new("command"));
         let (name, size) = (equipment.name, plan.size);
         let mut run = Self { name, world, source, size, workers, commands, observer, activities, kills: 0 };
         let sets = run.carry_out(plan, expected);
