@@ -117,7 +117,7 @@ impl Planned {
 
 fn target(chance: &mut Chance) -> Target {
     let slots = slots();
-    let of_bags = chance.percent(35);
+    let of_bags = chance.percent(30);
     let object = if of_bags { chance.pick(&slots).object } else { packages::any_name(chance) };
     let part = match chance.below(10) {
         0..4 => Part::Whole,

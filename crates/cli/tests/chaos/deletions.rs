@@ -264,7 +264,13 @@ impl Cast {
     /// Has the other user approve what waits for it, and deny what something stands against again and again. How many still wait.
     pub(crate) fn decide_requests(&mut self) -> Result<usize> {
         let open = self.world.run(["delete", "list", "--state", "requested", "--json"])?.succeeded()?.json()?;
-        for request in &open {
+        let is_planned = |id: &str| {
+            let of_plan = self.deletions.iter().filter(|deletion| deletion.request.as_deref() == Some(id));
+            of_plan.flat_map(|deletion| &deletion.due).any(|(_, due)| *due == Due::Approve)
+        };
+        let planned: BTreeSet<&str> =
+            open.iter().map(|request| text(request, "request")).filter(|id| is_planned(id)).collect();
+        for request in open.iter().filter(|request| !planned.contains(text(request, "request"))) {
             let (id, by) = (text(request, "request"), text(request, "requested_by"));
             let approver = if by == ADMINS[0] { ADMINS[1] } else { ADMINS[0] };
             let tries = self.approvals.entry(id.to_owned()).or_default();

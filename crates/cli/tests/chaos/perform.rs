@@ -13,6 +13,7 @@ use crate::deletions::{Deletion, Named};
 use crate::late::Underway;
 use crate::packages::{Layout, Package, Sent};
 use crate::plan::{Act, Held, Plan, WORKERS, Wish};
+use crate::promises::text;
 use crate::workers::Workers;
 use crate::world::{COLLECTION, INSTITUTION, World};
 
@@ -103,6 +104,7 @@ impl Cast {
 
     /// Carries out the whole plan.
     pub(crate) fn perform(&mut self, plan: &Plan) -> Result<()> {
+        self.prepare(plan)?;
         let began = Instant::now();
         for timed in &plan.acts {
             let at = Duration::from_millis(timed.at);
@@ -124,6 +126,28 @@ impl Cast {
             std::thread::park_timeout(Duration::from_millis(5));
         }
         Ok(())
+    }
+
+    /// Makes the first deposits while nothing is wrong.
+    fn prepare(&mut self, plan: &Plan) -> Result<()> {
+        if plan.first.is_empty() {
+            return Ok(());
+        }
+        self.workers.start_all(&self.world)?;
+        for act in &plan.first {
+            self.act(act)?;
+        }
+        loop {
+            self.serve_commands()?;
+            let items = self.world.run(["items", "list", "--json"])?.succeeded()?.json()?;
+            let have_ended = items.iter().all(|item| ["succeeded", "failed"].contains(&text(item, "status")));
+            if self.is_idle() && have_ended {
+                break;
+            }
+            std::thread::park_timeout(Duration::from_millis(50));
+        }
+        self.world.log("the first deposits are made");
+        self.workers.kill_all(&mut self.world)
     }
 
     fn restart_lost(&mut self) -> Result<()> {

@@ -20,6 +20,8 @@ pub(crate) const WORKERS: usize = 2;
 pub(crate) const LEASE: u64 = 5;
 /// Packages that are no bags and that there are from the beginning.
 const FIRST_PACKAGES: u64 = 4;
+/// How long a run is, in seconds, in which deposits are made in peace first.
+const LONG: u64 = 10;
 /// Deletions that are requested in every run.
 const FIRST_DELETIONS: u64 = 3;
 /// The stores that keep bytes.
@@ -243,6 +245,8 @@ pub(crate) struct Plan {
     pub(crate) max_attempts: u64,
     /// Whether objects get ARKs, registered with EZID.
     pub(crate) has_arks: bool,
+    /// Deposits that are made in peace before anything else, so that people find something to delete; short runs do without them.
+    pub(crate) first: Vec<Act>,
     pub(crate) acts: Vec<Timed>,
 }
 
@@ -258,6 +262,7 @@ impl Plan {
             stores,
             has_arks,
             end: seconds * 1_000,
+            first: Vec::new(),
             acts: Vec::new(),
             worker_free: [0; WORKERS],
             store_free: [0; PRESERVATION.len()],
@@ -265,10 +270,14 @@ impl Plan {
             deletions: 0,
         };
         planner.plan();
-        let mut acts = planner.acts;
+        let (mut acts, mut first) = (planner.acts, planner.first);
+        if seconds < LONG {
+            // They keep their numbers, and are made with everything else.
+            acts.extend(first.drain(..).map(|act| Timed { at: 0, act }));
+        }
         // Acts of one moment stay in the order in which they were planned.
         acts.sort_by_key(|timed| timed.at);
-        Self { seed, database, stores, seconds, damaged, max_attempts, has_arks, acts }
+        Self { seed, database, stores, seconds, damaged, max_attempts, has_arks, first, acts }
     }
 
     /// What the run is made with.
@@ -289,6 +298,7 @@ struct Planner {
     stores: Stores,
     has_arks: bool,
     end: u64,
+    first: Vec<Act>,
     acts: Vec<Timed>,
     /// From when on each worker and each store is as it should be.
     worker_free: [u64; WORKERS],
@@ -306,10 +316,15 @@ impl Planner {
         for worker in 0..WORKERS {
             self.start(worker, 0, None);
         }
-        for package in Package::first(&mut self.chance) {
-            self.submit(0, package);
-        }
         let count = slots().len();
+        for package in Package::first(&mut self.chance) {
+            self.deposits += 1;
+            self.first.push(Act::Submit { number: self.deposits, package: Box::new(package) });
+        }
+        for slot in 0..count {
+            self.deposits += 1;
+            self.first.push(Act::Deposit { number: self.deposits, slot, variant: 0 });
+        }
         // Something to work on from the beginning.
         for slot in 0..count {
             let at = self.chance.below(self.end / 3);
