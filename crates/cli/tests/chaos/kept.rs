@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;
+use strongroom_engine::Home;
 use strongroom_registry::versions::{self, Version};
 use strongroom_registry::{GenerationId, ObjectId, Time, VersionState};
 
@@ -91,6 +92,7 @@ impl Cast {
     /// Every published version is the stores' version of that number, and the stores hold no other. An object that was deposited again
     /// after its deletion has one OCFL object more in the stores for each time it was deleted.
     pub(crate) fn registry_and_stores_agree(&mut self, stores: &BTreeMap<String, StoredObject>) -> Result<Vec<Kept>> {
+        let home = self.home()?;
         let mut kept = Vec::new();
         let objects = self.world.run(["objects", "list", "--json"])?.succeeded()?.json()?;
         let mut found = 0;
@@ -114,13 +116,13 @@ impl Cast {
                 |of: &StoredObject| of.tombstones.iter().any(|tombstone| tombstone.identifier == identifier);
             let others = stores.iter().filter(|(other, stored)| *other != id && is_of_object(stored));
             for (other, stored) in others {
-                match self.generation(object, other, stored)? {
+                match generation_of(&home, object, other, stored)? {
                     Some(generation) if generation.end().is_some() => earlier.push(generation),
                     _ => self.find(format!("{other} lies in the stores beside the newest generation of {identifier}")),
                 }
             }
             earlier.sort_by_key(|generation| generation.end().map(|end| end.time));
-            let Some(generation) = self.generation(object, id, &stores[id])? else {
+            let Some(generation) = generation_of(&home, object, id, &stores[id])? else {
                 self.find(format!("the registry has no versions of {id} of {identifier}"));
                 continue;
             };
@@ -142,22 +144,6 @@ impl Cast {
         }
         Ok(kept)
     }
-
-    /// A generation of an object with its rows in the registry; none where these have other inventories.
-    fn generation(&self, object: &Value, id: &str, stored: &StoredObject) -> Result<Option<Generation>> {
-        let of_object = ObjectId(text(object, "object").parse()?);
-        let generation = GenerationId(id.strip_prefix("urn:uuid:").context("an id that is no UUID")?.parse()?);
-        let rows = self.home()?.registry.read(|tx| versions::list(tx, of_object, generation, false))?;
-        let rows: Vec<Version> = rows.into_iter().filter(|row| row.state == VersionState::Published).collect();
-        let inventories: BTreeMap<u64, String> =
-            rows.iter().filter_map(|row| Some((row.number, row.inventory?.to_hex()))).collect();
-        if inventories != stored.inventories || !rows.iter().map(|row| &row.number).eq(stored.versions.keys()) {
-            return Ok(None);
-        }
-        let made_by = rows.iter().filter_map(|row| Some((row.item?.to_string(), row.number))).collect();
-        let published = rows.iter().filter_map(|row| Some((row.number, row.published_at?))).collect();
-        Ok(Some(Generation { stored: stored.clone(), made_by, published }))
-    }
 }
 
 /// The inventories of the published versions that have one, and the numbers of all.
@@ -171,4 +157,20 @@ fn published(versions: &[Value]) -> Result<(BTreeMap<u64, String>, Vec<u64>)> {
         }
     }
     Ok((inventories, numbers))
+}
+
+/// A generation of an object with its rows in the registry; none where these have other inventories.
+fn generation_of(home: &Home, object: &Value, id: &str, stored: &StoredObject) -> Result<Option<Generation>> {
+    let of_object = ObjectId(text(object, "object").parse()?);
+    let generation = GenerationId(id.strip_prefix("urn:uuid:").context("an id that is no UUID")?.parse()?);
+    let rows = home.registry.read(|tx| versions::list(tx, of_object, generation, false))?;
+    let rows: Vec<Version> = rows.into_iter().filter(|row| row.state == VersionState::Published).collect();
+    let inventories: BTreeMap<u64, String> =
+        rows.iter().filter_map(|row| Some((row.number, row.inventory?.to_hex()))).collect();
+    if inventories != stored.inventories || !rows.iter().map(|row| &row.number).eq(stored.versions.keys()) {
+        return Ok(None);
+    }
+    let made_by = rows.iter().filter_map(|row| Some((row.item?.to_string(), row.number))).collect();
+    let published = rows.iter().filter_map(|row| Some((row.number, row.published_at?))).collect();
+    Ok(Some(Generation { stored: stored.clone(), made_by, published }))
 }

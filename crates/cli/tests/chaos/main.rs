@@ -4,6 +4,7 @@
 //!
 //! `cargo xtask chaos` asks for many runs; without it a few short ones are made.
 
+mod acts;
 mod arks;
 mod bags;
 mod chain;

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use rustix::process::Signal;
 
+use crate::acts::{Act, Held, Wish};
 use crate::bags::Bag;
 use crate::commands::{Answered, Commands, Continuation};
 use crate::deletions::{Deletion, Named};
 use crate::late::Underway;
 use crate::packages::{Layout, Package, Sent};
-use crate::plan::{Act, Held, Plan, WORKERS, Wish};
+use crate::plan::{Plan, WORKERS};
 use crate::promises::text;
 use crate::workers::Workers;
 use crate::world::{COLLECTION, INSTITUTION, World};
