@@ -101,9 +101,10 @@ pub(crate) struct Package {
     pub(crate) rows: Vec<Package>,
 }
 
-/// One of some objects that packages are of, by its name.
+/// One of some objects that packages are of, by its name; one of those that are there from the beginning is rare.
 pub(crate) fn any_object(chance: &mut Chance) -> &'static str {
-    chance.pick(&OBJECTS).0
+    let others = OBJECTS.len() - FIRST;
+    if chance.percent(90) { chance.pick(&OBJECTS[..others]).0 } else { chance.pick(&OBJECTS[others..]).0 }
 }
 
 /// The name of one of the objects that packages are of, also of those that are named by a local identifier.
@@ -140,12 +141,18 @@ impl Package {
             .collect()
     }
 
+    /// Any package of an object of this name; none where no packages are of it.
+    pub(crate) fn of(chance: &mut Chance, name: &str) -> Option<Self> {
+        let (name, form) = *OBJECTS.iter().find(|(other, _)| *other == name)?;
+        Some(Self::single(chance, name, form))
+    }
+
     /// Any package.
     pub(crate) fn any(chance: &mut Chance) -> Self {
         match chance.below(100) {
             0..60 => {
-                let (name, form) = *chance.pick(&OBJECTS);
-                Self::single(chance, name, form)
+                let name = any_object(chance);
+                Self::of(chance, name).unwrap_or_else(|| Self::batch(chance, Form::Files))
             }
             60..85 => Self::batch(chance, Form::Files),
             _ => Self::batch(chance, Form::Batch),

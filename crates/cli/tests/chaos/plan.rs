@@ -276,6 +276,17 @@ impl Planner {
     fn delete(&mut self, at: u64) {
         self.deletions += 1;
         let planned = Planned::any(&mut self.chance, self.deletions);
+        // At times what is to be deleted is deposited again.
+        let object = planned.targets[0].object.clone();
+        let later = at + self.chance.between(200, 2_500);
+        let slot = slots().iter().position(|slot| slot.object == object);
+        if self.chance.percent(40) {
+            if let Some(slot) = slot {
+                self.deposit(later, slot);
+            } else if let Some(package) = Package::of(&mut self.chance, &object) {
+                self.submit(later, package);
+            }
+        }
         self.add(at, Act::Delete(Box::new(planned)));
     }
 
