@@ -90,8 +90,8 @@ impl Cast {
                 .flat_map(|topic| ["ready", "delayed", "leased"].map(|state| topic[state].as_u64().unwrap_or_default()))
                 .sum();
             let stopped = topics.iter().any(|topic| topic["paused"] == true || topic["dead"] != 0);
-            if items.iter().filter(is_open).count() == 0 && failed.is_empty() && tasks == 0 && !stopped && requests == 0
-            {
+            let has_open = items.iter().any(|item| is_open(&item)) || requests > 0 || !self.is_idle();
+            if !has_open && failed.is_empty() && tasks == 0 && !stopped {
                 return Ok(());
             }
             // Neither times nor who is at it: an item that only waits changes those.
