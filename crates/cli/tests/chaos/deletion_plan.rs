@@ -16,6 +16,9 @@ pub(crate) const POINTS: [&str; 8] = [
     "deletion.expand.page",
 ];
 
+/// Files that bags have, or some of them.
+const OF_BAGS: [&str; 3] = ["bag-info.txt", "data/1.bin", "data/part 2/3.bin"];
+
 /// What is named of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Part {
@@ -24,7 +27,7 @@ pub(crate) enum Part {
     /// Some of the files that it has at that moment, by numbers that choose them.
     Files(Vec<u64>),
     /// A file that every package of the object may have had, and that its newest version need not have.
-    Named(&'static str),
+    Named(String),
 }
 
 /// An object, and what is named of it.
@@ -121,8 +124,8 @@ fn target(chance: &mut Chance) -> Target {
     let object = if of_bags { chance.pick(&slots).object } else { packages::any_name(chance) };
     let part = match chance.below(10) {
         0..4 => Part::Whole,
-        4 if of_bags => Part::Named(*chance.pick(&["bag-info.txt", "data/1.bin", "data/part 2/3.bin"])),
-        4 => Part::Named(packages::any_path(chance)),
+        4 if of_bags => Part::Named((*chance.pick(&OF_BAGS)).to_owned()),
+        4 => Part::Named(packages::any_path(chance).to_owned()),
         _ => Part::Files((0..chance.between(1, 4)).map(|_| chance.next()).collect()),
     };
     Target { object: object.to_owned(), part }

@@ -80,6 +80,9 @@ impl Deletion {
     /// What follows a request that was made.
     fn requested(&mut self, request: String) {
         self.request = Some(request);
+        if self.planned.tries == 0 {
+            return;
+        }
         let planned = self.planned.clone();
         let milliseconds = Duration::from_millis;
         if let Some(at) = planned.approval {
@@ -155,7 +158,7 @@ impl Cast {
                 self.about_deletions.ask(&hold, Continuation::Deletion(number, Question::LegalHold));
             }
             Due::ReleaseHold(hold) => {
-                self.about_deletions.ask(&["hold", "legal", "release", &hold, "--reason", "chaos"], Continuation::None)
+                self.about_deletions.ask(&["hold", "legal", "release", &hold, "--reason", "chaos"], Continuation::None);
             }
             Due::Ask(wish) => {
                 let show = ["delete", "show", &request, "--json"];
@@ -172,9 +175,9 @@ impl Cast {
             if deletion.named.contains_key(&object) {
                 continue;
             }
-            let paths = match deletion.planned.targets[target].part {
+            let paths = match &deletion.planned.targets[target].part {
                 Part::Whole => None,
-                Part::Named(path) => Some(BTreeSet::from([path.to_owned()])),
+                Part::Named(path) => Some(BTreeSet::from([path.clone()])),
                 Part::Files(_) => {
                     let list = ["objects", "files", &object, "--json"];
                     return self.about_deletions.ask(&list, Continuation::Deletion(number, Question::Files(target)));
@@ -228,7 +231,12 @@ impl Cast {
             }
             Question::Request if has_succeeded => deletion.requested(text(&first, "request").to_owned()),
             Question::Request if has_tries(deletion.requests, deletion) => deletion.later(AGAIN, Due::Request),
-            Question::Approval if !has_succeeded && has_tries(deletion.approvals, deletion) => {
+            // One that was decided meanwhile stays as it is.
+            Question::Approval
+                if !has_succeeded
+                    && !answer.stderr.contains("could not approve")
+                    && has_tries(deletion.approvals, deletion) =>
+            {
                 deletion.later(AGAIN, Due::Approve);
             }
             Question::Request | Question::Approval => {}
@@ -286,15 +294,15 @@ impl Cast {
         }
         Ok(open.len())
     }
+}
 
-    /// Whether an item of a deletion failed before it deleted anything, for a reason that stays.
-    pub(crate) fn has_deleted_nothing(&self, item: &Value) -> bool {
-        let note = text(item, "note");
-        match text(item, "action") {
-            "delete_object" | "delete_files" => note.contains("nothing is deleted"),
-            "delete_batch" => note.contains("is not approved any more"),
-            _ => false,
-        }
+/// Whether an item of a deletion failed before it deleted anything, for a reason that stays.
+pub(crate) fn has_deleted_nothing(item: &Value) -> bool {
+    let note = text(item, "note");
+    match text(item, "action") {
+        "delete_object" | "delete_files" => note.contains("nothing is deleted"),
+        "delete_batch" => note.contains("is not approved any more"),
+        _ => false,
     }
 }
 

@@ -30,6 +30,8 @@ const FIRST: usize = 3;
 const LOCAL_IDS: [&str; 2] = ["race 1", "race/2"];
 /// The local identifiers that rows of batch manifests have.
 const ROW_IDS: [&str; 3] = ["row 1", "row 2", "row 3"];
+/// How the program names the objects of these.
+const NAMES_OF_IDS: [&str; 5] = ["race 1", "race%2F2", "row 1", "row 2", "row 3"];
 /// Every path that a package may have but a single file, with its size. None is a folder of another.
 const PATHS: [(&str, usize); 6] = [
     ("a.bin", 70),
@@ -109,12 +111,10 @@ pub(crate) fn any_object(chance: &mut Chance) -> &'static str {
 
 /// The name of one of the objects that packages are of, also of those that are named by a local identifier.
 pub(crate) fn any_name(chance: &mut Chance) -> &'static str {
-    // As the program names them.
-    let of_ids: [&str; 5] = ["race 1", "race%2F2", "row 1", "row 2", "row 3"];
     match chance.below(10) {
         0..5 => chance.pick(&OBJECTS[OBJECTS.len() - FIRST..]).0,
         5..8 => any_object(chance),
-        _ => *chance.pick(&of_ids),
+        _ => NAMES_OF_IDS[usize::try_from(chance.below(5)).unwrap()],
     }
 }
 

@@ -7,6 +7,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use crate::bags::sha512;
+use crate::deletions::has_deleted_nothing;
 use crate::kept::Kept;
 use crate::ocfl::{StoredObject, read_root};
 use crate::origins::Origins;
@@ -118,7 +119,7 @@ impl Cast {
                     self.succeeded(item, kept)?;
                 }
                 "succeeded" | "cancelled" => {}
-                "failed" if self.has_deleted_nothing(item) => {}
+                "failed" if has_deleted_nothing(item) => {}
                 "failed" if is_of_what_was_deleted(item) && was_deleted(item, kept) => {}
                 _ => self.find(format!("an item could not be brought to its end: {item}")),
             }

@@ -120,7 +120,8 @@ impl Cast {
                     self.took_what_is_named(request, identifier, generation, tombstone);
                 }
                 // Another request was carried out before it.
-                ("succeeded", []) if self.was_deleted_before(item, &tombstones, &request.named[identifier]) => {}
+                ("succeeded", []) if self.was_deleted_before(item, &tombstones, request.named[identifier].as_ref()) => {
+                }
                 ("failed" | "cancelled", []) => {}
                 _ => {
                     let count = own.len();
@@ -135,7 +136,7 @@ impl Cast {
         &self,
         item: &str,
         tombstones: &[(&Generation, &Tombstone)],
-        named: &Option<BTreeSet<String>>,
+        named: Option<&BTreeSet<String>>,
     ) -> bool {
         let note = self.all_items().ok().into_iter().flatten().find(|other| text(other, "item") == item);
         let says_so = note.is_some_and(|item| text(&item, "note").contains("deleted before"));

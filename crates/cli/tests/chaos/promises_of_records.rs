@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use strongroom_registry::deletions::{self, Deletion};
 use strongroom_registry::legal_holds::{self, LegalHold, Listed};
-use strongroom_registry::{DeletionState, ObjectId, RegistryError, Scope};
+use strongroom_registry::{DeletionState, ObjectId, Scope};
 
 use crate::kept::Kept;
 use crate::perform::Cast;
@@ -51,7 +51,7 @@ impl Cast {
                 if deletion.files.is_none() && !object.is_deleted() {
                     continue;
                 }
-                let evidence = home.registry.read(|tx| Ok::<_, RegistryError>(deletions::evidence(tx, deletion)?))?;
+                let evidence = home.registry.read(|tx| deletions::evidence(tx, deletion))?;
                 let folder = self.world.as_folder("quarantine", "checked")?;
                 for key in evidence.iter().filter(|key| folder.join(key).exists()) {
                     self.find(format!("{key} is in quarantine, and {} was deleted", object.identifier));

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use serde_json::Value;
 
+use crate::deletions::has_deleted_nothing;
 use crate::origins::{NOT_FETCHED, Origins, has_code};
 use crate::perform::Cast;
 use crate::plan::PRESERVATION;
@@ -37,8 +38,6 @@ impl Cast {
         self.workers.start_all(&self.world)?;
         // Damage that stands in the way of deposits is repaired first.
         self.world.run(["fixity", "run", "--all", "--json"])?;
-        self.drain()?;
-        self.end_deletions();
         self.drain()?;
         self.repair()?;
         self.drain()?;
@@ -75,7 +74,7 @@ impl Cast {
             let failed: Vec<&Value> = items
                 .iter()
                 .filter(|item| text(item, "status") == "failed" && !self.has_failed_rightly(item, &origins))
-                .filter(|item| !self.has_deleted_nothing(item) && !is_of_what_was_deleted(item))
+                .filter(|item| !has_deleted_nothing(item) && !is_of_what_was_deleted(item))
                 .filter(|item| requeued.get(text(item, "item")).copied().unwrap_or_default() < REQUEUES)
                 .collect();
             let in_hurry = hurried.elapsed() > HURRY;
@@ -90,9 +89,13 @@ impl Cast {
                 .flat_map(|topic| ["ready", "delayed", "leased"].map(|state| topic[state].as_u64().unwrap_or_default()))
                 .sum();
             let stopped = topics.iter().any(|topic| topic["paused"] == true || topic["dead"] != 0);
-            let has_open = items.iter().any(|item| is_open(&item)) || requests > 0 || !self.is_idle();
+            let has_open = items.iter().any(|item| is_open(&item)) || requests > 0;
             if !has_open && failed.is_empty() && tasks == 0 && !stopped {
-                return Ok(());
+                if self.is_idle() {
+                    return Ok(());
+                }
+                // What people still try is not tried again.
+                self.end_deletions();
             }
             // Neither times nor who is at it: an item that only waits changes those.
             let stands = |item: &Value| format!("{} {} {}", item["item"], is_open(&item), item["stage"]);
