@@ -50,7 +50,7 @@ pub(crate) struct Deletion {
     due: Vec<(Instant, Due)>,
     requests: u64,
     approvals: u64,
-    /// Those that are listed before the request is made: a list of files for each target that names such.
+    /// What the next request names, as far as it is known; files are listed first.
     named: Named,
     request: Option<String>,
 }

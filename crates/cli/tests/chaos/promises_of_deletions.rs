@@ -270,7 +270,7 @@ impl Cast {
         self.bags[slot][variant].files.get(path).map(|digest| vec![digest.clone()])
     }
 
-    /// Every work item that deletes is one of a request, and no legal hold is left.
+    /// Every work item that deletes is one of a request.
     fn each_deletion_is_requested(&mut self, requests: &[Request]) -> Result<()> {
         let known: BTreeSet<&str> =
             requests.iter().flat_map(|request| request.items.values()).map(|(item, _)| item.as_str()).collect();
