@@ -8,8 +8,9 @@ use strongroom_engine::Home;
 use strongroom_engine::settings::Settings;
 use strongroom_registry::{RegistryError, Scope, object_ids, tenants};
 
+use crate::kept::Kept;
 use crate::perform::Cast;
-use crate::promises::{Kept, text};
+use crate::promises::text;
 use crate::world::INSTITUTION;
 
 impl Cast {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
+use crate::deletions::Question;
 use crate::world::{Answer, Running, World};
 
 /// Commands at once.
@@ -13,41 +14,61 @@ const COMMANDS: usize = 3;
 /// A command that takes longer is killed: it may wait for a store that is away, or for a worker that sleeps.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// What goes on with the answer of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Continuation {
+    None,
+    /// The deposit that it was to make.
+    Deposit(usize),
+    /// The deletion that it is about.
+    Deletion(usize, Question),
+}
+
 /// A command that runs.
 struct Asked {
     what: String,
     began: Instant,
     running: Running,
-    deposit: Option<usize>,
+    continuation: Continuation,
 }
 
 /// A command that waits until fewer run.
 struct Waiting {
     arguments: Vec<String>,
-    deposit: Option<usize>,
+    points: String,
+    continuation: Continuation,
 }
 
 /// A command that has ended.
 pub(crate) struct Answered {
     pub(crate) began: Instant,
-    /// The deposit that it was to make.
-    pub(crate) deposit: Option<usize>,
+    pub(crate) continuation: Continuation,
     pub(crate) answer: Answer,
 }
 
 /// The commands of a run.
-#[derive(Default)]
 pub(crate) struct Commands {
+    /// What they are called in the log.
+    name: &'static str,
     waiting: VecDeque<Waiting>,
     asked: VecDeque<Asked>,
     answers: usize,
 }
 
 impl Commands {
+    pub(crate) fn new(name: &'static str) -> Self {
+        Self { name, waiting: VecDeque::new(), asked: VecDeque::new(), answers: 0 }
+    }
+
     /// Has a command run as soon as no more than some run.
-    pub(crate) fn ask(&mut self, arguments: &[&str], deposit: Option<usize>) {
+    pub(crate) fn ask(&mut self, arguments: &[&str], continuation: Continuation) {
+        self.ask_with(arguments, "", continuation);
+    }
+
+    /// The same with fail points.
+    pub(crate) fn ask_with(&mut self, arguments: &[&str], points: &str, continuation: Continuation) {
         let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
-        self.waiting.push_back(Waiting { arguments, deposit });
+        self.waiting.push_back(Waiting { arguments, points: points.to_owned(), continuation });
     }
 
     /// Whether none runs or waits.
@@ -73,16 +94,16 @@ impl Commands {
             }
             let said = answer.stderr.lines().next().unwrap_or_default();
             world.log(format!("{} ended with {:?} {said}", asked.what, answer.code));
-            answered.push(Answered { began: asked.began, deposit: asked.deposit, answer });
+            answered.push(Answered { began: asked.began, continuation: asked.continuation, answer });
         }
         while self.asked.len() < COMMANDS
-            && let Some(Waiting { arguments, deposit }) = self.waiting.pop_front()
+            && let Some(Waiting { arguments, points, continuation }) = self.waiting.pop_front()
         {
             self.answers += 1;
-            let answer = world.path(&format!("command-{:04}", self.answers));
-            let running = Running::start(&mut world.command(&arguments), &answer)?;
-            let what = format!("command {:04}: {}", self.answers, arguments.join(" "));
-            self.asked.push_back(Asked { what, began: Instant::now(), running, deposit });
+            let answer = world.path(&format!("{}-{:04}", self.name, self.answers));
+            let running = Running::start(world.command(&arguments).env("FAILPOINTS", points), &answer)?;
+            let what = format!("{} {:04}: {}", self.name, self.answers, arguments.join(" "));
+            self.asked.push_back(Asked { what, began: Instant::now(), running, continuation });
         }
         Ok(answered)
     }

@@ -4,12 +4,16 @@
 //!
 //! `cargo xtask chaos` asks for many runs; without it a few short ones are made.
 
+mod acts;
 mod arks;
 mod bags;
 mod chain;
 mod chance;
 mod commands;
+mod deletion_plan;
+mod deletions;
 mod hook;
+mod kept;
 mod late;
 mod ocfl;
 mod options;
@@ -18,10 +22,14 @@ mod packages;
 mod perform;
 mod plan;
 mod promises;
+mod promises_of_bags;
 mod promises_of_batches;
+mod promises_of_deletions;
 mod promises_of_packages;
+mod promises_of_records;
 mod settle;
 mod stores;
+mod tombstones;
 mod web;
 mod workers;
 mod world;

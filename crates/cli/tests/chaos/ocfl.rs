@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::bags::sha512;
 use crate::stores::walk;
+use crate::tombstones::{self, Tombstone};
 
 const INVENTORY: &str = "inventory.json";
 const SIDECAR: &str = "inventory.json.sha512";
@@ -18,10 +19,16 @@ const DECLARATION: &str = "0=ocfl_object_1.1";
 /// An object as it lies in one store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredObject {
-    /// Digest of each version's inventory, by the number of the version.
+    /// Digest of each version's inventory, by the number of the version; none of those whose inventory a deletion has removed.
     pub(crate) inventories: BTreeMap<u64, String>,
     /// Logical path to SHA-512, by the number of the version.
     pub(crate) versions: BTreeMap<u64, BTreeMap<String, String>>,
+    /// Of what was deleted of it, in the order of their names.
+    pub(crate) tombstones: Vec<Tombstone>,
+    /// Content paths by SHA-512.
+    pub(crate) contents: BTreeMap<String, Vec<String>>,
+    /// Of an object that was deleted, the first line of the record of that.
+    pub(crate) record: Option<Value>,
 }
 
 impl StoredObject {
@@ -94,11 +101,16 @@ impl Reading<'_> {
         if !states.keys().copied().eq(1..=head) {
             self.faults.push(format!("version {head} is the head of versions {:?}", states.keys()));
         }
+        let tombstones = self.tombstones(files, root["id"].as_str().unwrap_or_default());
         let mut inventories = BTreeMap::new();
         for version in 1..=head {
+            // A deletion of files removes the inventories that could neither name a content nor leave it out.
+            let is_removed = tombstones.iter().any(|tombstone| tombstone.without_inventory.contains(&version));
+            let own = [INVENTORY, SIDECAR].map(|name| files.contains(format!("v{version}/{name}").as_str()));
             match self.inventory(&format!("v{version}/")) {
+                _ if is_removed && own == [false, false] && version < head => {}
                 Ok((own, inventory)) => {
-                    self.version(version, &inventory, &states);
+                    self.version(version, &inventory, (&root, &states));
                     inventories.insert(version, own);
                 }
                 Err(error) => self.faults.push(format!("version {version}: {error:#}")),
@@ -113,6 +125,10 @@ impl Reading<'_> {
                 self.faults.push(format!("version {version} has {path} with {digest}, which no content has"));
             }
         }
+        let used: BTreeSet<&String> = states.values().flat_map(BTreeMap::values).collect();
+        for (digest, paths) in kept.iter().filter(|(digest, _)| !used.contains(digest)) {
+            self.faults.push(format!("no version has a file with {digest}, which {paths:?} have"));
+        }
         let named: BTreeSet<&str> = kept.values().flatten().map(String::as_str).collect();
         for file in files {
             let of_version = file.split_once('/').is_some_and(|(top, rest)| {
@@ -123,7 +139,34 @@ impl Reading<'_> {
                 self.faults.push(format!("{file} is named by no inventory"));
             }
         }
-        Ok((id, StoredObject { inventories, versions: states }))
+        let is_deleted = tombstones.iter().any(Tombstone::is_whole);
+        let record = if is_deleted { self.record(&kept) } else { None };
+        Ok((id, StoredObject { inventories, versions: states, tombstones, contents: kept, record }))
+    }
+
+    /// The first line of the only content.
+    fn record(&self, contents: &BTreeMap<String, Vec<String>>) -> Option<Value> {
+        let path = contents.values().flatten().next()?;
+        let text = fs::read_to_string(self.folder.join(path)).ok()?;
+        serde_json::from_str(text.lines().next()?).ok()
+    }
+
+    /// The tombstones among the files of the object with this id.
+    fn tombstones(&mut self, files: &BTreeSet<&str>, id: &str) -> Vec<Tombstone> {
+        let mut found: Vec<Tombstone> = Vec::new();
+        for file in files.iter().filter(|file| tombstones::is_tombstone(file)) {
+            match tombstones::read(&self.folder.join(file)) {
+                Ok(tombstone) if id != format!("urn:uuid:{}", tombstone.generation) => {
+                    self.faults.push(format!("{file} is of generation {}", tombstone.generation));
+                }
+                Ok(tombstone) if found.iter().any(|other| other.deletion == tombstone.deletion) => {
+                    self.faults.push(format!("{file} is a second tombstone of one deletion"));
+                }
+                Ok(tombstone) => found.push(tombstone),
+                Err(error) => self.faults.push(format!("{file}: {error:#}")),
+            }
+        }
+        found
     }
 
     /// An inventory that its sidecar vouches for, with its digest.
@@ -137,12 +180,25 @@ impl Reading<'_> {
         Ok((digest, serde_json::from_slice(&bytes).with_context(|| format!("{folder}{INVENTORY}"))?))
     }
 
-    /// What a version's inventory says of it and of those before must be what the root inventory says.
-    fn version(&mut self, version: u64, inventory: &Value, states: &BTreeMap<u64, BTreeMap<String, String>>) {
+    /// What a version's inventory says of it and of those before must be what the root inventory says, and it names no content that
+    /// the root inventory does not name.
+    fn version(
+        &mut self,
+        version: u64,
+        inventory: &Value,
+        (root, states): (&Value, &BTreeMap<u64, BTreeMap<String, String>>),
+    ) {
         let same = inventory["head"] == format!("v{version}")
             && self::states(inventory).is_ok_and(|own| own.iter().eq(states.range(..=version)));
         if !same {
             self.faults.push(format!("the inventory of version {version} contradicts the root inventory"));
+        }
+        for (digest, paths) in inventory["manifest"].as_object().into_iter().flatten() {
+            let of_root = root["manifest"][digest].as_array();
+            let is_named = |path: &Value| of_root.is_some_and(|of_root| of_root.contains(path));
+            if !paths.as_array().is_some_and(|paths| paths.iter().all(is_named)) {
+                self.faults.push(format!("only the inventory of version {version} names {paths} with {digest}"));
+            }
         }
     }
 

@@ -14,17 +14,24 @@ use crate::chance::Chance;
 use crate::web::{PERMANENT, TRANSIENT, Web, WebFault};
 
 /// The objects that packages are of, where no local identifier says otherwise.
-const OBJECTS: [(&str, Form); 5] = [
+const OBJECTS: [(&str, Form); 8] = [
     ("scan.bin", Form::File),
     ("papers", Form::Folder),
     ("box", Form::Zip),
     ("crate", Form::TarGz),
     ("set", Form::Manifest),
+    ("drawer", Form::Folder),
+    ("shelf", Form::Folder),
+    ("roll", Form::Zip),
 ];
+/// How many of them, the last ones, are there from the beginning, so that people find something to delete.
+const FIRST: usize = 3;
 /// The local identifiers that deposits share.
 const LOCAL_IDS: [&str; 2] = ["race 1", "race/2"];
 /// The local identifiers that rows of batch manifests have.
 const ROW_IDS: [&str; 3] = ["row 1", "row 2", "row 3"];
+/// How the program names the objects of these.
+const NAMES_OF_IDS: [&str; 5] = ["race 1", "race%2F2", "row 1", "row 2", "row 3"];
 /// Every path that a package may have but a single file, with its size. None is a folder of another.
 const PATHS: [(&str, usize); 6] = [
     ("a.bin", 70),
@@ -96,18 +103,56 @@ pub(crate) struct Package {
     pub(crate) rows: Vec<Package>,
 }
 
-/// One of some objects that packages are of, by its name.
+/// One of some objects that packages are of, by its name; one of those that are there from the beginning is rare.
 pub(crate) fn any_object(chance: &mut Chance) -> &'static str {
-    chance.pick(&OBJECTS).0
+    let others = OBJECTS.len() - FIRST;
+    if chance.percent(90) { chance.pick(&OBJECTS[..others]).0 } else { chance.pick(&OBJECTS[others..]).0 }
+}
+
+/// The name of one of the objects that packages are of, also of those that are named by a local identifier.
+pub(crate) fn any_name(chance: &mut Chance) -> &'static str {
+    match chance.below(10) {
+        0..5 => chance.pick(&OBJECTS[OBJECTS.len() - FIRST..]).0,
+        5..8 => any_object(chance),
+        _ => NAMES_OF_IDS[usize::try_from(chance.below(5)).unwrap()],
+    }
+}
+
+/// A path that a file of a package may have.
+pub(crate) fn any_path(chance: &mut Chance) -> &'static str {
+    chance.pick(&PATHS).0
 }
 
 impl Package {
+    /// One package of each object that is there from the beginning; nothing is wrong with it.
+    pub(crate) fn first(chance: &mut Chance) -> Vec<Self> {
+        let first = OBJECTS.iter().skip(OBJECTS.len() - FIRST);
+        first
+            .map(|(name, form)| {
+                let files = Self::files(chance, *form, name);
+                Self {
+                    is_remote: false,
+                    fault: None,
+                    deleted: BTreeSet::new(),
+                    files,
+                    ..Self::single(chance, name, *form)
+                }
+            })
+            .collect()
+    }
+
+    /// Any package of an object of this name; none where no packages are of it.
+    pub(crate) fn of(chance: &mut Chance, name: &str) -> Option<Self> {
+        let (name, form) = *OBJECTS.iter().find(|(other, _)| *other == name)?;
+        Some(Self::single(chance, name, form))
+    }
+
     /// Any package.
     pub(crate) fn any(chance: &mut Chance) -> Self {
         match chance.below(100) {
             0..60 => {
-                let (name, form) = *chance.pick(&OBJECTS);
-                Self::single(chance, name, form)
+                let name = any_object(chance);
+                Self::of(chance, name).unwrap_or_else(|| Self::batch(chance, Form::Files))
             }
             60..85 => Self::batch(chance, Form::Files),
             _ => Self::batch(chance, Form::Batch),

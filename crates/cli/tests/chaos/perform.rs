@@ -1,17 +1,20 @@
 //! Carries out the acts of a plan, each at its time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use rustix::process::Signal;
 
+use crate::acts::{Act, Held, Wish};
 use crate::bags::Bag;
-use crate::commands::{Answered, Commands};
+use crate::commands::{Answered, Commands, Continuation};
+use crate::deletions::{Deletion, Named};
 use crate::late::Underway;
 use crate::packages::{Layout, Package, Sent};
-use crate::plan::{Act, Held, Plan, WORKERS, Wish};
+use crate::plan::{Plan, WORKERS};
+use crate::promises::text;
 use crate::workers::Workers;
 use crate::world::{COLLECTION, INSTITUTION, World};
 
@@ -63,10 +66,17 @@ pub(crate) struct Cast {
     /// Items that failed as they had to, and were deleted then.
     pub(crate) failed_rightly: BTreeSet<String>,
     pub(crate) late: Option<Underway>,
+    pub(crate) deletions: Vec<Deletion>,
+    /// What requests for deletion name, by their reasons.
+    pub(crate) requested: BTreeMap<String, Named>,
+    /// How often each was tried to be approved at the end.
+    pub(crate) approvals: BTreeMap<String, u64>,
     damaged: &'static str,
     pub(crate) seed: u64,
     pub(crate) workers: Workers,
     commands: Commands,
+    /// Those about deletions, which do not wait for the others.
+    pub(crate) about_deletions: Commands,
     folders: usize,
 }
 
@@ -81,16 +91,21 @@ impl Cast {
             findings: Vec::new(),
             failed_rightly: BTreeSet::new(),
             late: None,
+            deletions: Vec::new(),
+            requested: BTreeMap::new(),
+            approvals: BTreeMap::new(),
             damaged: plan.damaged,
             seed: plan.seed,
             workers: Workers::new(&RUNS),
-            commands: Commands::default(),
+            commands: Commands::new("command"),
+            about_deletions: Commands::new("deletion"),
             folders: 0,
         }
     }
 
     /// Carries out the whole plan.
     pub(crate) fn perform(&mut self, plan: &Plan) -> Result<()> {
+        self.prepare(plan)?;
         let began = Instant::now();
         for timed in &plan.acts {
             let at = Duration::from_millis(timed.at);
@@ -98,19 +113,42 @@ impl Cast {
                 self.serve_commands()?;
                 self.restart_lost()?;
                 self.step_late()?;
+                self.step_deletions();
                 // Not a wait for anything: the moment is the point.
                 let left = at.saturating_sub(began.elapsed());
                 std::thread::sleep(left.min(Duration::from_millis(10)));
             }
             self.act(&timed.act).with_context(|| format!("{:?}", timed.act))?;
         }
-        while !self.commands.is_idle() || self.late.is_some() {
+        while !self.is_idle() || self.late.is_some() {
             self.serve_commands()?;
             self.restart_lost()?;
             self.step_late()?;
             std::thread::park_timeout(Duration::from_millis(5));
         }
         Ok(())
+    }
+
+    /// Makes the first deposits while nothing is wrong.
+    fn prepare(&mut self, plan: &Plan) -> Result<()> {
+        if plan.first.is_empty() {
+            return Ok(());
+        }
+        self.workers.start_all(&self.world)?;
+        for act in &plan.first {
+            self.act(act)?;
+        }
+        loop {
+            self.serve_commands()?;
+            let items = self.world.run(["items", "list", "--json"])?.succeeded()?.json()?;
+            let have_ended = items.iter().all(|item| ["succeeded", "failed"].contains(&text(item, "status")));
+            if self.is_idle() && have_ended {
+                break;
+            }
+            std::thread::park_timeout(Duration::from_millis(50));
+        }
+        self.world.log("the first deposits are made");
+        self.workers.kill_all(&mut self.world)
     }
 
     fn restart_lost(&mut self) -> Result<()> {
@@ -173,6 +211,7 @@ impl Cast {
                 fs::create_dir_all(self.world.path(&folder))?;
                 self.ask(&["restore", "object", &format!("{INSTITUTION}/{object}"), "--to", &folder]);
             }
+            Act::Delete(planned) => self.deletions.push(Deletion::new((**planned).clone())),
             Act::Reconcile => self.ask(&["store", "reconcile", "--json"]),
             Act::Backup => {
                 self.folders += 1;
@@ -200,7 +239,7 @@ impl Cast {
 
     fn submitted(&mut self, number: u64, what: Deposited, arguments: &[&str]) -> Result<()> {
         self.deposits.push(Deposit { number, what, item: None, batch: None, submitted: None });
-        self.commands.ask(arguments, Some(self.deposits.len() - 1));
+        self.commands.ask(arguments, Continuation::Deposit(self.deposits.len() - 1));
         self.serve_commands()
     }
 
@@ -250,27 +289,39 @@ impl Cast {
         }
     }
 
+    /// Whether no command of a person runs or waits.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.commands.is_idle() && self.about_deletions.is_idle()
+    }
+
     /// Has a command run beside what else goes on, as soon as no more than some run.
     pub(crate) fn ask(&mut self, arguments: &[&str]) {
-        self.commands.ask(arguments, None);
+        self.commands.ask(arguments, Continuation::None);
     }
 
     /// Takes in the answers there are, and starts commands that wait.
-    fn serve_commands(&mut self) -> Result<()> {
-        for answered in self.commands.serve(&mut self.world)? {
+    pub(crate) fn serve_commands(&mut self) -> Result<()> {
+        let mut answered = self.commands.serve(&mut self.world)?;
+        answered.extend(self.about_deletions.serve(&mut self.world)?);
+        for answered in answered {
             self.take_in(&answered);
         }
         Ok(())
     }
 
     fn take_in(&mut self, answered: &Answered) {
-        if let Some(deposit) = answered.deposit
-            && let Some(line) = answered.answer.json().unwrap_or_default().first()
-            && let Some(item) = line["item"].as_str()
-        {
-            self.deposits[deposit].item = Some(item.to_owned());
-            self.deposits[deposit].batch = line["batch"].as_str().map(str::to_owned);
-            self.deposits[deposit].submitted = Some((answered.began, Instant::now()));
+        match answered.continuation {
+            Continuation::None => {}
+            Continuation::Deletion(deletion, question) => self.answer_deletion(deletion, question, &answered.answer),
+            Continuation::Deposit(deposit) => {
+                if let Some(line) = answered.answer.json().unwrap_or_default().first()
+                    && let Some(item) = line["item"].as_str()
+                {
+                    self.deposits[deposit].item = Some(item.to_owned());
+                    self.deposits[deposit].batch = line["batch"].as_str().map(str::to_owned);
+                    self.deposits[deposit].submitted = Some((answered.began, Instant::now()));
+                }
+            }
         }
     }
 }

@@ -5,8 +5,10 @@ use strongroom_engine::background::TASKS;
 use strongroom_ezid_double::Fault as EzidFault;
 use strongroom_s3_double::{Fault, Operation};
 
+use crate::acts::{Act, Harm, Held, Timed, Wish};
 use crate::bags::{VARIANTS, slots};
 use crate::chance::Chance;
+use crate::deletion_plan::{self, Planned};
 use crate::hook::HookFault;
 use crate::late::Late;
 use crate::options::{Database, Stores};
@@ -19,6 +21,10 @@ pub(crate) const WORKERS: usize = 2;
 pub(crate) const LEASE: u64 = 5;
 /// Packages that are no bags and that there are from the beginning.
 const FIRST_PACKAGES: u64 = 4;
+/// How long a run is, in seconds, in which deposits are made in peace first.
+const LONG: u64 = 10;
+/// Deletions that are requested in every run.
+const FIRST_DELETIONS: u64 = 3;
 /// The stores that keep bytes.
 pub(crate) const PRESERVATION: [&str; 2] = ["primary", "secondary"];
 
@@ -77,156 +83,6 @@ const OPERATIONS: [Operation; 9] = [
     Operation::ListObjects,
 ];
 
-/// What a person holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Held {
-    Item,
-    Batch,
-    Collection,
-}
-
-/// What a person asks of a work item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
-    Cancel,
-    Hold(Held),
-    Release(Held),
-    /// From a stage, or from where it stopped.
-    Requeue(Option<&'static str>),
-    /// Every failure of its batch.
-    RequeueGroup,
-    Delete,
-    CancelBatch,
-    DeleteBatch,
-    /// To a priority.
-    Move(u64),
-    /// A report of its batch as it is now.
-    Report,
-}
-
-/// How a copy is damaged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Harm {
-    /// One bit of it is turned.
-    Flip,
-    /// The last byte is cut off.
-    Cut,
-    /// It is gone.
-    Delete,
-}
-
-/// One act.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Act {
-    /// Starts a worker: `slow` are fail points; `largest` bounds the files it may write, in blocks of 512 bytes.
-    Start {
-        worker: usize,
-        slow: String,
-        largest: Option<u64>,
-    },
-    /// SIGKILL.
-    Kill {
-        worker: usize,
-    },
-    /// SIGTERM.
-    Terminate {
-        worker: usize,
-    },
-    /// SIGSTOP.
-    Sleep {
-        worker: usize,
-    },
-    /// SIGCONT.
-    Wake {
-        worker: usize,
-    },
-    Deposit {
-        /// From 1, in the order of planning.
-        number: u64,
-        slot: usize,
-        variant: usize,
-    },
-    /// Deposits a package that is no bag.
-    Submit {
-        /// Counted with the deposits of bags.
-        number: u64,
-        package: Box<Package>,
-    },
-    /// Lets slow files come.
-    Release,
-    /// So many of the next requests to EZID go wrong.
-    Ezid {
-        fault: EzidFault,
-        times: usize,
-    },
-    /// Something goes wrong with the receiver of callbacks.
-    Hook(HookFault),
-    /// Puts a bag into the receiving store.
-    Upload {
-        slot: usize,
-        variant: usize,
-    },
-    /// Asks something of the item of the deposit with this number, or else of the one made last before it.
-    Ask {
-        wish: Wish,
-        deposit: u64,
-    },
-    /// One at a time.
-    DropLate(Late),
-    Pause {
-        topic: String,
-    },
-    Resume {
-        topic: String,
-    },
-    /// The store is out of reach.
-    Away {
-        store: &'static str,
-    },
-    /// The store can be read and not written: it is read-only, or full.
-    Full {
-        store: &'static str,
-    },
-    /// Ends `Away` and `Full`.
-    Heal {
-        store: &'static str,
-    },
-    /// One request that is still to come goes wrong.
-    Flaw {
-        store: &'static str,
-        operation: Operation,
-        nth: u64,
-        fault: Fault,
-    },
-    /// A content in the store that this run damages.
-    Damage {
-        pick: u64,
-        harm: Harm,
-    },
-    /// A root inventory, sidecar or declaration there.
-    DamageInventory {
-        pick: u64,
-        harm: Harm,
-    },
-    Fixity,
-    /// Runs a background task now.
-    Background {
-        task: &'static str,
-    },
-    Restore {
-        object: String,
-    },
-    Reconcile,
-    Backup,
-}
-
-/// An act with its time, in milliseconds after the beginning.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Timed<A = Act> {
-    pub(crate) at: u64,
-    pub(crate) act: A,
-}
-
 /// A run as it is planned.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
@@ -239,6 +95,8 @@ pub(crate) struct Plan {
     pub(crate) max_attempts: u64,
     /// Whether objects get ARKs, registered with EZID.
     pub(crate) has_arks: bool,
+    /// Deposits that are made in peace before anything else, so that people find something to delete; short runs do without them.
+    pub(crate) first: Vec<Act>,
     pub(crate) acts: Vec<Timed>,
 }
 
@@ -254,16 +112,22 @@ impl Plan {
             stores,
             has_arks,
             end: seconds * 1_000,
+            first: Vec::new(),
             acts: Vec::new(),
             worker_free: [0; WORKERS],
             store_free: [0; PRESERVATION.len()],
             deposits: 0,
+            deletions: 0,
         };
         planner.plan();
-        let mut acts = planner.acts;
+        let (mut acts, mut first) = (planner.acts, planner.first);
+        if seconds < LONG {
+            // They keep their numbers, and are made with everything else.
+            acts.extend(first.drain(..).map(|act| Timed { at: 0, act }));
+        }
         // Acts of one moment stay in the order in which they were planned.
         acts.sort_by_key(|timed| timed.at);
-        Self { seed, database, stores, seconds, damaged, max_attempts, has_arks, acts }
+        Self { seed, database, stores, seconds, damaged, max_attempts, has_arks, first, acts }
     }
 
     /// What the run is made with.
@@ -284,11 +148,13 @@ struct Planner {
     stores: Stores,
     has_arks: bool,
     end: u64,
+    first: Vec<Act>,
     acts: Vec<Timed>,
     /// From when on each worker and each store is as it should be.
     worker_free: [u64; WORKERS],
     store_free: [u64; PRESERVATION.len()],
     deposits: u64,
+    deletions: u64,
 }
 
 impl Planner {
@@ -301,6 +167,14 @@ impl Planner {
             self.start(worker, 0, None);
         }
         let count = slots().len();
+        for package in Package::first(&mut self.chance) {
+            self.deposits += 1;
+            self.first.push(Act::Submit { number: self.deposits, package: Box::new(package) });
+        }
+        for slot in 0..count {
+            self.deposits += 1;
+            self.first.push(Act::Deposit { number: self.deposits, slot, variant: 0 });
+        }
         // Something to work on from the beginning.
         for slot in 0..count {
             let at = self.chance.below(self.end / 3);
@@ -313,6 +187,10 @@ impl Planner {
         }
         let at = self.chance.below(self.end / 2);
         self.race(at);
+        for _ in 0..FIRST_DELETIONS {
+            let at = self.chance.between(self.end / 4, self.end);
+            self.delete(at);
+        }
         let mut at = 0;
         loop {
             at += self.chance.between(40, 320);
@@ -324,7 +202,7 @@ impl Planner {
     }
 
     fn act(&mut self, at: u64) {
-        match self.chance.below(100) {
+        match self.chance.below(108) {
             0..9 => {
                 let slot = usize::try_from(self.chance.below(slots().len() as u64)).unwrap();
                 self.deposit(at, slot);
@@ -370,6 +248,7 @@ impl Planner {
                 self.add(at, Act::Restore { object });
             }
             98 => self.add(at, Act::Reconcile),
+            100..108 => self.delete(at),
             _ => self.add(at, Act::Backup),
         }
     }
@@ -392,6 +271,23 @@ impl Planner {
         for package in Package::racing(&mut self.chance) {
             self.submit(at, package);
         }
+    }
+
+    fn delete(&mut self, at: u64) {
+        self.deletions += 1;
+        let planned = Planned::any(&mut self.chance, self.deletions);
+        // At times what is to be deleted is deposited again.
+        let object = planned.targets[0].object.clone();
+        let later = at + self.chance.between(200, 2_500);
+        let slot = slots().iter().position(|slot| slot.object == object);
+        if self.chance.percent(40) {
+            if let Some(slot) = slot {
+                self.deposit(later, slot);
+            } else if let Some(package) = Package::of(&mut self.chance, &object) {
+                self.submit(later, package);
+            }
+        }
+        self.add(at, Act::Delete(Box::new(planned)));
     }
 
     fn trouble_ezid(&mut self, at: u64) {
@@ -421,6 +317,15 @@ impl Planner {
                 format!("{point}={percent}%1*return")
             } else {
                 // Longer than the lease is no crime: the heartbeat goes on meanwhile.
+                format!("{point}={percent}%sleep({})", self.chance.between(50, 900))
+            });
+        }
+        if self.chance.percent(60) {
+            let point = *self.chance.pick(&deletion_plan::POINTS);
+            let percent = self.chance.between(20, 100);
+            slow.push(if self.chance.percent(40) {
+                format!("{point}={percent}%1*return")
+            } else {
                 format!("{point}={percent}%sleep({})", self.chance.between(50, 900))
             });
         }

@@ -43,7 +43,7 @@ fn state_at(history: &[HistoryLine], at: Time) -> Option<ItemStatus> {
 }
 
 impl Cast {
-    fn home(&self) -> Result<Home> {
+    pub(crate) fn home(&self) -> Result<Home> {
         let folder = self.world.path("home");
         let settings = Settings::from_toml(&fs::read_to_string(folder.join("strongroom.toml"))?)?;
         Ok(Home::open(&folder, settings)?)

@@ -8,26 +8,38 @@ use anyhow::Result;
 use serde_json::Value;
 
 use crate::bags::{files_of_tar, sha512};
+use crate::kept::{Generation, Kept, Place};
 use crate::origins::{Origins, rows_of};
 use crate::packages::{Mode, Sent};
 use crate::perform::{Cast, Deposited};
-use crate::promises::{Kept, text};
+use crate::promises::text;
 use crate::stores::walk;
 
 /// Path to SHA-512.
 type Files = BTreeMap<String, String>;
+
+impl Sent {
+    /// What is left of it when these logical paths are deleted.
+    fn without(&self, gone: &BTreeSet<&str>) -> Self {
+        let mut left = self.clone();
+        left.files.retain(|path, _| !gone.contains(format!("deposit/{path}").as_str()));
+        left
+    }
+}
 
 impl Cast {
     pub(crate) fn packages_are_kept(&mut self, kept: &[Kept], origins: &Origins) -> Result<()> {
         let items = self.all_items()?;
         for object in kept {
             self.versions_follow_from_deposits(object, origins);
-            self.versions_are_in_the_order_of_deposits(object, origins)?;
+            for generation in object.generations() {
+                self.versions_are_in_the_order_of_deposits(&object.identifier, generation, origins)?;
+            }
         }
         self.local_ids_are_of_one_object(kept, origins);
         for item in items.iter().filter(|item| text(item, "status") == "succeeded" && text(item, "action") == "ingest")
         {
-            self.package_succeeded(item, kept, origins);
+            self.package_succeeded(item, kept, origins)?;
         }
         self.each_row_is_one_item(&items, origins);
         self.nothing_is_staged_of_what_failed()?;
@@ -37,15 +49,18 @@ impl Cast {
         Ok(())
     }
 
-    /// A version has exactly what was sent; where it merges, also what the one before had, without the delete list.
+    /// A version has exactly what was sent; where it merges, also what the one before had, without the delete list. What was deleted of it
+    /// afterwards is missing, and nothing else.
     fn versions_follow_from_deposits(&mut self, object: &Kept, origins: &Origins) {
-        let made_by: BTreeMap<u64, &String> = object.made_by.iter().map(|(item, version)| (*version, item)).collect();
+        let generation = &object.generation;
+        let made_by: BTreeMap<u64, &String> =
+            generation.made_by.iter().map(|(item, version)| (*version, item)).collect();
         let mut before = Files::new();
-        for version in object.stored.versions.keys() {
-            let found = deposited(object, *version);
-            let item = made_by.get(version).copied();
+        for version in object.versions() {
+            let found = deposited(generation, version);
+            let item = made_by.get(&version).copied();
             let sent = item.and_then(|item| origins.0.get(item)).and_then(|origin| self.sent(*origin)).cloned();
-            if let Some(sent) = sent
+            if let Some(sent) = sent.map(|sent| sent.without(&generation.gone(version)))
                 && !is_made_of(&found, &before, &sent)
             {
                 let wanted = (sent.package.mode(), &sent.files, &sent.package.deleted);
@@ -59,9 +74,14 @@ impl Cast {
     }
 
     /// Of two deposits of one object the one that was accepted first is the earlier version, unless it had ended meanwhile.
-    fn versions_are_in_the_order_of_deposits(&mut self, object: &Kept, origins: &Origins) -> Result<()> {
+    fn versions_are_in_the_order_of_deposits(
+        &mut self,
+        identifier: &str,
+        generation: &Generation,
+        origins: &Origins,
+    ) -> Result<()> {
         let mut made = Vec::new();
-        for (item, version) in &object.made_by {
+        for (item, version) in &generation.made_by {
             let Some(origin) = origins.0.get(item).filter(|origin| origin.row.is_none()) else { continue };
             if let Some(submitted) = self.deposits[origin.deposit].submitted {
                 made.push((*version, submitted, item));
@@ -71,8 +91,7 @@ impl Cast {
             for (later, (asked, _), other) in &made {
                 if accepted < asked && version > later && !self.has_ended_before(item)? {
                     self.find(format!(
-                        "{}: {item} was accepted before {other} was asked for, and is version {version} after version {later}",
-                        object.identifier
+                        "{identifier}: {item} was accepted before {other} was asked for, and is version {version} after version {later}"
                     ));
                 }
             }
@@ -97,7 +116,7 @@ impl Cast {
             self.find(format!("the local id {id:?} is that of {owners:?}"));
         }
         for object in kept {
-            for (item, version) in &object.made_by {
+            for (item, version) in object.generations().flat_map(|generation| &generation.made_by) {
                 let sent = origins.0.get(item).and_then(|origin| self.sent(*origin));
                 let Some(id) = sent.and_then(|sent| sent.package.local_id.clone()) else { continue };
                 if !object.local_ids.contains(&id) {
@@ -110,23 +129,28 @@ impl Cast {
         }
     }
 
-    fn package_succeeded(&mut self, item: &Value, kept: &[Kept], origins: &Origins) {
+    fn package_succeeded(&mut self, item: &Value, kept: &[Kept], origins: &Origins) -> Result<()> {
         let id = text(item, "item");
-        let Some(sent) = origins.0.get(id).and_then(|origin| self.sent(*origin)).cloned() else { return };
+        let Some(sent) = origins.0.get(id).and_then(|origin| self.sent(*origin)).cloned() else { return Ok(()) };
         if sent.package.is_lost() {
-            return self.find(format!("an item succeeded whose files cannot be had: {item}"));
+            self.find(format!("an item succeeded whose files cannot be had: {item}"));
+            return Ok(());
         }
         let Some(object) = kept.iter().find(|object| object.identifier == text(item, "object")) else {
-            return self.find(format!("an item succeeded and its object is not kept: {item}"));
+            self.find(format!("an item succeeded and its object is not kept: {item}"));
+            return Ok(());
         };
-        let holds = |version: u64| holds(&deposited(object, version), &sent);
-        let is_right = match object.made_by.get(id) {
-            Some(version) => holds(*version),
-            None => (1..=object.stored.head()).any(holds),
+        let generation = &object.generation;
+        let holds = |version: u64| holds(&deposited(generation, version), &sent.without(&generation.gone(version)));
+        let is_right = match object.place_of(id) {
+            Place::Version(version) => holds(version),
+            Place::Deleted => true,
+            Place::Nowhere => object.versions().any(holds) || self.has_ended_before_deletion(id, object)?,
         };
         if !is_right {
             self.find(format!("an item succeeded and what it deposited is not kept: {item}"));
         }
+        Ok(())
     }
 
     /// No row of a list has two items; where the list was read to its end, each has one.
@@ -177,13 +201,13 @@ impl Cast {
 
     /// An object comes back as its newest version is: every other one as a bag, the others as they were submitted.
     pub(crate) fn package_comes_back(&mut self, number: usize, object: &Kept, origins: &Origins) -> Result<()> {
-        let head = object.stored.head();
-        let mut expected = deposited(object, head);
+        let head = object.head();
+        let mut expected = deposited(&object.generation, head);
         let form = if number.is_multiple_of(2) { "bag" } else { "submitted" };
         if form == "bag" {
             expected = expected.into_iter().map(|(path, digest)| (format!("data/{path}"), digest)).collect();
         } else {
-            let last = object.made_by.iter().find(|(_, version)| **version == head);
+            let last = object.generation.made_by.iter().find(|(_, version)| **version == head);
             let sent = last.and_then(|(item, _)| origins.0.get(item)).and_then(|origin| self.sent(*origin));
             if let Some(manifest) = sent.and_then(|sent| sent.manifest.as_ref()) {
                 expected.insert("manifest.checkm".to_owned(), sha512(manifest));
@@ -214,8 +238,8 @@ impl Cast {
 }
 
 /// What was deposited, of a version.
-fn deposited(object: &Kept, version: u64) -> Files {
-    let state = object.stored.versions.get(&version).into_iter().flatten();
+pub(crate) fn deposited(generation: &Generation, version: u64) -> Files {
+    let state = generation.stored.versions.get(&version).into_iter().flatten();
     state.filter_map(|(path, digest)| Some((path.strip_prefix("deposit/")?.to_owned(), digest.clone()))).collect()
 }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use serde_json::Value;
 
+use crate::deletions::has_deleted_nothing;
 use crate::origins::{NOT_FETCHED, Origins, has_code};
 use crate::perform::Cast;
 use crate::plan::PRESERVATION;
@@ -33,6 +34,7 @@ impl Cast {
         if let Some(ezid) = &self.world.ezid {
             ezid.clear_faults();
         }
+        self.release_legal_holds()?;
         self.workers.start_all(&self.world)?;
         // Damage that stands in the way of deposits is repaired first.
         self.world.run(["fixity", "run", "--all", "--json"])?;
@@ -58,6 +60,7 @@ impl Cast {
     fn drain(&mut self) -> Result<()> {
         let mut last = String::new();
         let (mut moved, mut hurried) = (Instant::now(), Instant::now());
+        let mut requests = self.decide_requests()?;
         let mut requeued: BTreeMap<String, u64> = BTreeMap::new();
         loop {
             if self.workers.has_lost()? {
@@ -71,19 +74,32 @@ impl Cast {
             let failed: Vec<&Value> = items
                 .iter()
                 .filter(|item| text(item, "status") == "failed" && !self.has_failed_rightly(item, &origins))
+                .filter(|item| !has_deleted_nothing(item) && !is_of_what_was_deleted(item))
                 .filter(|item| requeued.get(text(item, "item")).copied().unwrap_or_default() < REQUEUES)
                 .collect();
+            let in_hurry = hurried.elapsed() > HURRY;
+            if in_hurry {
+                self.release_legal_holds()?;
+                requests = self.decide_requests()?;
+            }
+            self.serve_commands()?;
+            self.step_deletions();
             let tasks: u64 = topics
                 .iter()
                 .flat_map(|topic| ["ready", "delayed", "leased"].map(|state| topic[state].as_u64().unwrap_or_default()))
                 .sum();
             let stopped = topics.iter().any(|topic| topic["paused"] == true || topic["dead"] != 0);
-            if items.iter().filter(is_open).count() == 0 && failed.is_empty() && tasks == 0 && !stopped {
-                return Ok(());
+            let has_open = items.iter().any(|item| is_open(&item)) || requests > 0;
+            if !has_open && failed.is_empty() && tasks == 0 && !stopped {
+                if self.is_idle() {
+                    return Ok(());
+                }
+                // What people still try is not tried again.
+                self.end_deletions();
             }
             // Neither times nor who is at it: an item that only waits changes those.
             let stands = |item: &Value| format!("{} {} {}", item["item"], is_open(&item), item["stage"]);
-            let now = format!("{:?} {tasks}", items.iter().map(stands).collect::<Vec<_>>());
+            let now = format!("{:?} {tasks} {requests}", items.iter().map(stands).collect::<Vec<_>>());
             if now != last {
                 (last, moved) = (now, Instant::now());
             }
@@ -93,6 +109,10 @@ impl Cast {
             }
             for item in failed {
                 let id = text(item, "item");
+                // Another request that names the same may have to end first.
+                if text(item, "action").starts_with("delete_") && !in_hurry {
+                    continue;
+                }
                 *requeued.entry(id.to_owned()).or_default() += 1;
                 if origins.is_of_package(id) && has_code(item, NOT_FETCHED) {
                     self.find(format!("an item was given up although its files can be had: {item}"));
@@ -104,7 +124,6 @@ impl Cast {
                 self.free_topic(topic)?;
             }
             self.lift_holds()?;
-            let in_hurry = hurried.elapsed() > HURRY;
             for item in items.iter().filter(is_open) {
                 let wish = match text(item, "status") {
                     // Those of its batch and its collection are lifted already.
@@ -193,4 +212,9 @@ impl Cast {
             std::thread::park_timeout(Duration::from_millis(300));
         }
     }
+}
+
+/// Whether a restoration failed because its object was deleted meanwhile.
+pub(crate) fn is_of_what_was_deleted(item: &Value) -> bool {
+    text(item, "action").starts_with("restore_") && text(item, "note").contains("was deleted")
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use strongroom_s3_double::{Double, Fault, Operation};
 
-use crate::plan::Harm;
+use crate::acts::Harm;
 use crate::world::{INSTITUTION, World};
 
 /// Every request that a store makes.

@@ -25,6 +25,8 @@ const PATIENCE: Duration = Duration::from_mins(2);
 const BOUND: [&str; 2] = ["--pdeathsig=KILL", "--bounding-set=-dac_override,-dac_read_search"];
 /// The institution that `init` makes.
 pub(crate) const INSTITUTION: &str = "example.edu";
+/// The admins of the institution: one requests deletions, the other one approves them.
+pub(crate) const ADMINS: [&str; 2] = ["ann@example.edu", "bob@example.edu"];
 /// The collection that deposits are made in.
 pub(crate) const COLLECTION: &str = "default";
 /// Every store that `init` makes.
@@ -154,6 +156,11 @@ impl World {
         }
         let set = ["collection", "set", COLLECTION, "--institution", INSTITUTION, "--callback-url"];
         self.run(set.iter().copied().chain([self.hook.url().as_str()]))?.succeeded()?;
+        for admin in ADMINS {
+            // Neither makes the other, who would not count as another one.
+            let add = ["user", "add", admin, "--role", "institution_admin", "--institution", INSTITUTION];
+            self.run(add)?.succeeded()?;
+        }
         Ok(())
     }
 

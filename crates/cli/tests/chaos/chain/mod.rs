@@ -21,7 +21,7 @@ use self::observer::{Found, Observer, Shown, open};
 use self::plan::{ACTIVITIES, Act, WORKERS, Wish};
 use self::sets::Sets;
 use self::source::{Source, configure_tool};
-use crate::commands::Commands;
+use crate::commands::{Commands, Continuation};
 use crate::workers::Workers;
 use crate::world::{INSTITUTION, World, place};
 
@@ -95,7 +95,7 @@ impl Run {
         }
         let activities = make_activities(&world, &source)?;
         let observer = Observer::start(open(&world)?);
-        let (workers, commands) = (Workers::new(&RUNS), Commands::default());
+        let (workers, commands) = (Workers::new(&RUNS), Commands::new("command"));
         let (name, size) = (equipment.name, plan.size);
         let mut run = Self { name, world, source, size, workers, commands, observer, activities, kills: 0 };
         let sets = run.carry_out(plan, expected);
@@ -192,7 +192,7 @@ impl Run {
             Act::Sleep { worker } => self.workers.signal(*worker, Signal::STOP)?,
             Act::Wake { worker } => self.workers.signal(*worker, Signal::CONT)?,
             Act::Mend => self.source.mend(&self.world.folder, self.size)?,
-            Act::Background { task } => self.commands.ask(&["background", "run", task, "--json"], None),
+            Act::Background { task } => self.commands.ask(&["background", "run", task, "--json"], Continuation::None),
             Act::Ask { wish, activity } => {
                 let word = match wish {
                     Wish::Pause => "pause",
@@ -201,7 +201,7 @@ impl Run {
                     Wish::Restart => "restart",
                     Wish::Show => "show",
                 };
-                self.commands.ask(&["activity", word, &self.activities[*activity], "--json"], None);
+                self.commands.ask(&["activity", word, &self.activities[*activity], "--json"], Continuation::None);
             }
         }
         Ok(())

@@ -3,9 +3,10 @@
 use std::fmt;
 
 use super::source::Size;
+use crate::acts::Timed;
 use crate::chance::Chance;
 use crate::options::{Database, Stores};
-use crate::plan::{LEASE, Timed};
+use crate::plan::LEASE;
 use crate::world::Equipment;
 
 /// How many worker processes there are.
