@@ -337,10 +337,10 @@ where
 {
     #[cfg(feature = "failpoints")]
     if strongroom_registry::faults::is_put_back(strongroom_registry::faults::DELETION_OF_HOLDERS) {
-        return Ok(context.write(move |tx, claim| {
+        return context.write(move |tx, claim| {
             work::check_fence(tx, claim)?;
             job(tx)
-        })?);
+        });
     }
     hold.write(move |tx| job(tx)).map_err(|halt| StageError::of_halt(halt, StageError::from))
 }

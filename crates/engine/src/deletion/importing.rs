@@ -174,9 +174,9 @@ impl OpenDeletions {
     /// Reads what is open in a store.
     pub(crate) fn read(home: &Home, object: ObjectId, store: &str) -> Result<Self, RegistryError> {
         home.registry.read(|tx| {
-            let all = deletions::of_object(tx, object)?.into_iter();
-            let begun = all.filter(|deletion| deletion.state == DeletionState::Begun);
-            let begun = begun.filter_map(|deletion| deletion.item.map(|item| (deletion, item))).next();
+            let mut all = deletions::of_object(tx, object)?.into_iter();
+            let begun = all.find(|deletion| deletion.state == DeletionState::Begun && deletion.item.is_some());
+            let begun = begun.and_then(|deletion| deletion.item.map(|item| (deletion, item)));
             let pending = deletions::pending_of_object(tx, object)?.into_iter();
             let pending = pending.filter(|(_, of)| of == store).map(|(deletion, _)| deletion).collect();
             Ok(Self { object, begun, pending })

@@ -56,15 +56,12 @@ impl Expected {
     /// the object was deleted.
     pub(crate) fn then(mut self, deposit: Payload) -> Self {
         let brought = deposit.iter().copied();
-        match self.generations.last_mut().filter(|last| !last.is_deleted) {
-            Some(last) => {
-                let kept = last.versions.last().cloned().unwrap_or_default();
-                last.versions.push(kept.into_iter().chain(brought).collect());
-            }
-            None => {
-                let version = brought.collect();
-                self.generations.push(Generation { versions: vec![version], deletions: 0, is_deleted: false });
-            }
+        if let Some(last) = self.generations.last_mut().filter(|last| !last.is_deleted) {
+            let kept = last.versions.last().cloned().unwrap_or_default();
+            last.versions.push(kept.into_iter().chain(brought).collect());
+        } else {
+            let version = brought.collect();
+            self.generations.push(Generation { versions: vec![version], deletions: 0, is_deleted: false });
         }
         self
     }

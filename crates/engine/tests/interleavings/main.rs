@@ -93,7 +93,7 @@ impl Run<'_> {
         if status == Some(ItemStatus::Failed) && self.may_fail() {
             problems.extend(requeue(house, home).err());
         }
-        for item in self.others(house) {
+        for item in others(house) {
             problems.extend(work(house, home, &Subject::from(item)).err());
         }
         if self.process.deletes().is_some()
@@ -117,11 +117,6 @@ impl Run<'_> {
         is_met && self.process.end(self.disturbance) == End::Succeeded
     }
 
-    /// The work items that the disturbance has made.
-    fn others(&self, house: &House) -> Vec<ItemId> {
-        house.others.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
     fn check_end(&self, house: &House, home: &Home, problems: &mut Vec<String>) {
         let status = status(house, home);
         if let (Some(item), Some(status)) = (house.subject.item, status)
@@ -132,7 +127,7 @@ impl Run<'_> {
         }
         let mut expected = self.process.expected(status, self.disturbance);
         let mut restorations = Vec::new();
-        for item in self.others(house) {
+        for item in others(house) {
             let is_kept = house::item(home, item).status == ItemStatus::Succeeded;
             match self.disturbance {
                 Disturbance::Delete if is_kept => expected = expected.deleted(),
@@ -194,6 +189,11 @@ impl Run<'_> {
         }
         problems
     }
+}
+
+/// The work items that the disturbance has made.
+fn others(house: &House) -> Vec<ItemId> {
+    house.others.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// How the subject's item has ended; none where it is no item.
