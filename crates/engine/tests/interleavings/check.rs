@@ -155,7 +155,7 @@ fn check_store(store: &dyn Store, expected: &[Generation], problems: &mut Vec<St
     for generation in expected {
         let outcomes = roots.iter().map(|root| check_object(store, root, generation, &keys));
         // Which of several generations lies in which folder is not known here.
-        if let Err(what) = outcomes.reduce(|one, other| one.or(other)).unwrap_or(Ok(())) {
+        if let Err(what) = outcomes.reduce(Result::or).unwrap_or(Ok(())) {
             wrong(what);
         }
     }
@@ -285,5 +285,5 @@ fn check_bag(store: &dyn Store, key: &str, wanted: &[&Files]) -> Result<(), Stri
         let wanted = wanted.iter().map(|(path, bytes)| (*path, *bytes));
         wanted.eq(files.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())))
     };
-    if wanted.iter().any(|wanted| is_wanted(wanted)) { Ok(()) } else { Err(format!("{key} differs from the deposit")) }
+    if wanted.iter().any(is_wanted) { Ok(()) } else { Err(format!("{key} differs from the deposit")) }
 }
