@@ -11,8 +11,7 @@ use strongroom_registry::items::{self, Item, ItemFilter};
 use strongroom_registry::tool_findings::{Examined, ToolFinding, ToolFindingFilter};
 use strongroom_registry::{
     ActivityId, ActivityState, BatchId, BatchState, HoldKind, ItemId, ItemStatus, Order, RegistryError, Scope, Stage,
-    Transaction, UploadState, batches, counted, deletion_requests, documents, health, holds, interim, outbox,
-    spot_tests, tool_findings,
+    Transaction, UploadState, batches, counted, documents, health, holds, interim, outbox, spot_tests, tool_findings,
 };
 use uuid::Uuid;
 
@@ -117,8 +116,6 @@ pub struct Review {
     pub first_waiting_for_space: Vec<ReviewItem>,
     /// Spot tests of restoration that failed and were not closed.
     pub failed_spot_tests: u64,
-    /// Requests for deletion that another user has to approve.
-    pub requested_deletions: u64,
     /// Uploads that were refused, or of which the work item failed.
     pub uploads: u64,
     /// Messages that are not attempted any more, because they cannot be delivered as things are.
@@ -297,7 +294,6 @@ impl Review {
             waiting_for_space: long_waits.len() as u64,
             first_waiting_for_space,
             failed_spot_tests: spot_tests::count_failed(tx)?,
-            requested_deletions: deletion_requests::count_requested(tx)?,
             uploads: uploads.map(|(_, count)| count).sum(),
             undeliverable_messages: outbox::count_undeliverable(tx)?,
             failing_messages,
@@ -414,9 +410,6 @@ impl Review {
         entries.count("paused_topics", paused, ("topic", "topics", "paused"), "queue list");
         let tests = ("spot test", "spot tests", "of restoration failed");
         entries.count("failed_spot_tests", self.failed_spot_tests, tests, "restore tests list --state failed");
-        let deletions = ("request", "requests", "for deletion to be approved or denied");
-        let command = "delete list --state requested";
-        entries.count("requested_deletions", self.requested_deletions, deletions, command);
         entries.count("uploads", self.uploads, ("upload", "uploads", "refused or failed"), "receiving list");
         let undeliverable = ("message", "messages", "undeliverable");
         entries.count("undeliverable_messages", self.undeliverable_messages, undeliverable, "outbox list");

@@ -7,8 +7,8 @@ use std::path::Path;
 use serde::Serialize;
 use strongroom_queue::TopicCounts;
 use strongroom_registry::{
-    FindingKind, Health, Registry, RegistryError, Time, Transaction, UploadState, backfill, fixity, health, interim,
-    items, objects::Object, outbox, retention,
+    FindingKind, Health, Registry, RegistryError, Time, Transaction, UploadState, backfill, deletion_requests, fixity,
+    health, interim, items, objects::Object, outbox, retention,
 };
 use strongroom_storage::FolderStore;
 
@@ -45,6 +45,8 @@ pub struct Status {
     pub stores: Vec<StoreStatus>,
     /// How the copies are watched.
     pub fixity: FixityStatus,
+    /// Requests for deletion that another user has to approve or deny. They have time, so they are no reason to call somebody.
+    pub requested_deletions: u64,
     /// Uploads in states in which a person may have to act.
     pub uploads: BTreeMap<&'static str, u64>,
     /// Notices of removals.
@@ -263,6 +265,7 @@ pub fn collect(
             problems,
             problems_at_least: !survey.is_counted_whole(None),
         },
+        requested_deletions: registry.read(deletion_requests::count_requested)?,
         uploads: registry.read(health::uploads)?.into_iter().map(by_word).collect(),
         notices: registry.read(notices)?,
         outbox: registry.read(outbox_status)?,

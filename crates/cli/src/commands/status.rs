@@ -138,6 +138,10 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
             oldest.unwrap_or_else(never)
         ),
     )?;
+    if status.requested_deletions > 0 {
+        let requests = counted(status.requested_deletions, "request waits", "requests wait");
+        line("deletions", format!("{requests} for approval: strongroom delete list --state requested"))?;
+    }
     line("uploads", counts(&status.uploads))?;
     let notices = &status.notices;
     let next = notices.next_removal.as_ref().map(|at| format!(", next removal {}", minute(at))).unwrap_or_default();

@@ -220,6 +220,7 @@ fn status_is_one_page_that_shows_a_store_that_is_away() {
         &status,
         &[
             "read_only",
+            "requested_deletions",
             "second_factors",
             "items",
             "items_at_least",
