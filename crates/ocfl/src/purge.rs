@@ -184,6 +184,27 @@ impl PurgePlan {
         }
     }
 
+    /// Whether the plan can be one of the object with this identifier, of which this was the newest version: it names nothing outside of the
+    /// versions that there were. One that was read from a store is asked this before anything is done by it.
+    pub fn is_of(&self, id: &str, head: u64) -> bool {
+        let is_there = |version: &VersionNumber| *version <= self.head;
+        let is_content = |path: &String| {
+            let mut segments = path.split('/');
+            let version = segments.next().and_then(|version| version.parse::<VersionNumber>().ok());
+            version.is_some_and(|version| is_there(&version))
+                && segments.next() == Some(CONTENT)
+                && segments.next_back().is_some_and(|name| name.parse::<Digest>().is_ok())
+        };
+        let is_sound = match &self.scope {
+            PurgeScope::Paths { contents, without_inventory, .. } => {
+                contents.iter().all(is_content) && without_inventory.iter().all(is_there)
+            }
+            PurgeScope::Object { version, .. } => self.head.next().is_ok_and(|next| next == *version),
+        };
+        let is_ours = self.id == id && self.algorithm == Algorithm::Sha512;
+        is_sound && is_ours && u64::from(self.head.number()) == head && self.inventories.keys().all(is_there)
+    }
+
     /// Whether the root inventory of an object names nothing that the plan removes: it was replaced by the one after the purge, or by a
     /// later one. False where there is none.
     pub fn is_carried_out(&self, object: &Object<'_>) -> Result<bool, OcflError> {

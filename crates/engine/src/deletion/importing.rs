@@ -4,7 +4,7 @@
 use std::io::Read as _;
 
 use strongroom_digest::Digest;
-use strongroom_ocfl::Object;
+use strongroom_ocfl::{Object, object_id};
 use strongroom_registry::deletions::{self, Deletion};
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::objects;
@@ -23,9 +23,10 @@ use crate::{EngineError, Home, crash_point};
 const EVENTS_AT_ONCE: usize = 1_000;
 
 /// Records a deletion that a store tells of, then removes its rows, and takes up its events. It is carried out in every store that may have
-/// something of the object, also in this one, where everything may be done. The caller holds the object. Interrupted, it is done again: the
-/// deletion is not settled, and counts as one that is not known.
-fn import(home: &Home, hold: &ObjectHold<'_>, log: &DeletionLog, text: &str) -> Result<(), OperationError> {
+/// something of the object, also in this one, where everything may be done. Interrupted, it is done again: the deletion is not settled, counts
+/// as one that is not known, and keeps others from the object, which is held in its name.
+fn import(home: &Home, log: &DeletionLog, text: &str) -> Result<(), OperationError> {
+    let hold = &ObjectHold::take_as(home, log.object, log.deletion.0)?;
     let found = home.registry.read(|tx| objects::get(tx, Scope::System, log.object))?;
     let institution = found.map_or(log.institution, |found| found.institution);
     let deletion = Deletion {
@@ -83,8 +84,9 @@ pub(crate) struct KnownDeletions {
 }
 
 impl KnownDeletions {
-    /// Reads them.
-    pub(crate) fn read(store: &dyn Store, root: &Key) -> Result<Self, EngineError> {
+    /// Reads those of the generation that lies there. A log that names anything else is none of it.
+    pub(crate) fn read(store: &dyn Store, root: &Key, generation: GenerationId) -> Result<Self, EngineError> {
+        let id = object_id(&generation.to_string())?;
         let mut logs = Vec::new();
         let folder = root.join("logs").map_err(strongroom_storage::StorageError::from)?;
         for listed in store.list(&folder)? {
@@ -105,7 +107,9 @@ impl KnownDeletions {
                 .take(LARGEST_READ)
                 .read_to_string(&mut text)
                 .map_err(failed)?;
-            if let Some(log) = DeletionLog::read(&text) {
+            let log =
+                DeletionLog::read(&text).filter(|log| log.generation == generation && log.plan.is_of(&id, log.version));
+            if let Some(log) = log {
                 logs.push((log, text));
             }
         }
@@ -136,7 +140,6 @@ impl KnownDeletions {
     pub(crate) fn import(
         &self,
         home: &Home,
-        hold: &ObjectHold<'_>,
         object: ObjectId,
         (store, root): (&dyn Store, &Key),
     ) -> Result<u64, OperationError> {
@@ -144,7 +147,7 @@ impl KnownDeletions {
         let mut imported = 0;
         for (log, text) in self.logs.iter().filter(|(log, _)| log.object == object) {
             if is_unknown(home, log)? && log.plan.is_carried_out(&in_store)? {
-                import(home, hold, log, text)?;
+                import(home, log, text)?;
                 imported += 1;
             }
         }

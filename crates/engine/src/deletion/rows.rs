@@ -12,23 +12,21 @@ use crate::hold::{GoOn, ObjectHold, OperationError};
 /// Removes them. Repeating it removes what is left.
 pub(super) fn remove(hold: &ObjectHold<'_>, log: &DeletionLog, go_on: &GoOn<'_>) -> Result<(), OperationError> {
     let of: (ObjectId, GenerationId) = (log.object, log.generation);
+    let head = log.version;
     match &log.plan.scope {
-        PurgeScope::Object { .. } => {
-            let head = log.version;
-            loop {
-                go_on.check()?;
-                if hold.write(move |tx| deletions::remove_rows(tx, of, head))? {
-                    break;
-                }
-                crash_point("deletion.rows.page");
+        PurgeScope::Object { .. } => loop {
+            go_on.check()?;
+            if hold.write(move |tx| deletions::remove_rows(tx, of, head))? {
+                break;
             }
-        }
+            crash_point("deletion.rows.page");
+        },
         PurgeScope::Paths { paths, contents, .. } => {
             let paths: Vec<&String> = paths.iter().collect();
             for page in paths.chunks(AT_ONCE) {
                 go_on.check()?;
                 let page: Vec<String> = page.iter().map(|path| (*path).clone()).collect();
-                hold.write(move |tx| deletions::remove_paths(tx, of, &page))?;
+                hold.write(move |tx| deletions::remove_paths(tx, (of.0, of.1, head), &page))?;
                 crash_point("deletion.rows.page");
             }
             // A content path ends with the SHA-512 of its content.
@@ -37,7 +35,7 @@ pub(super) fn remove(hold: &ObjectHold<'_>, log: &DeletionLog, go_on: &GoOn<'_>)
             for page in digests.chunks(AT_ONCE) {
                 go_on.check()?;
                 let page = page.to_vec();
-                hold.write(move |tx| deletions::remove_contents(tx, of, &page))?;
+                hold.write(move |tx| deletions::remove_contents(tx, (of.0, of.1, head), &page))?;
                 crash_point("deletion.rows.page");
             }
         }

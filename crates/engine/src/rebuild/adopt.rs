@@ -31,6 +31,10 @@ pub(super) struct Taking<'a> {
     pub(super) dry_run: Option<&'a Counted>,
 }
 
+/// What is said of a tombstone that a registry does not know which is not behind its stores: it records a deletion before a store hears of it.
+pub(super) const UNKNOWN_DELETION: &str = "its logs tell of a deletion that the registry does not know, though the registry is not behind its \
+     stores: nothing is deleted because of it; inspect who wrote it";
+
 /// Up to which version each object was counted by a dry run. A run takes an object up from the first store that knows
 /// it, with its copies in the others.
 #[derive(Debug, Default)]
@@ -57,17 +61,17 @@ impl<'a> Taking<'a> {
                 // What was deleted is removed from it, and it has nothing else that is not known.
                 return self.behind_deletion(published, identity.as_ref(), root, summary);
             }
-            let deletions = KnownDeletions::read(self.store, root)?;
-            if deletions.unknown(self.home, published.object)? > 0
-                && deletions.explain(generation, published, self.inventory_of(root, &glance, published)?)
-            {
+            let deletions = KnownDeletions::read(self.store, root, generation)?;
+            let is_unknown = deletions.unknown(self.home, published.object)? > 0;
+            if is_unknown && self.dry_run.is_none() && !self.is_behind {
+                return Err(RebuildError::Object(UNKNOWN_DELETION.to_owned()));
+            }
+            if is_unknown && deletions.explain(generation, published, self.inventory_of(root, &glance, published)?) {
                 if self.dry_run.is_some() {
                     summary.taken += 1;
                     return Ok(());
                 }
-                let hold = ObjectHold::take_alone(self.home, published.object)?;
-                let imported = deletions.import(self.home, &hold, published.object, (self.store, root))?;
-                drop(hold);
+                let imported = deletions.import(self.home, published.object, (self.store, root))?;
                 if imported == 0 {
                     return self.check(root, &glance, published);
                 }
@@ -242,6 +246,7 @@ impl<'a> Taking<'a> {
             .collect();
         let mut rebuilding = Rebuilding::new(self.home, self.store, institution, root, glance);
         rebuilding.after = head;
+        rebuilding.is_behind = self.is_behind;
         if let Some(identity) = &identity {
             rebuilding.hold = Some(self.hold(identity.id, &open)?);
         }

@@ -11,6 +11,7 @@ use strongroom_registry::{ItemId, ObjectState, RegistryError, Transaction, Versi
 use strongroom_storage::{Key, Store};
 use uuid::Uuid;
 
+use super::adopt::UNKNOWN_DELETION;
 use super::object_summary::{ObjectSummary, checked_inventory};
 use super::state::{Lines, VersionLines, line};
 use super::{RebuildError, Summary, copies, logs};
@@ -39,6 +40,8 @@ pub(super) struct Rebuilding<'r> {
     pub(super) versions: Vec<RecordedVersion>,
     pub(super) files: u64,
     pub(super) events: u64,
+    /// Whether the registry is behind its stores: only such a one learns of deletions from them.
+    pub(super) is_behind: bool,
 }
 
 impl<'r> Rebuilding<'r> {
@@ -57,6 +60,7 @@ impl<'r> Rebuilding<'r> {
             glance,
             identity: None,
             hold: None,
+            is_behind: false,
             after: 0,
             committing: Vec::new(),
             versions: Vec::new(),
@@ -132,11 +136,15 @@ impl<'r> Rebuilding<'r> {
         crash_point("rebuild.object.copies");
         // Of an object that was taken out, the last version holds nothing but its own record.
         let state = if held.state.len() == 1 { ObjectState::Deleted } else { ObjectState::Active };
-        let id = identity.id;
+        let (id, generation) = (identity.id, identity.generation);
         self.publish(identity, stores, held.versions.len() as u64, state, summary)?;
-        let deletions = KnownDeletions::read(self.store, self.root)?;
-        if let Some(hold) = &self.hold {
-            deletions.import(self.home, hold, id, (self.store, self.root))?;
+        let deletions = KnownDeletions::read(self.store, self.root, generation)?;
+        // They hold the object themselves.
+        self.hold = None;
+        if self.is_behind {
+            deletions.import(self.home, id, (self.store, self.root))?;
+        } else if deletions.unknown(self.home, id)? > 0 {
+            summary.note(self.store.name(), self.root.as_str(), UNKNOWN_DELETION);
         }
         Ok(())
     }

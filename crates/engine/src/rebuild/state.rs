@@ -34,8 +34,8 @@ impl Lines {
 /// The lines of one version, and of the manifest.
 #[derive(Debug, Default)]
 pub(super) struct VersionLines {
-    /// Digests of contents that the manifest names.
-    pub(super) contents: HashSet<u128>,
+    /// Digests of contents that the manifest names, with the first version in whose directory each lies.
+    contents: HashMap<u128, u64>,
     /// The manifest, with content paths.
     pub(super) manifest: Lines,
     /// Lines of the version that is read now.
@@ -53,15 +53,21 @@ pub(super) struct VersionLines {
 impl VersionLines {
     /// Takes a line of the manifest.
     pub(super) fn take_content(&mut self, digest: &Digest, path: &str) {
-        self.contents.insert(line(digest, ""));
         self.manifest.add(line(digest, path));
         let mut segments = path.split('/');
         let number = segments.next().and_then(|name| name.strip_prefix('v')).and_then(|number| number.parse().ok());
+        let first = self.contents.entry(line(digest, "")).or_insert(u64::MAX);
+        *first = number.unwrap_or(0).min(*first);
         let owner = segments.nth(1).and_then(|name| name.parse::<VersionId>().ok());
         match (number, owner) {
             (Some(number), Some(owner)) => _ = self.owners.entry(number).or_insert(owner),
             _ => _ = self.unowned.insert(line(digest, "")),
         }
+    }
+
+    /// Whether the object has a content that a version had: one that was deleted, and that a later version has brought again, is that one's.
+    pub(super) fn has_content(&self, version: u64, digest: &Digest) -> bool {
+        self.contents.get(&line(digest, "")).is_some_and(|first| *first <= version)
     }
 
     /// Where a content lies that a version brought.

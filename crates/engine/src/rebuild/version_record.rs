@@ -246,7 +246,7 @@ fn recorded_file(said: FileLine, number: u64, held: &VersionLines) -> Result<Rec
         digests,
         format: said.format,
         // What was taken out since is named by the record of its time, and no more by the inventory.
-        has_content: held.contents.contains(&line(&digests.sha512, "")),
+        has_content: held.has_content(number, &digests.sha512),
         has_entry: held.state.contains(&line(&digests.sha512, &said.path)),
         path: said.path,
         owner,

@@ -577,3 +577,140 @@ fn a_store_whose_inventories_contradict_its_tombstones_deletes_nothing_by_itself
         is_nowhere(&home, SECRET);
     }
 }
+
+/// A registry that is made from one store, then brought up to the others.
+fn rebuilt(home: &TestHome, from: &str) -> (tempfile::TempDir, Home) {
+    let empty = tempfile::TempDir::new().expect("a folder");
+    let text = std::fs::read_to_string(home.path().join("strongroom.toml")).expect("settings");
+    let text = text.replace("path = \"stores/", &format!("path = \"{}/", home.path().join("stores").display()));
+    let settings = strongroom_engine::settings::Settings::from_toml(&text).expect("settings");
+    let made = Home::open_to_adopt(empty.path(), settings.clone()).expect("opens");
+    let summary = rebuild::run(&made, from, &mut |_| {}).expect("rebuilds");
+    assert_eq!(summary.failed, 0, "{:?}", summary.problems);
+    let summary = rebuild::adopt(&made, &AdoptRequest::default(), &mut |_| {}).expect("adopts");
+    assert!(summary.is_complete(), "{:?}", summary.problems);
+    drop(made);
+    let made = Home::open(empty.path(), settings).expect("opens");
+    (empty, made)
+}
+
+#[test]
+fn what_was_deleted_and_deposited_again_is_there_after_a_rebuild() {
+    // The same bytes under the same path and under another one, and other bytes.
+    for again in [("secret.txt", SECRET), ("other.txt", SECRET), ("secret.txt", b"other words")] {
+        let Some(home) = home_on(Engine::Sqlite) else { return };
+        delete(&home, &["data/secret.txt"]);
+        home.ingest("letters", &[("a.txt", b"one"), ("b.txt", b"changed"), again]);
+        let object = home.object("letters");
+        let before = file_ids(&home, &object);
+        for from in KEPT_IN {
+            let (_folder, made) = rebuilt(&home, from);
+            let identifier = letters();
+            let found = made.registry.read(|tx| objects::find(tx, Scope::System, &identifier)).expect("the object");
+            assert_eq!((found.head, found.files, found.bytes), (object.head, object.files, object.bytes), "{again:?}");
+            assert_eq!(file_ids(&made, &found), before, "{again:?}");
+            assert_eq!(deletion_events(&made, &found), 1, "{again:?}");
+            check(&made, &KEPT_IN);
+            check_fixity(&made);
+        }
+    }
+}
+
+/// Puts a store back as it was, but for the tombstones, of which each is changed.
+fn forge(home: &TestHome, store: &str, old: &Path, change: &dyn Fn(&mut serde_json::Value)) {
+    let keys: Vec<String> = home.keys(store).iter().filter(|key| key.contains("-deletion-")).cloned().collect();
+    let texts: Vec<Vec<u8>> = keys.iter().map(|key| std::fs::read(home.file(store, key)).expect("reads")).collect();
+    std::fs::remove_dir_all(home.file(store, "")).expect("removes");
+    copy_over(old, &home.file(store, ""));
+    for (key, text) in keys.iter().zip(texts) {
+        let mut log: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+        change(&mut log);
+        let file = home.file(store, key);
+        std::fs::create_dir_all(file.parent().expect("a folder")).expect("makes it");
+        std::fs::write(file, log.to_string()).expect("writes");
+    }
+}
+
+#[test]
+fn a_forged_tombstone_deletes_nothing() {
+    let changes: [&dyn Fn(&mut serde_json::Value); 4] = [
+        &|_| {},
+        // A plan of which the versions do not fit each other.
+        &|log| {
+            log["version"] = 99.into();
+            log["plan"]["head"] = "v1".into();
+            log["plan"]["inventories"] = serde_json::json!({});
+        },
+        &|log| log["plan"]["head"] = "v4000000000".into(),
+        // Keys that are no contents.
+        &|log| {
+            let contents = &mut log["plan"]["scope"]["paths"]["contents"];
+            if contents.is_array() {
+                *contents = serde_json::json!(["inventory.json", "0=ocfl_object_1.1"]);
+            }
+        },
+    ];
+    for paths in [&["data/secret.txt"][..], &[]] {
+        for (number, change) in changes.iter().enumerate() {
+            let Some(home) = home_on(Engine::Sqlite) else { return };
+            let object = home.object("letters");
+            let old: Vec<_> = KEPT_IN.iter().map(|store| home.path().join(format!("old-{store}"))).collect();
+            for (store, old) in KEPT_IN.iter().zip(&old) {
+                copy_over(&home.file(store, ""), old);
+            }
+            delete(&home, paths);
+            for (store, old) in KEPT_IN.iter().zip(&old) {
+                forge(&home, store, old, change);
+                std::fs::remove_dir_all(old).expect("removes");
+            }
+            let (_folder, made) = rebuilt(&home, "primary");
+            let task = strongroom_engine::background::TASKS.iter().find(|task| task.name == "deletions").expect("it");
+            strongroom_engine::background::run_now(&made, task, &Shutdown::new()).expect("runs");
+            let identifier = letters();
+            let found = made.registry.read(|tx| objects::find(tx, Scope::System, &identifier)).expect("the object");
+            assert_eq!((found.state, found.files), (ObjectState::Active, object.files), "{paths:?} {number}");
+            assert_eq!(deletion_events(&made, &found), 0, "{paths:?} {number}");
+            check(&made, &KEPT_IN);
+            check_fixity(&made);
+        }
+    }
+}
+
+#[test]
+fn a_registry_that_is_not_behind_learns_of_no_deletion_from_a_store() {
+    for paths in [&["data/secret.txt"][..], &[]] {
+        let Some(home) = home_on(Engine::Sqlite) else { return };
+        let other = home.path().join("other");
+        let before = home.path().join("before");
+        for store in KEPT_IN {
+            copy_over(&home.file(store, ""), &before.join(store));
+        }
+        let backup = home.backup("before");
+        delete(&home, paths);
+        copy_over(&home.file("secondary", ""), &other);
+        // Back to before the deletion, but for one store, which tells of it.
+        for store in KEPT_IN {
+            std::fs::remove_dir_all(home.file(store, "")).expect("removes");
+            copy_over(&before.join(store), &home.file(store, ""));
+        }
+        let home = home.restored(&backup);
+        assert!(home.registry.refusal().is_none(), "it is not behind");
+        let institution = home.file("secondary", INSTITUTION);
+        std::fs::remove_dir_all(&institution).expect("removes");
+        copy_over(&other.join(INSTITUTION), &institution);
+        let adopting = home.opened_to_adopt();
+        let summary = rebuild::adopt(&adopting, &AdoptRequest::default(), &mut |_| {}).expect("adopts");
+        assert!(summary.problems.iter().any(|problem| problem.reason.contains("tell of a deletion")), "{summary:?}");
+        drop(adopting);
+        let home_again = home.opened_again();
+        let task = strongroom_engine::background::TASKS.iter().find(|task| task.name == "deletions").expect("it");
+        strongroom_engine::background::run_now(&home_again, task, &Shutdown::new()).expect("runs");
+        let object = home.object("letters");
+        assert_eq!(object.state, ObjectState::Active, "{paths:?}");
+        check(&home_again, &["primary"]);
+        assert!(has(
+            &files_below(&home.file("primary", "")).into_iter().flat_map(|(_, bytes)| bytes).collect::<Vec<_>>(),
+            SECRET
+        ));
+    }
+}

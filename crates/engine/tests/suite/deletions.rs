@@ -248,9 +248,14 @@ fn users_whom_the_requester_has_made_do_not_approve(engine: Engine) {
     add_by(&as_user(&home, ANN), BOB, UserRole::InstitutionAdmin);
     let role = Some(UserRole::InstitutionAdmin);
     users::set(&as_user(&home, ANN), CARL, Changes { role, ..Changes::default() }).expect("is raised");
+    // Nor the other way round, and not of two whom one admin has made.
+    let made = request(&home, BOB);
+    has(&refusal(approve(&home, ANN, made.request)), "one made the other");
+    has(&refusal(approve(&home, CARL, made.request)), "an admin made both");
+    deletions::cancel(&as_user(&home, BOB), made.request, "again").expect("is cancelled");
     let made = request(&home, ANN);
-    has(&refusal(approve(&home, BOB, made.request)), "made this user");
-    has(&refusal(approve(&home, CARL, made.request)), "changed what the user may do");
+    has(&refusal(approve(&home, BOB, made.request)), "one made the other");
+    has(&refusal(approve(&home, CARL, made.request)), "changed what the other may do");
     // Who asked is the same person to them, so no other admin can.
     assert_eq!(approve(&home, ROOT, made.request).expect("is approved").state, DeletionRequestState::Approved);
     deletions::cancel(&as_user(&home, ANN), made.request, "again").expect("is cancelled");
@@ -262,7 +267,7 @@ fn users_whom_the_requester_has_made_do_not_approve(engine: Engine) {
     let made = request(&home, ANN);
     users::deactivate(&as_user(&home, ANN), BOB).expect("is deactivated");
     users::activate(&as_user(&home, ANN), BOB).expect("is activated");
-    has(&refusal(approve(&home, BOB, made.request)), "made this user");
+    has(&refusal(approve(&home, BOB, made.request)), "one made the other");
 }
 
 fn of_two_approvals_at_once_one_is_done(engine: Engine) {

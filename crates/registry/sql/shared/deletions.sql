@@ -45,6 +45,14 @@ WHERE deletion_id IN (SELECT d.id FROM deletions d WHERE d.object_id = ?1 AND d.
 -- name: deletions.take_again
 UPDATE object_leases SET fence = fence + 1
 WHERE object_id = ?1 AND owner <> ?2 AND EXISTS (SELECT 1 FROM deletions d WHERE d.object_id = ?1)
+-- What is to be carried out again is settled, and not completed.
+-- name: deletions.not_completed
+UPDATE deletions SET state = 'settled', completed_at = NULL WHERE state = 'completed'
+    AND EXISTS (SELECT 1 FROM deletion_stores s WHERE s.deletion_id = deletions.id AND s.object_id = ?1 AND s.done_at IS NULL)
+    AND object_id = ?1
+-- name: deletions.page_not_completed
+UPDATE deletions SET state = 'settled', completed_at = NULL WHERE state = 'completed' AND id > ?2 AND id <= ?3
+    AND EXISTS (SELECT 1 FROM deletion_stores s WHERE s.deletion_id = deletions.id AND s.store = ?1 AND s.done_at IS NULL)
 -- name: deletions.page_of_store
 SELECT s.deletion_id FROM deletion_stores s WHERE s.store = ?1 AND s.deletion_id > ?2 ORDER BY s.deletion_id LIMIT ?3
 -- name: deletions.settle
@@ -71,22 +79,22 @@ SELECT id FROM files WHERE object_id = ?1 AND path = ?2
 -- name: deletions.keep_entries
 INSERT INTO deleted_entries (file_id, content_id)
 SELECT DISTINCT e.file_id, e.content_id FROM entries e
-WHERE e.file_id = ?3 AND e.object_id = ?1 AND e.generation = ?2 AND e.content_id IS NOT NULL
+WHERE e.file_id = ?3 AND e.object_id = ?1 AND e.generation = ?2 AND e.version <= ?4 AND e.content_id IS NOT NULL
 ON CONFLICT DO NOTHING
 -- name: deletions.remove_entries
-DELETE FROM entries WHERE file_id = ?3 AND object_id = ?1 AND generation = ?2 AND content_id IS NOT NULL
+DELETE FROM entries WHERE file_id = ?3 AND object_id = ?1 AND generation = ?2 AND version <= ?4 AND content_id IS NOT NULL
 -- name: deletions.keep_content
 INSERT INTO deleted_contents (id, object_id, generation, sha512, size, md5, sha1, sha256, version)
 SELECT c.id, c.object_id, c.generation, c.sha512, c.size, c.md5, c.sha1, c.sha256, c.version FROM contents c
-WHERE c.object_id = ?1 AND c.generation = ?2 AND c.sha512 = ?3
+WHERE c.object_id = ?1 AND c.generation = ?2 AND c.sha512 = ?3 AND c.version <= ?4
     AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.content_id = c.id)
 ON CONFLICT DO NOTHING
 -- name: deletions.remove_copies
 DELETE FROM copies WHERE content_id IN (SELECT c.id FROM contents c
-    WHERE c.object_id = ?1 AND c.generation = ?2 AND c.sha512 = ?3
+    WHERE c.object_id = ?1 AND c.generation = ?2 AND c.sha512 = ?3 AND c.version <= ?4
         AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.content_id = c.id))
 -- name: deletions.remove_content
-DELETE FROM contents WHERE object_id = ?1 AND generation = ?2 AND sha512 = ?3
+DELETE FROM contents WHERE object_id = ?1 AND generation = ?2 AND sha512 = ?3 AND version <= ?4
     AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.content_id = contents.id)
 -- name: deletions.keep_all_entries
 INSERT INTO deleted_entries (file_id, content_id)

@@ -10,7 +10,7 @@ SELECT {objects.columns},
     v.bytes AS version_bytes, v.created_at AS version_created_at, v.published_at, v.owns_contents, v.record_head,
     v.swept_at, h.owner, h.fence, h.lease_until,
     EXISTS (SELECT 1 FROM versions x WHERE x.object_id = o.id AND x.state = 'committing' AND x.item_id <> ?1)
-    OR EXISTS (SELECT 1 FROM deletions x WHERE x.object_id = o.id AND x.state = 'begun' AND x.item_id <> ?1)
+    OR EXISTS (SELECT 1 FROM deletions x WHERE x.object_id = o.id AND x.state = 'begun' AND coalesce(x.item_id, x.id) <> ?1)
     AS is_committed_by_other
 FROM objects o JOIN institutions i ON i.id = o.institution_id LEFT JOIN collections c ON c.id = o.collection_id
 LEFT JOIN versions v ON v.id = (SELECT x.id FROM versions x
@@ -182,7 +182,7 @@ SELECT (SELECT owner FROM object_leases WHERE object_id = ?1) AS owner,
     (SELECT fence FROM object_leases WHERE object_id = ?1) AS fence,
     (SELECT lease_until FROM object_leases WHERE object_id = ?1) AS lease_until,
     EXISTS (SELECT 1 FROM versions v WHERE v.object_id = ?1 AND v.state = 'committing' AND v.item_id <> ?2)
-    OR EXISTS (SELECT 1 FROM deletions d WHERE d.object_id = ?1 AND d.state = 'begun' AND d.item_id <> ?2)
+    OR EXISTS (SELECT 1 FROM deletions d WHERE d.object_id = ?1 AND d.state = 'begun' AND coalesce(d.item_id, d.id) <> ?2)
     AS is_committed_by_other
 -- name: leases.put
 INSERT INTO object_leases (object_id, owner, fence, lease_until) VALUES (?1, ?2, ?3, ?4)

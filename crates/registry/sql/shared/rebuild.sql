@@ -64,6 +64,13 @@ DELETE FROM copies WHERE (content_id, store) IN (SELECT k.content_id, k.store FR
     JOIN copies k ON k.content_id = c.id WHERE c.object_id = ?1 AND c.generation = ?2 LIMIT ?3)
 -- name: rebuild.drop_contents
 DELETE FROM contents WHERE id IN (SELECT id FROM contents WHERE object_id = ?1 AND generation = ?2 LIMIT ?3)
+-- name: rebuild.drop_deleted_entries
+DELETE FROM deleted_entries WHERE (file_id, content_id) IN (SELECT d.file_id, d.content_id FROM deleted_contents c
+    JOIN deleted_entries d ON d.content_id = c.id WHERE c.object_id = ?1 AND c.generation = ?2
+    AND EXISTS (SELECT 1 FROM objects o WHERE o.id = ?1 AND o.state = 'new') LIMIT ?3)
+-- name: rebuild.drop_deleted_contents
+DELETE FROM deleted_contents WHERE id IN (SELECT c.id FROM deleted_contents c WHERE c.object_id = ?1 AND c.generation = ?2
+    AND EXISTS (SELECT 1 FROM objects o WHERE o.id = ?1 AND o.state = 'new') LIMIT ?3)
 -- name: rebuild.drop_files
 DELETE FROM files WHERE id IN (SELECT f.id FROM files f WHERE f.object_id = ?1
     AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.file_id = f.id)

@@ -191,6 +191,7 @@ pub fn carry_out_again(
     let last = rows.last().map(|row| row.uuid("deletion_id")).transpose()?.map(DeletionId);
     if let Some(last) = last {
         tx.execute(Statement("deletions.store_again"), &[store.into(), after.into(), last.into()])?;
+        tx.execute(Statement("deletions.page_not_completed"), &[store.into(), after.into(), last.into()])?;
     }
     Ok(last)
 }
@@ -200,19 +201,20 @@ pub fn carry_out_again(
 /// those bytes were.
 pub fn carry_out_object_again(tx: &mut dyn Transaction, object: ObjectId, owner: Uuid) -> Result<(), RegistryError> {
     tx.execute(Statement("deletions.object_again"), &[object.into()])?;
+    tx.execute(Statement("deletions.not_completed"), &[object.into()])?;
     tx.execute(Statement("deletions.take_again"), &[object.into(), owner.into()])?;
     Ok(())
 }
 
-/// Removes the entries of paths in every version; at most [`AT_ONCE`] at a time. The identifiers of their files stay.
+/// Removes the entries of paths in every version up to a number; at most [`AT_ONCE`] at a time. The identifiers of their files stay.
 pub fn remove_paths(
     tx: &mut dyn Transaction,
-    (object, generation): (ObjectId, GenerationId),
+    (object, generation, head): (ObjectId, GenerationId, u64),
     paths: &[String],
 ) -> Result<(), RegistryError> {
     for path in paths {
         let Some(file) = file_of_path(tx, object, path)? else { continue };
-        let key = [object.into(), generation.into(), file.into()];
+        let key = [object.into(), generation.into(), file.into(), head.into()];
         tx.execute(Statement("deletions.keep_entries"), &key)?;
         tx.execute(Statement("deletions.remove_entries"), &key)?;
     }
@@ -236,14 +238,14 @@ pub fn file_of_path(tx: &mut dyn Transaction, object: ObjectId, path: &str) -> R
     row.map(|row| Ok(FileId(row.uuid("id")?))).transpose()
 }
 
-/// Removes contents that no path has any more, with their copies, by their SHA-512; at most [`AT_ONCE`] at a time.
+/// Removes contents of the versions up to a number that no path has any more, with their copies, by their SHA-512; at most [`AT_ONCE`] at a time.
 pub fn remove_contents(
     tx: &mut dyn Transaction,
-    (object, generation): (ObjectId, GenerationId),
+    (object, generation, head): (ObjectId, GenerationId, u64),
     contents: &[Digest],
 ) -> Result<(), RegistryError> {
     for content in contents {
-        let key = [object.into(), generation.into(), content.as_bytes().into()];
+        let key = [object.into(), generation.into(), content.as_bytes().into(), head.into()];
         tx.execute(Statement("deletions.keep_content"), &key)?;
         tx.execute(Statement("deletions.remove_copies"), &key)?;
         tx.execute(Statement("deletions.remove_content"), &key)?;

@@ -328,6 +328,8 @@ pub fn drop_rows(tx: &mut dyn Transaction, object: ObjectId, generation: Generat
         Statement("rebuild.drop_entries"),
         Statement("rebuild.drop_copies"),
         Statement("rebuild.drop_contents"),
+        Statement("rebuild.drop_deleted_entries"),
+        Statement("rebuild.drop_deleted_contents"),
     ] {
         if tx.execute(statement, &key)? > 0 {
             return Ok(false);

@@ -4,15 +4,16 @@
 //! 2. Who approves is another active user, and who asked is still one that may ask. Users are compared by their identifiers.
 //! 3. Where an admin of the institution asked, another admin of it approves. Where no other active admin of it may, a system admin approves.
 //! 4. Where a system admin asked, an admin of the institution approves: one of the two answers for what the institution keeps.
-//! 5. Who approves is not a user that the requester made, changed, or gave access to within 30 days before the request, or after it, nor one whom
-//!    such users made: else one person could be both.
+//! 5. Of the two, within 30 days before the request or after it, none made the other, changed it, or gave it access, also through users in
+//!    between, and no admin of an institution made both: else one person could be both. A system admin may approve what a user requested whom that
+//!    admin made, since an institution has to get its first admin from somebody.
 
 use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
 use strongroom_registry::deletion_requests::{self, Request};
 use strongroom_registry::users::{self, User, UserFilter};
-use strongroom_registry::{InstitutionId, RegistryError, Scope, Transaction, UserId, UserRole};
+use strongroom_registry::{InstitutionId, RegistryError, Scope, Time, Transaction, UserId, UserRole};
 
 use crate::EngineError;
 
@@ -106,7 +107,7 @@ fn why_not_approver(
     }
     if !is_independent(tx, user, requester, request)? {
         return Ok(Some(format!(
-            "{} made this user, or changed what the user may do or how the user signs in, within 30 days before the request or after it",
+            "of this user and {} one made the other, or changed what the other may do or how the other signs in, or an admin made both, within 30 days before the request or after it",
             requester.account
         )));
     }
@@ -139,19 +140,40 @@ fn is_independent(
     if deletion_requests::has_changed_user(tx, &requester.account, &user.account, since)? {
         return Ok(false);
     }
-    // Also through users in between.
-    let (mut known, mut open) = (BTreeSet::from([user.id]), vec![user.id]);
+    if user.role != UserRole::SystemAdmin
+        && deletion_requests::has_changed_user(tx, &user.account, &requester.account, since)?
+    {
+        return Ok(false);
+    }
+    let (Some(of_user), Some(of_requester)) = (makers(tx, user.id, since)?, makers(tx, requester.id, since)?) else {
+        return Ok(false);
+    };
+    if of_user.contains(&requester.id) {
+        return Ok(false);
+    }
+    for maker in of_user.iter().chain([&user.id]).filter(|maker| of_requester.contains(maker)) {
+        let is_system_admin = users::get(tx, *maker)?.is_some_and(|maker| maker.role == UserRole::SystemAdmin);
+        if !is_system_admin {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The users who made a user or gave it access since a time, also through users in between; none where they are too many.
+fn makers(tx: &mut dyn Transaction, user: UserId, since: Time) -> Result<Option<BTreeSet<UserId>>, RegistryError> {
+    let (mut known, mut open) = (BTreeSet::new(), vec![user]);
     while let Some(one) = open.pop() {
         for granter in deletion_requests::granters(tx, one, since)? {
-            if granter == requester.id || known.len() > MOST_BETWEEN {
-                return Ok(false);
+            if known.len() > MOST_BETWEEN {
+                return Ok(None);
             }
-            if known.insert(granter) {
+            if granter != user && known.insert(granter) {
                 open.push(granter);
             }
         }
     }
-    Ok(true)
+    Ok(Some(known))
 }
 
 fn all(tx: &mut dyn Transaction, scope: Scope, role: UserRole) -> Result<Vec<User>, RegistryError> {
