@@ -1,0 +1,52 @@
+use thiserror::Error;
+
+/// What does not hold of an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// It is no JSON object in the canonical form with the keys that every entry has.
+    Form(String),
+    /// It is longer than an entry may be.
+    Long,
+    /// It is of another chain.
+    Chain(String),
+    /// It has another number than the one that comes next.
+    Sequence(u64),
+    /// It names another entry before it than the one that there is.
+    Previous,
+    /// A head that was published says another SHA-256 of it.
+    Head,
+    /// A head that was published says that there are so many entries: the chain ends before.
+    Cut(u64),
+    /// Heads that were published contradict each other.
+    Heads,
+}
+
+/// The first entry that does not hold, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub struct Broken {
+    /// The number that the entry has to have by its place.
+    pub sequence: u64,
+    /// What does not hold.
+    pub fault: Fault,
+}
+
+impl std::fmt::Display for Broken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let sequence = self.sequence;
+        match &self.fault {
+            Fault::Form(why) => write!(f, "entry {sequence} is no entry in the canonical form of RFC 8785: {why}"),
+            Fault::Long => write!(f, "entry {sequence} has more than {} bytes", crate::LONGEST_LINE),
+            Fault::Chain(found) => write!(f, "entry {sequence} is of the chain {found:?}"),
+            Fault::Sequence(found) => write!(f, "entry {sequence} is not there: in its place is entry {found}"),
+            Fault::Previous => {
+                write!(f, "entry {sequence} names another entry before it: that one was changed, or this one")
+            }
+            Fault::Head => write!(f, "entry {sequence} is not the one of the head that was published"),
+            Fault::Cut(entries) => {
+                write!(f, "entry {sequence} is not there: a head was published of {entries} entries")
+            }
+            Fault::Heads => write!(f, "two heads that were published of entry {sequence} contradict each other"),
+        }
+    }
+}

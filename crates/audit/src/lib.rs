@@ -1,0 +1,44 @@
+//! Audit chains: each entry names the SHA-256 of the one before, so that an outsider sees what was changed, left out, moved or cut off.
+//!
+//! A chain is text in lines that end with LF. Each line is an entry: a JSON object in the canonical form of RFC 8785, in UTF-8. It has
+//! these keys, and whatever else the caller says of the act:
+//!
+//! | key | value |
+//! |---|---|
+//! | `chain` | the name of the chain: the domain name of an institution |
+//! | `previous` | the SHA-256 of the line before without its line end, 64 hexadecimal digits in lower case; of the first entry 64 zeros |
+//! | `sequence` | the number of the entry, from 1 |
+//! | `time` | when, as RFC 3339 in UTC |
+//!
+//! [`Link`] is the end of a chain, and appends to it. A [`Head`] is what is published of a chain at a moment: how many entries it has, and
+//! the SHA-256 of the last one. [`Verifier`] reads a chain in the memory of one line and tells the first entry that does not hold.
+//!
+//! A chain alone proves that nothing was changed *in* it. That it was not made anew from some entry on, or cut off, is proved by heads
+//! which were published before, in places that whoever changes the chain cannot change: give them to the verifier.
+//!
+//! ```
+//! use strongroom_audit::{Head, Link, Verifier};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let body = serde_json::json!({"act": "deletions.approve", "actor": "bob@example.edu"});
+//! let (line, link) = Link::start("example.edu").append("2026-05-04T09:30:00Z", body.as_object().expect("an object"))?;
+//! let head = Head::of(&link, "2026-05-04T10:00:00Z");
+//!
+//! let mut verifier = Verifier::new([head]);
+//! verifier.take(line.as_bytes())?;
+//! assert_eq!(verifier.finish()?.sequence(), 1);
+//! # Ok(())
+//! # }
+//! ```
+
+mod error;
+mod fault;
+mod head;
+mod link;
+mod verify;
+
+pub use error::AuditError;
+pub use fault::{Broken, Fault};
+pub use head::Head;
+pub use link::{LONGEST_LINE, Link};
+pub use verify::Verifier;
