@@ -14,7 +14,7 @@
 //! the SHA-256 of the last one. [`Verifier`] reads a chain in the memory of one line and tells the first entry that does not hold.
 //!
 //! A chain alone proves that nothing was changed *in* it. That it was not made anew from some entry on, or cut off, is proved by heads
-//! which were published before, in places that whoever changes the chain cannot change: give them to the verifier.
+//! which were published before, in places where the chain's keeper cannot change them: the verifier compares them.
 //!
 //! ```
 //! use strongroom_audit::{Head, Link, Verifier};

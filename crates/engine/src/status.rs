@@ -45,7 +45,7 @@ pub struct Status {
     pub stores: Vec<StoreStatus>,
     /// How the copies are watched.
     pub fixity: FixityStatus,
-    /// Requests for deletion that another user has to approve or deny. They have time, so they are no reason to call somebody.
+    /// Requests for deletion that another user has to approve or deny. They are no part of the review: `status --check` does not fail because of them.
     pub requested_deletions: u64,
     /// Uploads in states in which a person may have to act.
     pub uploads: BTreeMap<&'static str, u64>,

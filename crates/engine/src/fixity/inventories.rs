@@ -1,6 +1,6 @@
 //! What an object has in a store besides contents: its declaration, its root inventory (that of the recorded head), the
-//! inventory of each version, their sidecars, and the tombstones of deletions. What differs from the record is put back as recorded, from wherever the
-//! recorded bytes still lie.
+//! inventory of each version, their sidecars, and the tombstones of deletions. What differs from the record is put back as
+//! recorded, from wherever the recorded bytes still lie.
 
 use strongroom_ocfl::InventorySeal;
 use strongroom_registry::events::{self, EventRow};

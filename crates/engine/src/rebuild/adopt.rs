@@ -33,7 +33,7 @@ pub(super) struct Taking<'a> {
 
 /// What is said of a tombstone that a registry does not know which is not behind its stores: it records a deletion before a store hears of it.
 pub(super) const UNKNOWN_DELETION: &str = "its logs tell of a deletion that the registry does not know, though the registry is not behind its \
-     stores: nothing is deleted because of it; inspect who wrote it";
+     stores: nothing is deleted because of it; next: find out who wrote it, and remove it by hand where it is not yours";
 
 /// Up to which version each object was counted by a dry run. A run takes an object up from the first store that knows
 /// it, with its copies in the others.
@@ -63,10 +63,15 @@ impl<'a> Taking<'a> {
             }
             let deletions = KnownDeletions::read(self.store, root, generation)?;
             let is_unknown = deletions.unknown(self.home, published.object)? > 0;
-            if is_unknown && self.dry_run.is_none() && !self.is_behind {
-                return Err(RebuildError::Object(UNKNOWN_DELETION.to_owned()));
+            let may_learn = self.is_behind || self.dry_run.is_some();
+            if is_unknown && !may_learn {
+                // Where the inventories differ as well, the comparison below refuses the object.
+                summary.note(self.store.name(), root.as_str(), UNKNOWN_DELETION);
             }
-            if is_unknown && deletions.explain(generation, published, self.inventory_of(root, &glance, published)?) {
+            if is_unknown
+                && may_learn
+                && deletions.explain(generation, published, self.inventory_of(root, &glance, published)?)
+            {
                 if self.dry_run.is_some() {
                     summary.taken += 1;
                     return Ok(());

@@ -200,7 +200,7 @@ fn each(
         let body = store.open(&listed.key, 0, Some(LARGEST_READ))?;
         body.take(LARGEST_READ).read_to_end(&mut bytes).map_err(|error| unreadable(&listed.key, &error))?;
         let Ok(mut log) = serde_json::from_slice::<Log>(&bytes) else { continue };
-        // Whether it was carried out is asked of the inventories, and its events are taken up with it.
+        // Its events are imported with the deletion, where the inventories show that it was carried out.
         if log.act == deletion::ACT {
             continue;
         }

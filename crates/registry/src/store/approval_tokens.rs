@@ -3,6 +3,7 @@
 use strongroom_credentials::{TokenDigest, TokenId, Validity};
 use strongroom_database::{Statement, Time, Transaction};
 
+use crate::store::one_time_tokens;
 use crate::{DeletionRequestId, RegistryError, UserId};
 
 /// A token to be stored.
@@ -56,11 +57,7 @@ pub fn get(tx: &mut dyn Transaction, id: &TokenId) -> Result<Option<ApprovalToke
         digest: TokenDigest::try_from(row.bytes("digest")?)?,
         request: DeletionRequestId(row.uuid("request_id")?),
         user: UserId(row.uuid("user_id")?),
-        validity: Validity {
-            issued_at: row.time("issued_at")?.timestamp(),
-            expires_at: Some(row.time("expires_at")?.timestamp()),
-            ended_at: row.optional_time("ended_at")?.map(Time::timestamp),
-        },
+        validity: one_time_tokens::validity(&row)?,
     }))
 }
 

@@ -1,7 +1,7 @@
 //! Tokens that are used once: invitations and password resets. What is stored is the digest of each.
 
 use strongroom_credentials::{TokenDigest, TokenId, Validity};
-use strongroom_database::{Statement, Time, Transaction};
+use strongroom_database::{Row, Statement, Time, Transaction};
 
 use crate::journal::{self, Actor};
 use crate::{OneTimeKind, RegistryError, UserId};
@@ -61,12 +61,17 @@ pub fn get(tx: &mut dyn Transaction, id: &TokenId) -> Result<Option<OneTimeToken
         kind: row.text("kind")?.parse()?,
         digest: TokenDigest::try_from(row.bytes("digest")?)?,
         user: UserId(row.uuid("user_id")?),
-        validity: Validity {
-            issued_at: row.time("issued_at")?.timestamp(),
-            expires_at: Some(row.time("expires_at")?.timestamp()),
-            ended_at: row.optional_time("ended_at")?.map(Time::timestamp),
-        },
+        validity: validity(&row)?,
     }))
+}
+
+/// From when to when the token of a row is valid.
+pub(super) fn validity(row: &Row) -> Result<Validity, RegistryError> {
+    Ok(Validity {
+        issued_at: row.time("issued_at")?.timestamp(),
+        expires_at: Some(row.time("expires_at")?.timestamp()),
+        ended_at: row.optional_time("ended_at")?.map(Time::timestamp),
+    })
 }
 
 /// Uses a token. False where it was used or ended in the meantime.
