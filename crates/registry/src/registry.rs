@@ -111,7 +111,8 @@ macro_rules! schema_in {
                 57 "spot tests" "0063_spot_tests"
                 58 "requests for deletion" "0064_deletion_requests"
                 59 "deletions" "0065_deletions"
-                60 "bytes of requests for deletion" "0066_deletion_bytes"),
+                60 "bytes of requests for deletion" "0066_deletion_bytes"
+                61 "deleted contents by their digests" "0067_deleted_contents"),
         )
     };
 }

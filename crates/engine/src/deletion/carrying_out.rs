@@ -6,7 +6,7 @@ use strongroom_ocfl::{LastRecord, Object, OcflError, PurgeScope};
 use strongroom_registry::deletions::{self, Deletion};
 use strongroom_registry::objects;
 use strongroom_registry::versions::{self, ContentPlace};
-use strongroom_registry::{ObjectId, RegistryError, Scope, VersionId};
+use strongroom_registry::{GenerationId, ObjectId, RegistryError, Scope, VersionId};
 use strongroom_storage::{Key, StorageError, Store};
 
 use super::tombstone::{self, DeletionLog};
@@ -126,18 +126,19 @@ fn check_last(store: &dyn Store, key: &Key, digest: &Digest) -> Result<(), Opera
 pub(crate) fn finish_pending(home: &Home, hold: &ObjectHold<'_>, go_on: &GoOn<'_>) -> Result<u64, OperationError> {
     let object = hold.object();
     let mut done = 0;
-    for (deletion, store) in home.registry.read(|tx| deletions::pending_of_object(tx, object))? {
+    for (id, store) in home.registry.read(|tx| deletions::pending_of_object(tx, object))? {
         go_on.check()?;
         if !home.stores.contains_key(&store) {
             continue;
         }
+        let Some(deletion) = home.registry.read(|tx| deletions::get(tx, id))? else { continue };
         match finish_in(home, hold, &deletion, &store, go_on) {
             Ok(()) => done += 1,
             Err(OperationError::Engine(error)) if error.away().is_some() => {}
             // Another registry has the store by now, and this one is not to change it.
             Err(OperationError::Engine(EngineError::Superseded { .. })) => {}
             Err(OperationError::Engine(error)) if !is_of_registry(&error) => {
-                let (id, reason) = (deletion.id, error.chain());
+                let reason = error.chain();
                 Event::DeletionRefused { store: &store, deletion: &id.to_string(), reason: &reason }.emit();
                 hold.write(move |tx| deletions::set_failed(tx, id, &store, &reason))?;
             }
@@ -145,6 +146,39 @@ pub(crate) fn finish_pending(home: &Home, hold: &ObjectHold<'_>, go_on: &GoOn<'_
         }
     }
     Ok(done)
+}
+
+/// Deletes what was deleted of an object once more in a store that has files of the time before, as one that was put back from a backup.
+pub(crate) fn carry_out_again(
+    home: &Home,
+    hold: &ObjectHold<'_>,
+    store: &str,
+    go_on: &GoOn<'_>,
+) -> Result<(), OperationError> {
+    let (object, store) = (hold.object(), store.to_owned());
+    if hold.write(move |tx| deletions::carry_out_again_in(tx, object, &store))? {
+        finish_pending(home, hold, go_on)?;
+    }
+    Ok(())
+}
+
+/// Whether a store has one of these root inventories from before something was deleted of an object, which was carried out there.
+pub(crate) fn is_of_before(
+    home: &Home,
+    object: ObjectId,
+    store: &str,
+    roots: &[(GenerationId, Digest)],
+) -> Result<bool, EngineError> {
+    if roots.is_empty() {
+        return Ok(false);
+    }
+    for (id, generation) in home.registry.read(|tx| deletions::done_of_object(tx, object, store))? {
+        let Some(deletion) = home.registry.read(|tx| deletions::get(tx, id))? else { continue };
+        if roots.contains(&(generation, tombstone::of(&deletion)?.plan.before.digest)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Carries out what is still to be deleted, object by object, where the stores are there; of how many objects something was removed.

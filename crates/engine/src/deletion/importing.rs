@@ -3,19 +3,23 @@
 
 use std::io::Read as _;
 
-use strongroom_digest::Digest;
-use strongroom_ocfl::{Object, object_id};
+use strongroom_digest::{Algorithm, Digest, hash_reader};
+use strongroom_ocfl::{Object, PurgeScope, object_id};
 use strongroom_registry::deletions::{self, Deletion};
 use strongroom_registry::events::{self, EventRow};
-use strongroom_registry::objects;
+use strongroom_registry::obstacles::{self, Obstacle};
 use strongroom_registry::versions::Version;
-use strongroom_registry::{DeletionState, GenerationId, ItemId, ObjectId, RegistryError, Scope, Time};
-use strongroom_storage::{Key, Store};
+use strongroom_registry::{
+    DeletionId, DeletionState, GenerationId, ItemId, JournalOutcome, ObjectId, RegistryError, Scope, Time, legal_holds,
+    objects,
+};
+use strongroom_storage::{Key, StorageError, Store};
 
 use super::delete::{CameOf, settle};
 use super::rows;
 use super::tombstone::{self, ACT, DeletionLog};
 use crate::hold::{ObjectHold, OperationError};
+use crate::journal::{JournalEntry, Target};
 use crate::logs::LARGEST_READ;
 use crate::{EngineError, Home, crash_point};
 
@@ -25,7 +29,7 @@ const EVENTS_AT_ONCE: usize = 1_000;
 /// Records a deletion that a store tells of, then removes its rows, and takes up its events. It is carried out in every store that may have
 /// something of the object, also in this one, where everything may be done. Interrupted, it is done again: the deletion is not settled, counts
 /// as one that is not known, and keeps others from the object, which is held in its name.
-fn import(home: &Home, log: &DeletionLog, text: &str) -> Result<(), OperationError> {
+fn import(home: &Home, log: &DeletionLog, text: &str, store: &str) -> Result<(), OperationError> {
     let hold = &ObjectHold::take_as(home, log.object, log.deletion.0)?;
     let found = home.registry.read(|tx| objects::get(tx, Scope::System, log.object))?;
     let institution = found.map_or(log.institution, |found| found.institution);
@@ -45,7 +49,18 @@ fn import(home: &Home, log: &DeletionLog, text: &str) -> Result<(), OperationErr
     };
     let configured: Vec<String> = home.preservation_stores().iter().map(|store| store.name().to_owned()).collect();
     let new = deletion.clone();
+    let target = Target::of_object(institution, log.identifier.clone());
+    let grounds = &log.grounds;
+    let detail = format!(
+        "the store {store} tells of the deletion {} that {} requested and {} approved",
+        log.deletion, grounds.requested_by, grounds.approved_by
+    );
     hold.write(move |tx| {
+        // Once, however often it is done.
+        if deletions::get(tx, new.id)?.is_none() {
+            let entry = JournalEntry::of_system("deletions.import");
+            entry.append(tx, &target, JournalOutcome::Done, Some(&detail))?;
+        }
         let mut stores = deletions::holders(tx, new.object)?;
         stores.extend(configured.clone());
         stores.sort();
@@ -72,63 +87,114 @@ fn import(home: &Home, log: &DeletionLog, text: &str) -> Result<(), OperationErr
 }
 
 /// Whether the registry does not know a deletion, or has not taken it up whole from a store that tells of it.
-fn is_unknown(home: &Home, log: &DeletionLog) -> Result<bool, RegistryError> {
-    let known = home.registry.read(|tx| deletions::get(tx, log.deletion))?;
+fn is_unknown(home: &Home, deletion: DeletionId) -> Result<bool, RegistryError> {
+    let known = home.registry.read(|tx| deletions::get(tx, deletion))?;
     Ok(known.is_none_or(|known| known.item.is_none() && known.state == DeletionState::Begun))
+}
+
+/// Whether a legal hold of the registry forbids what a store tells of.
+fn is_on_legal_hold(home: &Home, log: &DeletionLog) -> Result<bool, RegistryError> {
+    let object = log.object;
+    home.registry.read(|tx| {
+        let PurgeScope::Paths { paths, .. } = &log.plan.scope else {
+            return Ok(legal_holds::count(tx, object)? > 0);
+        };
+        let mut files = Vec::with_capacity(paths.len());
+        for path in paths {
+            files.extend(deletions::file_of_path(tx, object, path)?);
+        }
+        let now = tx.now()?;
+        let found = obstacles::of_deletion(tx, Scope::System, object, Some(&files), now)?;
+        Ok(found.iter().any(|obstacle| matches!(obstacle, Obstacle::LegalHold { .. })))
+    })
+}
+
+/// What is kept of a tombstone that a store has, so that memory does not grow with what it names.
+struct Told {
+    key: Key,
+    /// SHA-512 of its text.
+    digest: Digest,
+    deletion: DeletionId,
+    object: ObjectId,
+    version: u64,
+    time: i64,
+    before: Digest,
+    after: Digest,
+    /// What it makes of the inventories of versions: number, digest before and after.
+    inventories: Vec<(u64, Digest, Option<Digest>)>,
+}
+
+impl Told {
+    fn new(key: Key, digest: Digest, log: &DeletionLog) -> Self {
+        let plan = &log.plan;
+        let inventories = plan.inventories.iter();
+        Self {
+            key,
+            digest,
+            deletion: log.deletion,
+            object: log.object,
+            version: log.version,
+            time: log.time,
+            before: plan.before.digest,
+            after: plan.after.digest,
+            inventories: inventories
+                .map(|(number, own)| (u64::from(number.number()), own.before.digest, own.after.map(|seal| seal.digest)))
+                .collect(),
+        }
+    }
+}
+
+/// The text of a tombstone in a store, and the digest of it.
+fn read_text(store: &dyn Store, key: &Key) -> Result<(String, Option<Digest>), EngineError> {
+    let mut text = String::new();
+    let failed = |source| StorageError::Io { store: store.name().to_owned(), act: "read", key: key.clone(), source };
+    store.open(key, 0, Some(LARGEST_READ))?.take(LARGEST_READ).read_to_string(&mut text).map_err(failed)?;
+    let (_, digests) = hash_reader(text.as_bytes(), &[Algorithm::Sha512]).map_err(failed)?;
+    Ok((text, digests.get(Algorithm::Sha512)))
 }
 
 /// The deletions that a store tells of, of one object.
 pub(crate) struct KnownDeletions {
-    /// Each with the text of its tombstone, oldest first.
-    logs: Vec<(DeletionLog, String)>,
+    generation: GenerationId,
+    /// Oldest first.
+    told: Vec<Told>,
 }
 
 impl KnownDeletions {
     /// Reads those of the generation that lies there. A log that names anything else is none of it.
     pub(crate) fn read(store: &dyn Store, root: &Key, generation: GenerationId) -> Result<Self, EngineError> {
         let id = object_id(&generation.to_string())?;
-        let mut logs = Vec::new();
-        let folder = root.join("logs").map_err(strongroom_storage::StorageError::from)?;
+        let mut told = Vec::new();
+        let folder = root.join("logs").map_err(StorageError::from)?;
         for listed in store.list(&folder)? {
             let listed = listed?;
             // The act is in the name of a log.
             if listed.size > LARGEST_READ || !listed.key.as_str().contains(&format!("-{ACT}-")) {
                 continue;
             }
-            let mut text = String::new();
-            let failed = |source| strongroom_storage::StorageError::Io {
-                store: store.name().to_owned(),
-                act: "read",
-                key: listed.key.clone(),
-                source,
-            };
-            store
-                .open(&listed.key, 0, Some(LARGEST_READ))?
-                .take(LARGEST_READ)
-                .read_to_string(&mut text)
-                .map_err(failed)?;
+            let (text, digest) = read_text(store, &listed.key)?;
             let log =
                 DeletionLog::read(&text).filter(|log| log.generation == generation && log.plan.is_of(&id, log.version));
-            if let Some(log) = log {
-                logs.push((log, text));
+            if let (Some(log), Some(digest)) = (log, digest) {
+                told.push(Told::new(listed.key, digest, &log));
             }
         }
-        logs.sort_by_key(|(log, _)| (log.time, log.deletion));
-        Ok(Self { logs })
+        told.sort_by_key(|told| (told.time, told.deletion));
+        Ok(Self { generation, told })
     }
 
     /// Whether they say why the inventories of versions are other ones than the registry has: each that differs is one that a deletion
     /// has written in the place of the recorded one.
     pub(crate) fn explain(&self, generation: GenerationId, version: &Version, found: Option<Digest>) -> bool {
         let mut digest = version.inventory;
-        for (log, _) in self.logs.iter().filter(|(log, _)| log.generation == generation) {
-            let own = log.plan.inventories.iter().find(|(number, _)| u64::from(number.number()) == version.number);
-            if let Some((_, own)) = own
-                && digest == Some(own.before.digest)
+        for told in self.told.iter().filter(|_| self.generation == generation) {
+            let own = told.inventories.iter().find(|(number, ..)| *number == version.number);
+            if let Some((_, before, after)) = own
+                && digest == Some(*before)
             {
-                digest = own.after.map(|seal| seal.digest);
-            } else if version.number == log.version && digest == Some(log.plan.before.digest) {
-                digest = Some(log.plan.after.digest);
+                digest = *after;
+            } else if version.number == told.version && digest == Some(told.before) {
+                digest = Some(told.after);
             }
         }
         // A deletion that was interrupted there has replaced the root inventory, and not yet this one.
@@ -136,20 +202,32 @@ impl KnownDeletions {
     }
 
     /// Records those of an object that the registry does not know, and that were carried out in the store that tells of them, at least as
-    /// far as its root inventory; how many there are. What its inventory still names was not deleted, whatever a log says.
+    /// far as its root inventory; how many there are. What its inventory still names was not deleted, whatever a log says, and what is on
+    /// legal hold is not deleted because of a log.
     pub(crate) fn import(
         &self,
         home: &Home,
         object: ObjectId,
         (store, root): (&dyn Store, &Key),
-    ) -> Result<u64, OperationError> {
+    ) -> Result<Imported, OperationError> {
         let in_store = Object::new(store, root.clone());
-        let mut imported = 0;
-        for (log, text) in self.logs.iter().filter(|(log, _)| log.object == object) {
-            if is_unknown(home, log)? && log.plan.is_carried_out(&in_store)? {
-                import(home, log, text)?;
-                imported += 1;
+        let mut imported = Imported::default();
+        for told in self.told.iter().filter(|told| told.object == object) {
+            if !is_unknown(home, told.deletion)? {
+                continue;
             }
+            let (text, digest) = read_text(store, &told.key)?;
+            let log = DeletionLog::read(&text).filter(|_| digest == Some(told.digest));
+            let Some(log) = log else { continue };
+            if !log.plan.is_carried_out(&in_store)? {
+                continue;
+            }
+            if is_on_legal_hold(home, &log)? {
+                imported.held += 1;
+                continue;
+            }
+            import(home, &log, &text, store.name())?;
+            imported.deletions += 1;
         }
         Ok(imported)
     }
@@ -157,32 +235,44 @@ impl KnownDeletions {
     /// How many the registry does not know.
     pub(crate) fn unknown(&self, home: &Home, object: ObjectId) -> Result<u64, RegistryError> {
         let mut count = 0;
-        for (log, _) in self.logs.iter().filter(|(log, _)| log.object == object) {
-            count += u64::from(is_unknown(home, log)?);
+        for told in self.told.iter().filter(|told| told.object == object) {
+            count += u64::from(is_unknown(home, told.deletion)?);
         }
         Ok(count)
     }
 }
 
-/// What the registry knows of deletions of an object that are not done.
+/// What was recorded of what a store tells.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Imported {
+    /// Deletions that were recorded.
+    pub(crate) deletions: u64,
+    /// Deletions that were not, because a legal hold has kept what they delete.
+    pub(crate) held: u64,
+}
+
+/// What the registry knows of deletions of an object, for one store.
 pub(crate) struct OpenDeletions {
     object: ObjectId,
+    store: String,
     /// The one that is begun and not settled, with its work item.
     begun: Option<(Deletion, ItemId)>,
-    /// Those that are still to be carried out in the store that was asked about.
-    pending: Vec<Deletion>,
+    /// Those that are still to be carried out in the store.
+    pending: Vec<DeletionId>,
+    /// Those that were carried out there.
+    done: Vec<DeletionId>,
 }
 
 impl OpenDeletions {
-    /// Reads what is open in a store.
+    /// Reads what there is about a store.
     pub(crate) fn read(home: &Home, object: ObjectId, store: &str) -> Result<Self, RegistryError> {
         home.registry.read(|tx| {
-            let mut all = deletions::of_object(tx, object)?.into_iter();
-            let begun = all.find(|deletion| deletion.state == DeletionState::Begun && deletion.item.is_some());
+            let begun = deletions::begun_of_object(tx, object)?;
             let begun = begun.and_then(|deletion| deletion.item.map(|item| (deletion, item)));
             let pending = deletions::pending_of_object(tx, object)?.into_iter();
-            let pending = pending.filter(|(_, of)| of == store).map(|(deletion, _)| deletion).collect();
-            Ok(Self { object, begun, pending })
+            let pending = pending.filter(|(_, of)| of == store).map(|(id, _)| id).collect();
+            let done = deletions::done_of_object(tx, object, store)?.into_iter().map(|(id, _)| id).collect();
+            Ok(Self { object, store: store.to_owned(), begun, pending, done })
         })
     }
 
@@ -197,19 +287,41 @@ impl OpenDeletions {
         Ok(true)
     }
 
-    /// Whether the store has the object as it was before a deletion that is still to be carried out there: it is behind, and has nothing
-    /// that the registry does not know.
-    pub(crate) fn are_behind(&self, inventory: &Digest) -> Result<bool, EngineError> {
-        for deletion in &self.pending {
-            if tombstone::of(deletion)?.plan.before.digest == *inventory {
-                return Ok(true);
-            }
+    /// Whether the store has the object as it was before a deletion, with this root inventory: it is behind, and has nothing that the registry
+    /// does not know.
+    pub(crate) fn is_behind(&self, home: &Home, inventory: &Digest) -> Result<bool, EngineError> {
+        Ok(is_before(home, &self.pending, inventory)? || self.was_put_back(home, inventory)?)
+    }
+
+    /// Whether it is that although the deletion was carried out there, as a store that was put back from a backup.
+    fn was_put_back(&self, home: &Home, inventory: &Digest) -> Result<bool, EngineError> {
+        is_before(home, &self.done, inventory)
+    }
+
+    /// Has what was deleted be removed again from the store, where it was put back; by the background task, or whoever takes the object next.
+    pub(crate) fn carry_out_again(&self, home: &Home, inventory: &Digest) -> Result<(), EngineError> {
+        if self.was_put_back(home, inventory)? {
+            let (object, store) = (self.object, self.store.clone());
+            home.registry.write(move |tx| deletions::carry_out_again_in(tx, object, &store))?;
         }
-        Ok(false)
+        Ok(())
     }
 
     /// Whether one is still to be carried out in the store: the inventories there may be those before it or after it.
     pub(crate) fn are_pending(&self) -> bool {
         !self.pending.is_empty()
     }
+}
+
+/// Whether a root inventory is the one before one of these deletions.
+fn is_before(home: &Home, deletions: &[DeletionId], inventory: &Digest) -> Result<bool, EngineError> {
+    for id in deletions {
+        let found = home.registry.read(|tx| deletions::get(tx, *id))?;
+        if let Some(deletion) = found
+            && tombstone::of(&deletion)?.plan.before.digest == *inventory
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

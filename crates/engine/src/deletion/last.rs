@@ -3,14 +3,17 @@
 
 use strongroom_digest::{Algorithm, hash_reader};
 use strongroom_ocfl::PurgeScope;
-use strongroom_registry::deletions::{self, LastVersion};
+use strongroom_registry::deletions::{self, Deletion, LastVersion};
 use strongroom_registry::events::EventRow;
 use strongroom_registry::objects::Object;
 use strongroom_registry::{
     ContentId, Description, Digests, FileId, InstitutionId, ItemId, RegistryError, Time, Transaction, VersionId,
 };
 
-use super::tombstone::DeletionLog;
+use super::carrying_out::last_key;
+use super::tombstone::{self, DeletionLog};
+use strongroom_storage::Key;
+
 use crate::EngineError;
 use crate::hold::OperationError;
 use crate::record::{self, HarvestedFrom, Line, VersionLine};
@@ -68,6 +71,14 @@ fn first_line(content: &str) -> Result<VersionLine, EngineError> {
         Some(Ok(Line::Version(line))) => Ok(*line),
         _ => Err(EngineError::Usage("the record of the last version cannot be read".to_owned())),
     }
+}
+
+/// The file of the record relative to the object root, and what it says; none where files were deleted.
+pub(crate) fn last_record(deletion: &Deletion, root: &Key) -> Result<Option<(String, String)>, OperationError> {
+    let log = tombstone::of(deletion)?;
+    let PurgeScope::Object { content, .. } = &log.plan.scope else { return Ok(None) };
+    let key = last_key(&log, root)?.and_then(|(key, _)| key.below(root).map(str::to_owned));
+    Ok(key.map(|file| (file, content.clone())))
 }
 
 /// The content of the record; none where files are deleted.

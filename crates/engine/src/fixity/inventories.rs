@@ -2,6 +2,7 @@
 //! inventory of each version, their sidecars, and the tombstones of deletions. What differs from the record is put back as
 //! recorded, from wherever the recorded bytes still lie.
 
+use strongroom_digest::Digest;
 use strongroom_ocfl::InventorySeal;
 use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::fixity::{self as record, Finding, NewFinding, WatchedObject};
@@ -9,7 +10,7 @@ use strongroom_registry::journal::Actor;
 use strongroom_registry::objects::{self, Object};
 use strongroom_registry::versions::{self, Version};
 use strongroom_registry::work::Claim;
-use strongroom_registry::{FindingId, FindingKind, FindingState, ObjectId, RegistryError};
+use strongroom_registry::{FindingId, FindingKind, FindingState, GenerationId, ObjectId, RegistryError};
 use strongroom_storage::Body;
 
 use super::evidence::{self, About, DamagedCopy, Log};
@@ -18,7 +19,7 @@ use super::repair::RepairOutcome;
 use super::{GoOn, ObjectHold, OperationError, now};
 use crate::event::Event;
 use crate::logs::object_root;
-use crate::{EngineError, Home, watermark};
+use crate::{EngineError, Home, deletion, watermark};
 
 /// Checks the object's files in a store, and repairs what is not as recorded.
 pub(super) fn check(
@@ -30,7 +31,10 @@ pub(super) fn check(
     let (watched_object, generation) = (watched.object, watched.generation);
     let versions = home.registry.read(|tx| versions::list(tx, watched_object, generation, false))?;
     let root = object_root(&watched.institution_identifier, generation)?;
-    let files = Files::new(home, &watched.store, root, &versions)?.with_tombstones((watched_object, generation))?;
+    let of = (watched_object, generation);
+    let files = Files::new(home, &watched.store, root, &versions)?
+        .with_tombstones(of)?
+        .with_earlier(of, &watched.institution_identifier)?;
     let faults = files.faults(go_on)?;
     if faults.is_empty() && watched.state == strongroom_registry::CopyState::Kept {
         let event = passed(watched, now(home)?).on_behalf_of(actor);
@@ -94,7 +98,7 @@ pub(crate) fn put_right_first(
     let finding = FindingId(events::derived_id(version.id.0, store).0);
     for fault in &faults {
         let detail = format!("{}: {} before the first version is published", object.identifier, fault.words());
-        Event::DamageFound { store, key: files.root.as_str(), detail: &detail }.emit();
+        Event::DamageFound { store, key: files.root().as_str(), detail: &detail }.emit();
         let owner = Owner { about, institution: &object.institution_identifier, object: &object.identifier, finding };
         let kept = keep(home, &hold, &files, &owner, fault, go_on)?;
         if let Some((_, event)) = kept {
@@ -111,7 +115,7 @@ pub(crate) fn put_right_first(
                 writer.put_inventory(fault, &recorded.seal, (recorded.open)()?)?;
                 true
             }
-            Part::Declaration | Part::Sidecar(_) | Part::Tombstone(_) => writer.put_back(fault, &[])?,
+            Part::Declaration | Part::Sidecar(_) | Part::Tombstone(_) | Part::LastRecord(_) => writer.put_back(fault, &[])?,
         };
     }
     Ok(is_right)
@@ -136,11 +140,11 @@ fn keep(
     go_on: &GoOn<'_>,
 ) -> Result<Option<(String, EventRow)>, OperationError> {
     let Some(found) = fault.found.as_ref().and_then(Lying::bytes) else { return Ok(None) };
-    let from = files.key(&fault.file)?;
+    let from = fault.key()?;
     let witness = DamagedCopy {
         institution: owner.institution,
         object: owner.about.object,
-        name: format!("{}: {}", owner.object, fault.file),
+        name: format!("{}: {}", owner.object, fault.name()),
         finding: owner.finding,
         store: files.store,
         key: &from,
@@ -170,8 +174,18 @@ fn treat_held(
     };
     let versions = home.registry.read(|tx| versions::list(tx, object, watched.generation, false))?;
     let root = object_root(&watched.institution_identifier, watched.generation)?;
-    let files = Files::new(home, store, root.clone(), &versions)?.with_tombstones((object, watched.generation))?;
-    let faults = files.faults(go_on)?;
+    let of = (object, watched.generation);
+    let files_in = |store: &str| {
+        let files = Files::new(home, store, root.clone(), &versions)?.with_tombstones(of)?;
+        files.with_earlier(of, &watched.institution_identifier)
+    };
+    let mut files = files_in(store)?;
+    let mut faults = files.faults(go_on)?;
+    if deletion::is_of_before(home, object, store, &other_roots(&watched, &faults))? {
+        deletion::carry_out_again(home, &hold, store, go_on)?;
+        files = files_in(store)?;
+        faults = files.faults(go_on)?;
+    }
     let case = Case { home, hold, watched: &watched, files, go_on };
     if faults.is_empty() {
         case.record_right(unsolved)?;
@@ -183,9 +197,20 @@ fn treat_held(
     let others: Vec<Files<'_>> = others
         .iter()
         .filter(|(other, _, _)| other != store)
-        .filter_map(|(other, _, _)| Files::new(home, other, root.clone(), &versions).ok())
+        .filter_map(|(other, _, _)| files_in(other).ok())
         .collect();
-    case.repair(unsolved.map_or_else(FindingId::new, |finding| finding.id), &faults, &others)
+    let outcome = case.repair(unsolved.map_or_else(FindingId::new, |finding| finding.id), &faults, &others)?;
+    if faults.iter().any(FileFault::may_be_older) {
+        // No inventory that was put back names what may have come with the other one.
+        deletion::carry_out_again(home, &case.hold, store, go_on)?;
+    }
+    Ok(outcome)
+}
+
+/// The root inventories that lie in the place of recorded ones, of the present generation and of earlier ones.
+fn other_roots(watched: &WatchedObject, faults: &[FileFault]) -> Vec<(GenerationId, Digest)> {
+    let root = |fault: &FileFault| Some((fault.earlier.unwrap_or(watched.generation), fault.other_root()?));
+    faults.iter().filter_map(root).collect()
 }
 
 /// One object in one store under treatment.
@@ -200,7 +225,7 @@ struct Case<'a> {
 impl Case<'_> {
     /// The object as people know it, then the store and the folder of the object in it.
     fn place(&self) -> String {
-        format!("{} in store {} ({})", self.watched.object_identifier, self.watched.store, self.files.root)
+        format!("{} in store {} ({})", self.watched.object_identifier, self.watched.store, self.files.root())
     }
 
     fn record_right(&self, finding: Option<Finding>) -> Result<(), OperationError> {
@@ -230,14 +255,14 @@ impl Case<'_> {
         detail: &str,
         events: &[EventRow],
     ) -> Result<(), OperationError> {
-        let watched = self.watched;
+        let (watched, root) = (self.watched, self.files.root());
         let log = Log {
             act,
             finding,
             object: watched.object,
             content: None,
             store: &watched.store,
-            key: self.files.root.as_str(),
+            key: root.as_str(),
             kind: FindingKind::Inventory.as_str(),
             detail,
             expected_sha512: None,
@@ -274,7 +299,7 @@ impl Case<'_> {
         // Inventories first: a sidecar is put beside a right inventory only.
         for fault in faults.iter().filter(|fault| matches!(fault.part, Part::Inventory(_))) {
             if !writer.put_back(fault, others)? {
-                unsolved.push(format!("no store has the recorded {}", fault.file));
+                unsolved.push(format!("no store has the recorded {}", fault.name()));
             }
         }
         for fault in faults.iter().filter(|fault| !matches!(fault.part, Part::Inventory(_))) {
@@ -298,7 +323,7 @@ impl Case<'_> {
             object: watched.object,
             content: None,
             store: watched.store.clone(),
-            key: self.files.root.to_string(),
+            key: self.files.root().to_string(),
             kind: FindingKind::Inventory,
             detail: words.to_owned(),
         };
@@ -309,7 +334,7 @@ impl Case<'_> {
             events::append(tx, std::slice::from_ref(&row))
         })?;
         let detail = format!("{}: {words}", watched.object_identifier);
-        Event::DamageFound { store: &watched.store, key: self.files.root.as_str(), detail: &detail }.emit();
+        Event::DamageFound { store: &watched.store, key: self.files.root().as_str(), detail: &detail }.emit();
         Ok(event)
     }
 

@@ -4,14 +4,15 @@
 use strongroom_digest::{Algorithm, Digest, hash_reader};
 use strongroom_ocfl::InventorySeal;
 use strongroom_registry::deletions;
-use strongroom_registry::versions::Version;
+use strongroom_registry::versions::{self, Version};
 use strongroom_registry::{DeletionId, GenerationId, ObjectId};
 use strongroom_storage::{Body, Key, PutCondition, PutOptions, StorageError, Store};
 
 use super::evidence::{self, FoundBytes};
 use super::{GoOn, ObjectHold, OperationError, check};
 use crate::interruptible::Interruptible;
-use crate::{EngineError, Home};
+use crate::logs::object_root;
+use crate::{EngineError, Home, deletion};
 
 const INVENTORY: &str = "inventory.json";
 const SIDECAR: &str = "inventory.json.sha512";
@@ -26,6 +27,8 @@ pub(super) enum Part {
     Sidecar(Place),
     /// What a deletion left.
     Tombstone(DeletionId),
+    /// The record that an object which was deleted has of it, in an earlier generation of the object.
+    LastRecord(DeletionId),
 }
 
 /// The object root, or a version's directory; with the number of the version whose inventory belongs there.
@@ -54,6 +57,10 @@ impl Place {
 #[derive(Debug, Clone)]
 pub(super) struct FileFault {
     pub(super) part: Part,
+    /// The object root.
+    root: Key,
+    /// Of which generation of the object; none: the present one.
+    pub(super) earlier: Option<GenerationId>,
     /// Relative to the object root.
     pub(super) file: String,
     /// What lies there.
@@ -85,13 +92,37 @@ impl Lying {
 }
 
 impl FileFault {
+    /// The file as people read of it.
+    pub(super) fn name(&self) -> String {
+        match self.earlier {
+            None => self.file.clone(),
+            Some(_) => format!("{}/{} of the object as it was before it was deleted", self.root, self.file),
+        }
+    }
+
     pub(super) fn words(&self) -> String {
+        let name = self.name();
         match &self.found {
-            Some(Lying { unreadable: Some(reason), .. }) => {
-                format!("{} cannot be read by its medium ({reason})", self.file)
-            }
-            Some(_) => format!("{} differs", self.file),
-            None => format!("{} is missing", self.file),
+            Some(Lying { unreadable: Some(reason), .. }) => format!("{name} cannot be read by its medium ({reason})"),
+            Some(_) => format!("{name} differs"),
+            None => format!("{name} is missing"),
+        }
+    }
+
+    pub(super) fn key(&self) -> Result<Key, OperationError> {
+        Ok(self.root.join(&self.file).map_err(StorageError::from)?)
+    }
+
+    /// Whether it may be of a time before a deletion: then what was deleted may lie there as well.
+    pub(super) fn may_be_older(&self) -> bool {
+        matches!(self.part, Part::Inventory(_) | Part::Tombstone(_) | Part::LastRecord(_))
+    }
+
+    /// The digest of the inventory that lies in the root in the place of the recorded one.
+    pub(super) fn other_root(&self) -> Option<Digest> {
+        match self.part {
+            Part::Inventory(Place::Root(_)) => self.found.as_ref().and_then(|found| found.digest),
+            _ => None,
         }
     }
 }
@@ -100,75 +131,129 @@ impl FileFault {
 pub(super) struct Files<'a> {
     home: &'a Home,
     pub(super) store: &'a dyn Store,
-    pub(super) root: Key,
-    /// What belongs where: the head's inventory twice.
-    places: Vec<(Place, Digest)>,
-    /// The deletions whose tombstones belong there, with their files.
-    tombstones: Vec<(DeletionId, String)>,
+    /// The folder of the present generation, then those of earlier ones.
+    folders: Vec<Folder>,
 }
 
-impl<'a> Files<'a> {
-    pub(super) fn new(home: &'a Home, store: &str, root: Key, versions: &[Version]) -> Result<Self, EngineError> {
+/// The folder of a generation of an object.
+struct Folder {
+    root: Key,
+    /// None: the present one.
+    earlier: Option<GenerationId>,
+    /// What belongs where: the head's inventory twice.
+    places: Vec<(Place, Digest)>,
+    /// What deletions left there.
+    left: Vec<(Part, String)>,
+}
+
+impl Folder {
+    fn new(root: Key, versions: &[Version]) -> Self {
         let recorded = |version: &Version| version.inventory.map(|digest| (version.number, digest));
         let head = versions.last().and_then(recorded).map(|(number, digest)| (Place::Root(number), digest));
         let each = versions.iter().filter_map(recorded).map(|(number, digest)| (Place::Version(number), digest));
         let places = head.into_iter().chain(each).collect();
-        Ok(Self { home, store: home.store(store)?.as_ref(), root, places, tombstones: Vec::new() })
+        Self { root, earlier: None, places, left: Vec::new() }
+    }
+}
+
+/// The tombstones that belong into the folder of a generation.
+fn tombstones(home: &Home, of: (ObjectId, GenerationId), store: &str) -> Result<Vec<(Part, String)>, EngineError> {
+    let found = home.registry.read(|tx| deletions::tombstones_in(tx, of, store))?;
+    Ok(found.into_iter().map(|(id, name)| (Part::Tombstone(id), format!("logs/{name}"))).collect())
+}
+
+impl<'a> Files<'a> {
+    pub(super) fn new(home: &'a Home, store: &str, root: Key, versions: &[Version]) -> Result<Self, EngineError> {
+        Ok(Self { home, store: home.store(store)?.as_ref(), folders: vec![Folder::new(root, versions)] })
     }
 
     /// The same with what deletions left there.
     pub(super) fn with_tombstones(mut self, of: (ObjectId, GenerationId)) -> Result<Self, EngineError> {
-        let store = self.store.name();
-        let found = self.home.registry.read(|tx| deletions::tombstones_in(tx, of, store))?;
-        self.tombstones = found.into_iter().map(|(id, name)| (id, format!("logs/{name}"))).collect();
+        for folder in self.folders.iter_mut().take(1) {
+            folder.left = tombstones(self.home, of, self.store.name())?;
+        }
         Ok(self)
     }
 
-    /// What a tombstone says.
-    fn tombstone(&self, id: DeletionId) -> Result<String, EngineError> {
-        let found = self.home.registry.read(|tx| deletions::get(tx, id))?;
-        Ok(found.map(|deletion| deletion.tombstone).unwrap_or_default())
+    /// The same with what earlier generations of the object, which were deleted, left there.
+    pub(super) fn with_earlier(
+        mut self,
+        (object, generation): (ObjectId, GenerationId),
+        institution: &str,
+    ) -> Result<Self, OperationError> {
+        let (home, store) = (self.home, self.store.name());
+        for (id, of) in home.registry.read(|tx| deletions::done_of_object(tx, object, store))? {
+            let deletion = home.registry.read(|tx| deletions::get(tx, id))?;
+            let Some(deletion) = deletion.filter(|deletion| of != generation && deletion.files.is_none()) else {
+                continue;
+            };
+            let root = object_root(institution, of)?;
+            let versions = home.registry.read(|tx| versions::list(tx, object, of, false))?;
+            let mut folder = Folder::new(root.clone(), &versions);
+            folder.earlier = Some(of);
+            folder.left = tombstones(home, (object, of), store)?;
+            let record = deletion::last_record(&deletion, &root)?;
+            folder.left.extend(record.map(|(file, _)| (Part::LastRecord(id), file)));
+            self.folders.push(folder);
+        }
+        Ok(self)
     }
 
-    pub(super) fn key(&self, file: &str) -> Result<Key, OperationError> {
-        Ok(self.root.join(file).map_err(StorageError::from)?)
+    /// The object root of the present generation.
+    pub(super) fn root(&self) -> Key {
+        self.folders.first().map_or(Key::ROOT, |folder| folder.root.clone())
+    }
+
+    /// What a deletion left in a file.
+    fn left(&self, part: Part, root: &Key) -> Result<String, OperationError> {
+        let (Part::Tombstone(id) | Part::LastRecord(id)) = part else { return Ok(String::new()) };
+        let Some(deletion) = self.home.registry.read(|tx| deletions::get(tx, id))? else { return Ok(String::new()) };
+        if let Part::LastRecord(_) = part {
+            return Ok(deletion::last_record(&deletion, root)?.map(|(_, text)| text).unwrap_or_default());
+        }
+        Ok(deletion.tombstone)
     }
 
     /// Everything that differs from the record.
     pub(super) fn faults(&self, go_on: &GoOn<'_>) -> Result<Vec<FileFault>, OperationError> {
         let mut faults = Vec::new();
-        self.compare_text(Part::Declaration, DECLARATION.0, DECLARATION.1, &mut faults)?;
-        for (place, expected) in &self.places {
-            go_on.check()?;
-            let file = place.file(INVENTORY);
-            let found = lying(self.store, &self.key(&file)?, go_on)?;
-            if found.as_ref().and_then(|found| found.digest) != Some(*expected) {
-                faults.push(FileFault { part: Part::Inventory(*place), file, found, expected: Some(*expected) });
+        for folder in &self.folders {
+            self.compare_text(folder, (Part::Declaration, DECLARATION.0), DECLARATION.1, &mut faults)?;
+            for (place, expected) in &folder.places {
+                go_on.check()?;
+                let mut fault = self.fault(folder, Part::Inventory(*place), place.file(INVENTORY), Some(*expected));
+                fault.found = lying(self.store, &fault.key()?, go_on)?;
+                if fault.found.as_ref().and_then(|found| found.digest) != Some(*expected) {
+                    faults.push(fault);
+                }
+                let text = sidecar_text(expected);
+                self.compare_text(folder, (Part::Sidecar(*place), &place.file(SIDECAR)), &text, &mut faults)?;
             }
-            let text = sidecar_text(expected);
-            self.compare_text(Part::Sidecar(*place), &place.file(SIDECAR), &text, &mut faults)?;
-        }
-        for (id, file) in &self.tombstones {
-            go_on.check()?;
-            self.compare_text(Part::Tombstone(*id), file, &self.tombstone(*id)?, &mut faults)?;
+            for (part, file) in &folder.left {
+                go_on.check()?;
+                self.compare_text(folder, (*part, file), &self.left(*part, &folder.root)?, &mut faults)?;
+            }
         }
         Ok(faults)
     }
 
+    fn fault(&self, folder: &Folder, part: Part, file: String, expected: Option<Digest>) -> FileFault {
+        FileFault { part, root: folder.root.clone(), earlier: folder.earlier, file, found: None, expected }
+    }
+
     fn compare_text(
         &self,
-        part: Part,
-        file: &str,
+        folder: &Folder,
+        (part, file): (Part, &str),
         expected: &str,
         faults: &mut Vec<FileFault>,
     ) -> Result<(), OperationError> {
-        let key = self.key(file)?;
         let digest = digest_of(expected.as_bytes());
-        let found = lying(self.store, &key, &|| Ok(()))?;
-        if digest.is_some() && found.as_ref().and_then(|found| found.digest) == digest {
-            return Ok(());
+        let mut fault = self.fault(folder, part, file.to_owned(), digest);
+        fault.found = lying(self.store, &fault.key()?, &|| Ok(()))?;
+        if digest.is_none() || fault.found.as_ref().and_then(|found| found.digest) != digest {
+            faults.push(fault);
         }
-        faults.push(FileFault { part, file: file.to_owned(), found, expected: digest });
         Ok(())
     }
 
@@ -183,11 +268,12 @@ impl<'a> Files<'a> {
         let Some(expected) = fault.expected else { return Ok(None) };
         let mut silent = None;
         for files in std::iter::once(self).chain(all) {
-            for (other, digest) in &files.places {
+            let folder = files.folders.iter().find(|folder| folder.root == fault.root);
+            for (other, digest) in folder.into_iter().flat_map(|folder| &folder.places) {
                 if other.number() != place.number() || *digest != expected {
                     continue;
                 }
-                let Ok(key) = files.key(&other.file(INVENTORY)) else { continue };
+                let Ok(key) = fault.root.join(&other.file(INVENTORY)) else { continue };
                 match lying(files.store, &key, go_on) {
                     Ok(Some(found)) if found.digest == Some(expected) => {
                         return Ok(Some((InventorySeal { digest: expected, size: found.size }, files.store, key)));
@@ -199,6 +285,13 @@ impl<'a> Files<'a> {
         }
         // A store that does not answer may have them: nothing is given up because of it.
         silent.map_or(Ok(None), Err)
+    }
+
+    /// The digest of the inventory that belongs into the place of a fault.
+    fn recorded_digest(&self, fault: &FileFault) -> Option<Digest> {
+        let (Part::Sidecar(place) | Part::Inventory(place)) = fault.part else { return None };
+        let folder = self.folders.iter().find(|folder| folder.root == fault.root)?;
+        folder.places.iter().find(|(other, _)| *other == place).map(|(_, digest)| *digest)
     }
 }
 
@@ -217,13 +310,13 @@ impl Writer<'_> {
         faults.sort_by_key(|fault| match fault.part {
             Part::Declaration => 0,
             Part::Inventory(Place::Version(_)) => 1,
-            Part::Sidecar(Place::Version(_)) | Part::Tombstone(_) => 2,
+            Part::Sidecar(Place::Version(_)) | Part::Tombstone(_) | Part::LastRecord(_) => 2,
             Part::Sidecar(Place::Root(_)) => 3,
             Part::Inventory(Place::Root(_)) => 4,
         });
         for fault in &faults {
             self.go_on.check()?;
-            let is_put = match (fault.part, self.recorded(fault.part)) {
+            let is_put = match (fault.part, self.files.recorded_digest(fault)) {
                 // Beside the root inventory that is put behind it.
                 (Part::Sidecar(Place::Root(_)), Some(digest)) => {
                     self.put_text(fault, &sidecar_text(&digest))?;
@@ -232,15 +325,10 @@ impl Writer<'_> {
                 _ => self.put_back(fault, others)?,
             };
             if !is_put {
-                return Ok(vec![format!("no store has the recorded {}", fault.file)]);
+                return Ok(vec![format!("no store has the recorded {}", fault.name())]);
             }
         }
         Ok(self.files.faults(self.go_on)?.iter().map(FileFault::words).collect())
-    }
-
-    fn recorded(&self, part: Part) -> Option<Digest> {
-        let (Part::Sidecar(place) | Part::Inventory(place)) = part else { return None };
-        self.files.places.iter().find(|(other, _)| *other == place).map(|(_, digest)| *digest)
     }
 
     /// Puts one file back; false when its recorded bytes are nowhere. Only what was seen is replaced, so that a worker that
@@ -253,15 +341,16 @@ impl Writer<'_> {
             }
             Part::Sidecar(place) => {
                 // Its inventory is right, or there is nothing to put beside it.
-                let recorded = self.recorded(fault.part);
-                let inventory = lying(self.files.store, &self.files.key(&place.file(INVENTORY))?, self.go_on)?;
+                let recorded = self.files.recorded_digest(fault);
+                let key = fault.root.join(&place.file(INVENTORY)).map_err(StorageError::from)?;
+                let inventory = lying(self.files.store, &key, self.go_on)?;
                 let digest = inventory.and_then(|found| found.digest).filter(|digest| Some(*digest) == recorded);
                 let Some(digest) = digest else { return Ok(false) };
                 self.put_text(fault, &sidecar_text(&digest))?;
                 return Ok(true);
             }
-            Part::Tombstone(id) => {
-                self.put_text(fault, &self.files.tombstone(id)?)?;
+            Part::Tombstone(_) | Part::LastRecord(_) => {
+                self.put_text(fault, &self.files.left(fault.part, &fault.root)?)?;
                 return Ok(true);
             }
             Part::Inventory(place) => place,
@@ -288,7 +377,7 @@ impl Writer<'_> {
             condition: self.replacing(fault),
             ..PutOptions::default()
         };
-        self.files.store.put(&self.files.key(&fault.file)?, &mut body, &options)?;
+        self.files.store.put(&fault.key()?, &mut body, &options)?;
         Ok(())
     }
 
@@ -296,7 +385,7 @@ impl Writer<'_> {
         self.hold.keep()?;
         let condition = self.replacing(fault);
         let options = PutOptions { size: Some(text.len() as u64), condition, ..PutOptions::default() };
-        self.files.store.put(&self.files.key(&fault.file)?, &mut text.as_bytes(), &options)?;
+        self.files.store.put(&fault.key()?, &mut text.as_bytes(), &options)?;
         Ok(())
     }
 

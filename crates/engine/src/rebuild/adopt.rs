@@ -35,6 +35,11 @@ pub(super) struct Taking<'a> {
 pub(super) const UNKNOWN_DELETION: &str = "its logs tell of a deletion that the registry does not know, though the registry is not behind its \
      stores: nothing is deleted because of it; next: find out who wrote it, and remove it by hand where it is not yours";
 
+/// What is said of a tombstone of something that a legal hold forbids to delete.
+pub(super) const HELD_DELETION: &str = "its logs tell of a deletion that a legal hold of the registry forbids: nothing is deleted because of it; next: \
+     find out who wrote it; where it is right, release the hold with \"strongroom hold legal release\" and run this again, else remove it by \
+     hand, and \"strongroom fixity run\" puts the object back";
+
 /// Up to which version each object was counted by a dry run. A run takes an object up from the first store that knows
 /// it, with its copies in the others.
 #[derive(Debug, Default)]
@@ -57,8 +62,11 @@ impl<'a> Taking<'a> {
             if self.is_behind && self.dry_run.is_none() && open.settle_begun(self.home)? {
                 return self.object(institution, root, summary);
             }
-            if open.are_behind(&glance.inventory)? {
+            if open.is_behind(self.home, &glance.inventory)? {
                 // What was deleted is removed from it, and it has nothing else that is not known.
+                if self.dry_run.is_none() {
+                    open.carry_out_again(self.home, &glance.inventory)?;
+                }
                 return self.behind_deletion(published, identity.as_ref(), root, summary);
             }
             let deletions = KnownDeletions::read(self.store, root, generation)?;
@@ -76,8 +84,17 @@ impl<'a> Taking<'a> {
                     summary.taken += 1;
                     return Ok(());
                 }
+                if let Some(identity) = &identity {
+                    // Holds that were released since.
+                    let of = logs::Of { root, institution: identity.institution, object: published.object, generation };
+                    let hold = ObjectHold::take_alone(self.home, published.object)?;
+                    summary.events += logs::import(self.home, &hold, self.store, of)?;
+                }
                 let imported = deletions.import(self.home, published.object, (self.store, root))?;
-                if imported == 0 {
+                if imported.held > 0 {
+                    return Err(RebuildError::Object(HELD_DELETION.to_owned()));
+                }
+                if imported.deletions == 0 {
                     return self.check(root, &glance, published);
                 }
                 crash_point("rebuild.object.deleted");

@@ -11,7 +11,7 @@ use strongroom_registry::{ItemId, ObjectState, RegistryError, Transaction, Versi
 use strongroom_storage::{Key, Store};
 use uuid::Uuid;
 
-use super::adopt::UNKNOWN_DELETION;
+use super::adopt::{HELD_DELETION, UNKNOWN_DELETION};
 use super::object_summary::{ObjectSummary, checked_inventory};
 use super::state::{Lines, VersionLines, line};
 use super::{RebuildError, Summary, copies, logs};
@@ -142,7 +142,9 @@ impl<'r> Rebuilding<'r> {
         // They hold the object themselves.
         self.hold = None;
         if self.is_behind {
-            deletions.import(self.home, id, (self.store, self.root))?;
+            if deletions.import(self.home, id, (self.store, self.root))?.held > 0 {
+                summary.note(self.store.name(), self.root.as_str(), HELD_DELETION);
+            }
         } else if deletions.unknown(self.home, id)? > 0 {
             summary.note(self.store.name(), self.root.as_str(), UNKNOWN_DELETION);
         }

@@ -1,6 +1,6 @@
 //! What differs between a store and the record: a code for each kind, what it means, and what a person can do about it.
 
-use strongroom_registry::ObjectId;
+use strongroom_registry::{ObjectId, deletion_requests};
 
 /// A kind of difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,6 +25,8 @@ pub enum Code {
     CopySize,
     /// A content that the record has no copy of there.
     CopyUnknown,
+    /// A content that was deleted.
+    CopyDeleted,
     /// Contents under the identifier of a version that was given up.
     VersionDiscarded,
     /// A declaration, inventory, sidecar or tombstone that should lie there.
@@ -43,7 +45,7 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::ObjectUnknown,
         Self::ObjectUnrecorded,
         Self::ObjectIncomplete,
@@ -54,6 +56,7 @@ impl Code {
         Self::CopyMissing,
         Self::CopySize,
         Self::CopyUnknown,
+        Self::CopyDeleted,
         Self::VersionDiscarded,
         Self::InventoryMissing,
         Self::RootDeclaration,
@@ -76,6 +79,7 @@ impl Code {
             Self::CopyMissing => "copy.missing",
             Self::CopySize => "copy.size",
             Self::CopyUnknown => "copy.unknown",
+            Self::CopyDeleted => "copy.deleted",
             Self::VersionDiscarded => "version.discarded",
             Self::InventoryMissing => "inventory.missing",
             Self::RootDeclaration => "root.declaration",
@@ -99,6 +103,7 @@ impl Code {
             Self::CopyMissing => "the registry says that the store holds the content, and it is not there",
             Self::CopySize => "the content has another size than the registry says: it is damaged",
             Self::CopyUnknown => "the object holds bytes that the registry does not have in this store",
+            Self::CopyDeleted => "the object holds bytes that were deleted, as a store that was put back from a backup",
             Self::VersionDiscarded => "the object has bytes of a version that was discarded; no inventory names them",
             Self::InventoryMissing => "a declaration, inventory, sidecar or tombstone of the object is missing",
             Self::RootDeclaration => "a file that declares the storage root is missing or differs",
@@ -123,6 +128,7 @@ impl Code {
             | Self::CopySize
             | Self::InventoryMissing
             | Self::RootDeclaration => fixity(),
+            Self::CopyDeleted => format!("strongroom background run {}", deletion_requests::TASK),
             Self::ObjectLacking => format!("strongroom store backfill {store}"),
             Self::ObjectBusy => format!("strongroom store reconcile --store {store}"),
             Self::StagingAbandoned | Self::VersionDiscarded => "strongroom schedule --once".to_owned(),

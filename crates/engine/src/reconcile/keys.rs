@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use strongroom_ocfl::StorageRoot;
-use strongroom_registry::VersionState;
+use strongroom_registry::{Scope, VersionState, deletions, objects};
 use strongroom_registry::rebuild::{self as rows, StoredObject};
 use strongroom_storage::{Key, StorageError};
 
@@ -230,6 +230,17 @@ impl<'a> Reconciling<'a> {
         Ok(())
     }
 
+    /// Whether this is an earlier generation of an object, which was deleted in this store: what deletion left of it stays there.
+    fn was_deleted(&self, stored: &StoredObject) -> Result<bool, EngineError> {
+        let (object, name) = (stored.object, self.store.name());
+        let known = self.home.registry.read(|tx| objects::get(tx, Scope::System, object))?;
+        if known.is_none_or(|known| known.generation == stored.generation) {
+            return Ok(false);
+        }
+        let done = self.home.registry.read(|tx| deletions::done_of_object(tx, object, name))?;
+        Ok(done.iter().any(|(_, generation)| *generation == stored.generation))
+    }
+
     /// Compares under the object's lease; false where another process has it. A registry that can only be read has no
     /// process that works with it.
     fn compare(&mut self, stored: &StoredObject) -> Result<bool, EngineError> {
@@ -248,7 +259,7 @@ impl<'a> Reconciling<'a> {
         let object = stored.object;
         let root = object_root(&stored.institution, stored.generation)?;
         let copies = home.registry.read(|tx| rows::stored_object(tx, store.name(), object))?;
-        if copies.as_ref() != Some(stored) {
+        if copies.as_ref() != Some(stored) && !self.was_deleted(stored)? {
             if copies.is_none() && store.list(&root)?.next().is_some() {
                 self.differs(Code::ObjectUnrecorded, root.as_str(), Some(object), None)?;
             }

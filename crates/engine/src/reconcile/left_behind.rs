@@ -2,7 +2,8 @@
 //! next run of the background task sweeps.
 
 use strongroom_registry::{
-    ItemId, RegistryError, Scope, VersionId, VersionState, discarding, items, receiving, schedules, versions,
+    ItemId, ObjectId, RegistryError, Scope, VersionId, VersionState, deletion_requests, deletions, discarding, items,
+    receiving, schedules, versions,
 };
 use strongroom_storage::Key;
 
@@ -95,6 +96,19 @@ impl Reconciling<'_> {
         let Place::Object(root) = place(key) else { return Ok(()) };
         let relative = key.get(root.len() + 1..).unwrap_or_default();
         owner_of(relative).map_or(Ok(()), |version| self.sweep_version_soon(version))
+    }
+
+    /// Has what was deleted of an object be removed again from the store by the background task.
+    pub(super) fn delete_again(&mut self, object: ObjectId) -> Result<(), EngineError> {
+        if self.home.registry.refusal().is_none() && self.deleted_again != Some(object) {
+            let store = self.store.name().to_owned();
+            self.home.registry.write(move |tx| {
+                deletions::carry_out_again_in(tx, object, &store)?;
+                schedules::hasten(tx, deletion_requests::TASK)
+            })?;
+            self.deleted_again = Some(object);
+        }
+        Ok(())
     }
 
     /// Has the next turn of the schedule remove what lies of a version that was given up, and what was assembled of any that is

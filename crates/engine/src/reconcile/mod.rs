@@ -48,6 +48,7 @@ pub fn run(
         tell,
         compared: Compared::default(),
         busy: Vec::new(),
+        deleted_again: None,
         institutions: BTreeSet::new(),
     };
     if home.preservation_stores().iter().any(|kept| kept.name() == store) {
@@ -100,6 +101,8 @@ struct Reconciling<'a> {
     tell: &'a mut dyn FnMut(Difference) -> Result<(), EngineError>,
     compared: Compared,
     busy: Vec<StoredObject>,
+    /// The object of which what was deleted is removed again.
+    deleted_again: Option<ObjectId>,
     /// Those that the record has objects of in this store.
     institutions: BTreeSet<String>,
 }
@@ -112,8 +115,10 @@ impl Reconciling<'_> {
         object: Option<ObjectId>,
         detail: Option<String>,
     ) -> Result<(), EngineError> {
-        if code == Code::VersionDiscarded {
-            self.sweep_again(path)?;
+        match (code, object) {
+            (Code::VersionDiscarded, _) => self.sweep_again(path)?,
+            (Code::CopyDeleted, Some(object)) => self.delete_again(object)?,
+            _ => {}
         }
         self.compared.differences += 1;
         (self.tell)(Difference { store: self.store.name().to_owned(), code, path: path.to_owned(), object, detail })

@@ -135,9 +135,17 @@ impl<'a> Comparison<'a> {
                 }
             }
             Some(_) if is_open => Ok(()),
+            Some(version) if self.was_deleted(version, relative)? => tell(Code::CopyDeleted, key, None),
             Some(_) => tell(Code::CopyUnknown, key, None),
             None => tell(Code::FileForeign, key, None),
         }
+    }
+
+    /// Whether a content was deleted from the version in whose folder it lies. The last segment of a content path is its SHA-512.
+    fn was_deleted(&self, version: u64, relative: &str) -> Result<bool, EngineError> {
+        let Some(sha512) = relative.rsplit('/').next().and_then(|name| name.parse().ok()) else { return Ok(false) };
+        let of = (self.object.object, self.object.generation);
+        Ok(self.home.registry.read(|tx| deletions::has_deleted_content(tx, of, version, &sha512))?)
     }
 
     /// Whether a key is the inventory of an older version of a deleted object, or its sidecar.
@@ -178,8 +186,8 @@ impl<'a> Comparison<'a> {
     /// The first recorded copy that was not met yet.
     fn front(&mut self) -> Result<Option<(String, u64)>, EngineError> {
         if self.page.is_empty() && !self.is_last {
-            let (object, store, after) = (self.object.object, self.store, &self.after);
-            let page = self.home.registry.read(|tx| rows::copies_by_key(tx, object, store, after, ROWS))?;
+            let (of, store, after) = ((self.object.object, self.object.generation), self.store, &self.after);
+            let page = self.home.registry.read(|tx| rows::copies_by_key(tx, of, store, after, ROWS))?;
             self.is_last = page.len() < ROWS;
             if let Some((last, _)) = page.last() {
                 self.after.clone_from(last);

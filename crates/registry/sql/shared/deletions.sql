@@ -18,9 +18,27 @@ SELECT {deletions.columns} FROM deletions d WHERE d.object_id = ?1 ORDER BY d.be
 SELECT count(*) AS deletions FROM deletions WHERE object_id = ?1
 -- What is still to be done in stores about an object, in the order in which it was begun.
 -- name: deletions.pending_of_object
-SELECT {deletions.columns}, s.store FROM deletion_stores s JOIN deletions d ON d.id = s.deletion_id
+SELECT s.deletion_id, s.store FROM deletion_stores s JOIN deletions d ON d.id = s.deletion_id
 WHERE s.object_id = ?1 AND s.done_at IS NULL AND d.state <> 'begun'
 ORDER BY d.begun_at, d.id, s.store
+-- What was carried out in a store about an object, in the order in which it was begun.
+-- name: deletions.done_of_object
+SELECT s.deletion_id, d.generation FROM deletion_stores s JOIN deletions d ON d.id = s.deletion_id
+WHERE s.object_id = ?1 AND s.store = ?2 AND s.done_at IS NOT NULL AND d.state <> 'begun'
+ORDER BY d.begun_at, d.id
+-- The deletion of an object, or of files of it, that is begun by a work item and not settled.
+-- name: deletions.begun_of_object
+SELECT {deletions.columns} FROM deletions d
+WHERE d.object_id = ?1 AND d.state = 'begun' AND d.item_id IS NOT NULL
+ORDER BY d.begun_at, d.id LIMIT 1
+-- How many objects have something that is still to be removed from each store.
+-- name: deletions.unfinished
+SELECT s.store, count(DISTINCT s.object_id) AS objects FROM deletion_stores s
+JOIN deletions d ON d.id = s.deletion_id
+WHERE s.done_at IS NULL AND d.state <> 'begun' GROUP BY s.store ORDER BY s.store
+-- name: deletions.has_deleted_content
+SELECT 1 AS found FROM deleted_contents
+WHERE object_id = ?1 AND generation = ?2 AND version = ?3 AND sha512 = ?4 LIMIT 1
 -- The tombstones that a store has of a generation of an object, unless they are still to be put there.
 -- name: deletions.tombstones_in
 SELECT d.id, d.name FROM deletions d
@@ -42,6 +60,9 @@ UPDATE deletion_stores SET done_at = NULL, reason = NULL WHERE store = ?1 AND de
 -- name: deletions.object_again
 UPDATE deletion_stores SET done_at = NULL, reason = NULL
 WHERE deletion_id IN (SELECT d.id FROM deletions d WHERE d.object_id = ?1 AND d.state <> 'begun') AND done_at IS NOT NULL
+-- name: deletions.in_store_again
+UPDATE deletion_stores SET done_at = NULL, reason = NULL WHERE object_id = ?1 AND store = ?2 AND done_at IS NOT NULL
+    AND deletion_id IN (SELECT d.id FROM deletions d WHERE d.object_id = ?1 AND d.state <> 'begun')
 -- name: deletions.take_again
 UPDATE object_leases SET fence = fence + 1
 WHERE object_id = ?1 AND owner <> ?2 AND EXISTS (SELECT 1 FROM deletions d WHERE d.object_id = ?1)

@@ -108,9 +108,44 @@ pub fn count_of_object(tx: &mut dyn Transaction, object: ObjectId) -> Result<u64
 
 /// What is settled of an object and not yet carried out in some stores, in the order in which it was begun: the deletion and the
 /// store.
-pub fn pending_of_object(tx: &mut dyn Transaction, object: ObjectId) -> Result<Vec<(Deletion, String)>, RegistryError> {
+pub fn pending_of_object(
+    tx: &mut dyn Transaction,
+    object: ObjectId,
+) -> Result<Vec<(DeletionId, String)>, RegistryError> {
     let rows = tx.query(Statement("deletions.pending_of_object"), &[object.into()])?;
-    rows.iter().map(|found| Ok((row(found)?, found.text("store")?.to_owned()))).collect()
+    rows.iter().map(|row| Ok((DeletionId(row.uuid("deletion_id")?), row.text("store")?.to_owned()))).collect()
+}
+
+/// What was carried out of an object in a store, in the order in which it was begun: the deletion and the generation.
+pub fn done_of_object(
+    tx: &mut dyn Transaction,
+    object: ObjectId,
+    store: &str,
+) -> Result<Vec<(DeletionId, GenerationId)>, RegistryError> {
+    let rows = tx.query(Statement("deletions.done_of_object"), &[object.into(), store.into()])?;
+    rows.iter().map(|row| Ok((DeletionId(row.uuid("deletion_id")?), GenerationId(row.uuid("generation")?)))).collect()
+}
+
+/// The deletion of an object, or of files of it, that a work item has begun and that is not settled.
+pub fn begun_of_object(tx: &mut dyn Transaction, object: ObjectId) -> Result<Option<Deletion>, RegistryError> {
+    tx.query_one(Statement("deletions.begun_of_object"), &[object.into()])?.as_ref().map(row).transpose()
+}
+
+/// Of how many objects something is still to be removed from each store that has any, where no work item has just begun it.
+pub fn unfinished(tx: &mut dyn Transaction) -> Result<Vec<(String, u64)>, RegistryError> {
+    let rows = tx.query(Statement("deletions.unfinished"), &[])?;
+    rows.iter().map(|row| Ok((row.text("store")?.to_owned(), row.count("objects")?))).collect()
+}
+
+/// Whether a content was deleted from a version of a generation of an object, by its SHA-512.
+pub fn has_deleted_content(
+    tx: &mut dyn Transaction,
+    (object, generation): (ObjectId, GenerationId),
+    version: u64,
+    sha512: &Digest,
+) -> Result<bool, RegistryError> {
+    let values = [object.into(), generation.into(), version.into(), sha512.as_bytes().into()];
+    Ok(tx.query_one(Statement("deletions.has_deleted_content"), &values)?.is_some())
 }
 
 /// The deletions of a generation of an object whose tombstones a store that holds it has, with the names of these, oldest first: all
@@ -194,6 +229,14 @@ pub fn carry_out_again(
         tx.execute(Statement("deletions.page_not_completed"), &[store.into(), after.into(), last.into()])?;
     }
     Ok(last)
+}
+
+/// Lets every deletion of an object and of files of it be carried out once more in a store, which has something of the time before it. Whether
+/// there is any.
+pub fn carry_out_again_in(tx: &mut dyn Transaction, object: ObjectId, store: &str) -> Result<bool, RegistryError> {
+    let again = tx.execute(Statement("deletions.in_store_again"), &[object.into(), store.into()])?;
+    tx.execute(Statement("deletions.not_completed"), &[object.into()])?;
+    Ok(again > 0)
 }
 
 /// Lets every deletion of an object and of files of it be carried out once more in its stores: `owner`, who no longer held the object, may have

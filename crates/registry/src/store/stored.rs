@@ -46,15 +46,15 @@ pub fn stored_object(
     tx.query_one(Statement("rebuild.stored_object"), &values)?.as_ref().map(stored_row).transpose()
 }
 
-/// Copies of an object's published contents in a store, in byte order of their keys after `after`: key and size.
+/// Copies of the published contents of a generation of an object in a store, in byte order of their keys after `after`: key and size.
 pub fn copies_by_key(
     tx: &mut dyn Transaction,
-    object: ObjectId,
+    (object, generation): (ObjectId, GenerationId),
     store: &str,
     after: &str,
     limit: usize,
 ) -> Result<Vec<(String, u64)>, RegistryError> {
-    let values = [object.into(), store.into(), after.into(), limit.into()];
+    let values = [object.into(), store.into(), after.into(), limit.into(), generation.into()];
     tx.query(Statement("rebuild.copies_by_key"), &values)?
         .iter()
         .map(|row| Ok((row.text("key")?.to_owned(), row.count("size")?)))
