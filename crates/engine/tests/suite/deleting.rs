@@ -36,14 +36,14 @@ on_both_databases! {
 }
 
 /// Words that only what is deleted has.
-const SECRET: &[u8] = b"what nobody is to read again";
+pub(crate) const SECRET: &[u8] = b"what nobody is to read again";
 
 fn letters() -> String {
     format!("{INSTITUTION}/letters")
 }
 
 /// A home with an object of two versions, of which both have a secret file, and with another object that has the same bytes.
-fn home_on(engine: Engine) -> Option<TestHome> {
+pub(crate) fn home_on(engine: Engine) -> Option<TestHome> {
     let home = world(engine, "")?;
     home.ingest("letters", &[("a.txt", b"one"), ("b.txt", b"two"), ("secret.txt", SECRET)]);
     home.ingest("letters", &[("a.txt", b"one"), ("b.txt", b"changed"), ("secret.txt", SECRET)]);
@@ -91,7 +91,7 @@ fn deletion_of(home: &Home, request: &DeletionView) -> Item {
     found.expect("a work item")
 }
 
-fn delete(home: &TestHome, paths: &[&str]) -> DeletionView {
+pub(crate) fn delete(home: &TestHome, paths: &[&str]) -> DeletionView {
     let request = agreed(home, paths);
     work(&home.home, &request);
     let item = deletion_of(home, &request);
@@ -116,7 +116,7 @@ fn files_below(folder: &Path) -> Vec<(String, Vec<u8>)> {
     found
 }
 
-fn has(bytes: &[u8], part: &[u8]) -> bool {
+pub(crate) fn has(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }
 
@@ -128,7 +128,7 @@ fn roots(home: &Home, store: &str) -> BTreeSet<Key> {
 }
 
 /// Everything that lies in a store is valid, and as the registry says.
-fn check(home: &Home, stores: &[&str]) {
+pub(crate) fn check(home: &Home, stores: &[&str]) {
     for name in stores {
         let store = home.store(name).expect("a store");
         for root in roots(home, name) {
@@ -145,14 +145,14 @@ fn check(home: &Home, stores: &[&str]) {
     }
 }
 
-fn check_fixity(home: &Home) {
+pub(crate) fn check_fixity(home: &Home) {
     let summary = fixity::run(home, &FixityRequest { all: true, ..FixityRequest::default() }, &mut |_| {});
     let summary = summary.expect("checks");
     assert_eq!((summary.damaged, summary.failed), (0, 0), "{summary:?}");
 }
 
 /// No store has a part of what was deleted.
-fn is_nowhere(home: &TestHome, part: &[u8]) {
+pub(crate) fn is_nowhere(home: &TestHome, part: &[u8]) {
     for (path, bytes) in files_below(&home.path().join("stores")) {
         assert!(!has(&bytes, part), "{path}");
     }
@@ -531,7 +531,7 @@ fn a_registry_from_the_middle_of_a_deletion_goes_on_after_an_adoption() {
     }
 }
 
-fn copy_over(from: &Path, to: &Path) {
+pub(crate) fn copy_over(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("makes a folder");
     for entry in std::fs::read_dir(from).expect("a folder") {
         let entry = entry.expect("an entry");

@@ -7,6 +7,7 @@ mod authorization;
 mod backfill;
 mod background;
 mod deleting;
+mod deleting_again;
 mod deletions;
 mod export;
 mod fixity;

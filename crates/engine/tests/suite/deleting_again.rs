@@ -1,0 +1,183 @@
+//! What was deleted comes back with an older copy of a store, in whole or in part: it is found, and deleted again.
+
+use std::path::Path;
+
+use strongroom_engine::fixity::{self, FixityRequest, FixitySummary};
+use strongroom_engine::rebuild::{self, AdoptRequest};
+use strongroom_engine::reconcile::{self, Code};
+use strongroom_engine::runtime::Shutdown;
+use strongroom_engine::{Home, background};
+
+use crate::deleting::{SECRET, check, check_fixity, copy_over, delete, has, home_on, is_nowhere};
+use crate::fixture::{Engine, INSTITUTION, KEPT_IN, TestHome};
+
+const STORE: &str = "secondary";
+
+fn run_deletions(home: &Home) {
+    let task = background::TASKS.iter().find(|task| task.name == "deletions").expect("it");
+    background::run_now(home, task, &Shutdown::new()).expect("runs");
+}
+
+fn check_all(home: &Home) -> FixitySummary {
+    fixity::run(home, &FixityRequest { all: true, ..FixityRequest::default() }, &mut |_| {}).expect("checks")
+}
+
+fn codes(home: &Home) -> Vec<Code> {
+    let mut codes = Vec::new();
+    let note = &mut |difference: reconcile::Difference| {
+        codes.push(difference.code);
+        Ok(())
+    };
+    reconcile::run(home, STORE, note).expect("reconciles");
+    codes
+}
+
+/// Puts the objects of a store back as they were.
+fn put_back(home: &TestHome, old: &Path) {
+    let objects = home.file(STORE, INSTITUTION);
+    std::fs::remove_dir_all(&objects).expect("removes");
+    copy_over(old, &objects);
+}
+
+/// The keys that a store has now and had not.
+fn new_keys(home: &TestHome, old: &[String]) -> Vec<String> {
+    home.keys(STORE).iter().filter(|key| !old.contains(key)).cloned().collect()
+}
+
+fn all_is_well(home: &TestHome) {
+    is_nowhere(home, SECRET);
+    check(home, &KEPT_IN);
+    check_fixity(home);
+}
+
+/// A home of which a file or an object is deleted, with an older copy of a store.
+fn with_old_copy(paths: &[&str]) -> Option<(TestHome, tempfile::TempDir)> {
+    let home = home_on(Engine::Sqlite)?;
+    let old = tempfile::TempDir::new().expect("a folder");
+    copy_over(&home.file(STORE, INSTITUTION), old.path());
+    delete(&home, paths);
+    Some((home, old))
+}
+
+#[test]
+fn a_check_deletes_again_what_a_store_that_was_put_back_has() {
+    for paths in [&["data/secret.txt"][..], &[]] {
+        let Some((home, old)) = with_old_copy(paths) else { return };
+        put_back(&home, old.path());
+        check_all(&home);
+        all_is_well(&home);
+    }
+}
+
+#[test]
+fn a_check_deletes_again_where_no_store_has_the_later_inventory() {
+    for paths in [&["data/secret.txt"][..], &[]] {
+        let Some((home, old)) = with_old_copy(paths) else { return };
+        put_back(&home, old.path());
+        let primary = home.file("primary", INSTITUTION);
+        std::fs::remove_dir_all(&primary).expect("removes");
+        copy_over(old.path(), &primary);
+        check_all(&home);
+        all_is_well(&home);
+    }
+}
+
+#[test]
+fn a_comparison_names_what_was_deleted_and_has_it_deleted_again() {
+    for paths in [&["data/secret.txt"][..], &[]] {
+        let Some((home, old)) = with_old_copy(paths) else { return };
+        put_back(&home, old.path());
+        assert!(codes(&home).contains(&Code::CopyDeleted));
+        run_deletions(&home);
+        all_is_well(&home);
+        // Only a content, as what an administrator of a service has undeleted.
+        let (home, old) = with_old_copy(paths).expect("a home");
+        let lost = home.keys(STORE);
+        put_back(&home, old.path());
+        let contents: Vec<String> =
+            new_keys(&home, &lost).into_iter().filter(|key| key.contains("/content/")).collect();
+        let texts: Vec<Vec<u8>> = contents.iter().map(|key| std::fs::read(home.file(STORE, key)).expect("reads")).collect();
+        run_deletions(&home);
+        check_all(&home);
+        for (key, text) in contents.iter().zip(&texts) {
+            let file = home.file(STORE, key);
+            std::fs::create_dir_all(file.parent().expect("a folder")).expect("makes it");
+            std::fs::write(file, text).expect("writes");
+        }
+        assert!(!contents.is_empty());
+        assert_eq!(codes(&home), vec![Code::CopyDeleted; contents.len()]);
+        run_deletions(&home);
+        all_is_well(&home);
+    }
+}
+
+#[test]
+fn an_adoption_deletes_again_what_a_store_that_was_put_back_has() {
+    for paths in [&["data/secret.txt"][..], &[]] {
+        let Some((home, old)) = with_old_copy(paths) else { return };
+        put_back(&home, old.path());
+        let adopting = home.opened_to_adopt();
+        let summary = rebuild::adopt(&adopting, &AdoptRequest::default(), &mut |_| {}).expect("adopts");
+        assert!(summary.is_complete(), "{:?}", summary.problems);
+        drop(adopting);
+        run_deletions(&home.opened_again());
+        is_nowhere(&home, SECRET);
+        check(&home.opened_again(), &KEPT_IN);
+        check_fixity(&home.opened_again());
+    }
+}
+
+#[test]
+fn what_was_deleted_before_a_new_deposit_is_deleted_again() {
+    let Some((home, old)) = with_old_copy(&[]) else { return };
+    home.ingest("letters", &[("a.txt", b"one"), ("b.txt", b"again")]);
+    // Beside the new generation, and in the place of what the deletion left.
+    copy_over(old.path(), &home.file(STORE, INSTITUTION));
+    assert!(has(&std::fs::read(secret_file(&home)).expect("reads"), SECRET));
+    assert!(codes(&home).contains(&Code::CopyDeleted));
+    run_deletions(&home);
+    all_is_well(&home);
+    copy_over(old.path(), &home.file(STORE, INSTITUTION));
+    check_all(&home);
+    all_is_well(&home);
+}
+
+/// The content with the secret in the store.
+fn secret_file(home: &TestHome) -> std::path::PathBuf {
+    let found = home.keys(STORE).into_iter().map(|key| home.file(STORE, &key));
+    let mut found = found.filter(|file| has(&std::fs::read(file).expect("reads"), SECRET));
+    found.next().expect("it is back")
+}
+
+#[test]
+fn what_a_deletion_left_is_watched_after_a_new_deposit() {
+    let Some(home) = home_on(Engine::Sqlite) else { return };
+    let before = home.keys(STORE);
+    delete(&home, &[]);
+    let left: Vec<String> = home.keys(STORE).iter().cloned().collect();
+    let left: Vec<String> = left.into_iter().filter(|key| !key.contains(".strongroom")).collect();
+    home.ingest("letters", &[("a.txt", b"one"), ("b.txt", b"again")]);
+    assert_eq!(codes(&home), []);
+    assert!(left.iter().any(|key| !before.contains(key)));
+    let of_object = |key: &&String| key.starts_with(INSTITUTION) && !key.contains("extensions") && key.matches('/').count() > 3;
+    let mut seen = 0;
+    for key in left.iter().filter(of_object) {
+        let file = home.file(STORE, key);
+        let text = std::fs::read(&file).expect("reads");
+        let is_log = key.contains("/logs/") && !key.contains("-deletion-");
+        if is_log {
+            continue;
+        }
+        for change in [None, Some(&b"{}"[..])] {
+            match change {
+                None => std::fs::remove_file(&file).expect("removes"),
+                Some(bytes) => std::fs::write(&file, bytes).expect("writes"),
+            }
+            assert_eq!(check_all(&home).repaired, 1, "{key}");
+            assert_eq!(std::fs::read(&file).expect("is back"), text, "{key}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 10, "{seen}: {left:?}");
+    all_is_well(&home);
+}
