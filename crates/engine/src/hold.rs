@@ -205,6 +205,12 @@ impl<'h> ObjectHold<'h> {
         outcome
     }
 
+    /// Whether another worker has the work item by now.
+    fn is_of_another(&self, claim: &Claim) -> bool {
+        let checked = self.home.registry.read(|tx| work::check_fence(tx, claim));
+        matches!(checked, Err(RegistryError::FenceLost { .. }))
+    }
+
     /// What proves the hold in a write transaction, and extends its lease.
     fn proof(&self) -> impl FnMut(&mut dyn Transaction) -> Result<(), RegistryError> + Send + 'static {
         let (object, owner, fence, replacements) = (self.object, self.owner, self.fence, self.replacements);
@@ -240,7 +246,9 @@ fn keep(tx: &mut dyn Transaction, object: ObjectId, owner: Uuid, fence: i64) -> 
 impl Drop for ObjectHold<'_> {
     fn drop(&mut self) {
         let (object, owner, fence) = (self.object, self.owner, self.fence);
-        let (is_item, is_lost) = (self.claim.is_some(), self.is_lost.get());
+        let is_item = self.claim.is_some();
+        // An item that another worker has by now has lost it too, also where an error came before a proof was asked for.
+        let is_lost = self.is_lost.get() || self.claim.as_ref().is_some_and(|claim| self.is_of_another(claim));
         if is_item && !is_lost {
             return;
         }

@@ -11,7 +11,7 @@ use strongroom_registry::items::{self, Item, ItemFilter};
 use strongroom_registry::tool_findings::{Examined, ToolFinding, ToolFindingFilter};
 use strongroom_registry::{
     ActivityId, ActivityState, BatchId, BatchState, HoldKind, ItemId, ItemStatus, Order, RegistryError, Scope, Stage,
-    Transaction, UploadState, batches, counted, documents, health, holds, interim, outbox, spot_tests, tool_findings,
+    Transaction, UploadState, batches, counted, deletions, documents, health, holds, interim, outbox, spot_tests, tool_findings,
 };
 use uuid::Uuid;
 
@@ -116,6 +116,8 @@ pub struct Review {
     pub first_waiting_for_space: Vec<ReviewItem>,
     /// Spot tests of restoration that failed and were not closed.
     pub failed_spot_tests: u64,
+    /// What was deleted and a store refuses to remove, store by store; at most 1,000 are counted.
+    pub refused_deletions: u64,
     /// Uploads that were refused, or of which the work item failed.
     pub uploads: u64,
     /// Messages that are not attempted any more, because they cannot be delivered as things are.
@@ -294,6 +296,7 @@ impl Review {
             waiting_for_space: long_waits.len() as u64,
             first_waiting_for_space,
             failed_spot_tests: spot_tests::count_failed(tx)?,
+            refused_deletions: deletions::count_refused(tx, REVIEWED)?,
             uploads: uploads.map(|(_, count)| count).sum(),
             undeliverable_messages: outbox::count_undeliverable(tx)?,
             failing_messages,
@@ -410,6 +413,8 @@ impl Review {
         entries.count("paused_topics", paused, ("topic", "topics", "paused"), "queue list");
         let tests = ("spot test", "spot tests", "of restoration failed");
         entries.count("failed_spot_tests", self.failed_spot_tests, tests, "restore tests list --state failed");
+        let refused = ("removal", "removals", "of what was deleted refused by a store");
+        entries.count("refused_deletions", self.refused_deletions, refused, "delete unfinished");
         entries.count("uploads", self.uploads, ("upload", "uploads", "refused or failed"), "receiving list");
         let undeliverable = ("message", "messages", "undeliverable");
         entries.count("undeliverable_messages", self.undeliverable_messages, undeliverable, "outbox list");

@@ -92,6 +92,8 @@ pub struct StoreStatus {
     pub problems_at_least: bool,
     /// Files of objects' logs that it has still to get.
     pub missed_logs: u64,
+    /// Objects of which it still has something that was deleted: it was away, refuses, or was put back as it was before.
+    pub unfinished_deletions: u64,
 }
 
 /// How the copies are watched.
@@ -236,6 +238,7 @@ pub fn collect(
             problems: survey.findings_in(&one.name).unwrap_or_default(),
             problems_at_least: !survey.is_counted_whole(Some(&one.name)),
             missed_logs: one.missed_logs.unwrap_or_default(),
+            unfinished_deletions: one.unfinished_deletions.unwrap_or_default(),
         });
     }
     let (queue, items_by_status) = registry.read(|tx| {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use strongroom_registry::{Registry, backfill, stores};
+use strongroom_registry::{Registry, backfill, deletions, stores};
 use strongroom_storage::Store;
 
 use crate::access::{Admission, Availability};
@@ -64,6 +64,8 @@ pub struct SurveyedStore {
     pub mark: Option<Watermark>,
     /// Files of objects' logs that it has still to get; none without a registry.
     pub missed_logs: Option<u64>,
+    /// Objects of which it still has something that was deleted; none without a registry.
+    pub unfinished_deletions: Option<u64>,
 }
 
 /// Every store of the settings as it stands.
@@ -108,10 +110,13 @@ impl Survey {
     /// Adds what the registry knows of each store.
     fn compare(&mut self, settings: &Settings, registry: &Registry, counting: Counting) -> Result<(), EngineError> {
         let missed = registry.read(stores::missed_log_counts)?;
+        let unfinished = registry.read(deletions::unfinished)?;
         let mut findings = findings::count(settings, registry, counting)?;
         for one in &mut self.stores {
             let logs = missed.iter().find(|(name, _, _)| *name == one.name).map_or(0, |(_, logs, _)| *logs);
             one.missed_logs = Some(logs);
+            let objects = unfinished.iter().find(|(name, _)| *name == one.name).map_or(0, |(_, objects)| *objects);
+            one.unfinished_deletions = Some(objects);
             if registry.read(|tx| backfill::retired_at(tx, &one.name))?.is_some() {
                 one.condition = Condition::Retired;
                 one.problem = None;
@@ -238,6 +243,7 @@ fn of_home(home: &Home) -> Vec<SurveyedStore> {
             problem: state.reason,
             mark: None,
             missed_logs: None,
+            unfinished_deletions: None,
             name: state.store,
         })
         .collect()
@@ -269,6 +275,7 @@ fn by_themselves(
             store: opened.ok(),
             mark: None,
             missed_logs: None,
+            unfinished_deletions: None,
         });
     }
     let ids = found.iter().map(|one| (one.name.as_str(), one.store.as_ref().and_then(|store| store.id())));

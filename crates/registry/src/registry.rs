@@ -53,7 +53,7 @@ macro_rules! schema_in {
             statements_in!($dialect, $placeholders;
                 "activities" "backfill" "deletion_requests" "deletions" "fixity" "health" "holds" "identification" "interim" "items" "journal" "legal_holds" "listing" "notifications" "object_ids" "objects" "obstacles" "outbox" "parts" "placements" "profiles" "provenance" "rebuild"
                 "receiving" "reports" "restorations" "restored" "retention" "schema" "search" "spot_tests" "stores" "tenants" "tools" "users";
-                "activities" "backfill" "deletion_requests" "fixity" "identification" "interim" "items" "journal" "legal_holds" "listing" "named" "objects" "outbox" "provenance" "rebuild"
+                "activities" "backfill" "deletion_requests" "deletions" "fixity" "identification" "interim" "items" "journal" "legal_holds" "listing" "named" "objects" "outbox" "provenance" "rebuild"
                 "receiving" "reports" "spot_tests" "stores" "tenants" "tools" "users"),
             migrations_in!($dialect:
                 2 "records" "0001_records"

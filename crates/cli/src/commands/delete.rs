@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use strongroom_engine::app::deletions;
-use strongroom_engine::app::views::{DeletionRequestState, DeletionTargetView, DeletionView};
+use strongroom_engine::app::views::{DeletionRequestState, DeletionTargetView, DeletionView, UnfinishedDeletionView};
 use strongroom_engine::app::{self, OpContext};
 
 use super::restore_many::{self, Lines};
@@ -45,6 +45,11 @@ pub(crate) enum Delete {
     Show {
         /// Its identifier, or a part that no other request has
         request: String,
+        #[command(flatten)]
+        table: TableOptions,
+    },
+    /// List what was deleted and is still to be removed from stores: of one that was away, refuses it, or was put back as it was before
+    Unfinished {
         #[command(flatten)]
         table: TableOptions,
     },
@@ -98,6 +103,7 @@ pub(crate) fn run(command: Delete, context: &Context) -> Outcome {
     let shown = match command {
         Delete::List(filter) => return list(filter, context),
         Delete::Show { request, table } => return show(&request, table, context),
+        Delete::Unfinished { table } => return unfinished(table, context),
         Delete::Request(request) => requested(&context.call()?, &request)?,
         Delete::Approve { request, note, waiting } => {
             let waits = waiting.is_wanted()?;
@@ -164,6 +170,16 @@ fn list(filter: Filter, context: &Context) -> Outcome {
         context.output.table(&columns).with::<DeletionView>(filter.options.table).if_room(&["approved_by", "reason"]);
     app::arranged(listing, |after| deletions::list(&call, &wanted, after), |request| table.row(&request))?;
     table.end(if is_filtered { "no requests match" } else { "there are no requests for deletion" })?;
+    Ok(Exit::Done)
+}
+
+fn unfinished(options: TableOptions, context: &Context) -> Outcome {
+    let call = context.call()?;
+    let columns = ["object", "store", "files", "begun_at"];
+    let mut table =
+        context.output.table(&columns).with::<UnfinishedDeletionView>(options).if_room(&["reason", "item"]);
+    app::each(|after| deletions::unfinished(&call, after), |unfinished| table.row(&unfinished))?;
+    table.end("nothing is still to be removed from a store")?;
     Ok(Exit::Done)
 }
 

@@ -118,7 +118,12 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
         } else {
             String::new()
         };
-        let text = format!("{} ({}): {reach}{space}{problems}{missed}", store.store, store.kind);
+        let deleted = if store.unfinished_deletions > 0 {
+            format!(", {} of which something is still to be deleted there", counted(store.unfinished_deletions, "object", "objects"))
+        } else {
+            String::new()
+        };
+        let text = format!("{} ({}): {reach}{space}{problems}{missed}{deleted}", store.store, store.kind);
         line(if index == 0 { "stores" } else { "" }, text)?;
     }
     let never = || "never".to_owned();

@@ -5,12 +5,13 @@ use strongroom_credentials::{Token, TokenKind};
 use strongroom_registry::approval_tokens;
 use strongroom_registry::deletion_requests::{self, Doer, Request};
 use strongroom_registry::deletion_targets::{self, TargetCursor};
+use strongroom_registry::deletions::{self, UnfinishedCursor};
 use strongroom_registry::{DeletionRequestId, DeletionRequestState, RegistryError};
 
 use super::authorization::{
     DELETIONS_APPROVE, DELETIONS_CANCEL, DELETIONS_DENY, DELETIONS_LIST, DELETIONS_REQUEST, DELETIONS_SHOW, Permission,
 };
-use super::views::{DeletionTargetView, DeletionView};
+use super::views::{DeletionTargetView, DeletionView, UnfinishedDeletionView};
 use super::{Authorized, OpContext, PAGE, Page};
 use crate::EngineError;
 use crate::arks::find_object;
@@ -164,6 +165,17 @@ pub fn list(
     })?;
     let next = found.last().map(|last| last.id);
     Ok(Page { items: found.iter().map(|request| DeletionView::new(request, now, None)).collect(), next })
+}
+
+/// What was deleted and is still to be removed from stores, in the order of the objects, after `after`.
+pub fn unfinished(
+    context: &OpContext,
+    after: Option<UnfinishedCursor>,
+) -> Result<Page<UnfinishedDeletionView, UnfinishedCursor>, EngineError> {
+    let authorized = context.authorize(&DELETIONS_LIST)?;
+    let found = authorized.read(|tx| deletions::list_unfinished(tx, authorized.scope(), after.clone(), PAGE))?;
+    let next = found.last().map(deletions::Unfinished::cursor);
+    Ok(Page { items: found.into_iter().map(UnfinishedDeletionView::from).collect(), next })
 }
 
 /// The request that a text names, by its identifier or a part of it.

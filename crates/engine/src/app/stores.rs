@@ -43,6 +43,7 @@ pub fn list(installation: &Installation) -> Result<Vec<StoreView>, EngineError> 
             placements: placements_of(settings, name),
             reason: one.problem.clone(),
             missed_logs: one.missed_logs,
+            unfinished_deletions: one.unfinished_deletions,
         });
     }
     Ok(views)

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use strongroom_ocfl::StorageRoot;
-use strongroom_registry::{Scope, VersionState, deletions, objects};
+use strongroom_registry::{ItemId, Scope, VersionState, deletions, items, objects};
 use strongroom_registry::rebuild::{self as rows, StoredObject};
 use strongroom_storage::{Key, StorageError};
 
@@ -161,7 +161,15 @@ impl<'a> Reconciling<'a> {
         let institution = root.split('/').next().unwrap_or_default().to_owned();
         let stored = StoredObject { object: version.object, generation: version.generation, institution };
         if found.iter().all(|version| version.state != VersionState::Published) {
-            return Ok(());
+            // The work item of a deposit goes on with it. What a rebuild did not publish has none.
+            let of_items: Vec<ItemId> = found.iter().filter_map(|version| version.item).collect();
+            for item in of_items {
+                if self.home.registry.read(|tx| items::get(tx, Scope::System, item))?.is_some() {
+                    return Ok(());
+                }
+            }
+            let detail = Some("a rebuild did not publish it".to_owned());
+            return self.differs(Code::ObjectUnknown, root, Some(stored.object), detail);
         }
         self.look_again(stored)
     }

@@ -323,6 +323,9 @@ const CASES: &[Case] = cases! {
     "deletions::list" "deletions.list" |call, _| {
         app::deletions::list(call, &app::deletions::Filter::default(), None).map(|page| some(&page.items))
     };
+    "deletions::unfinished" "deletions.list" |call, _| {
+        app::deletions::unfinished(call, None).map(|page| some(&page.items))
+    };
     "deletions::named" "deletions.show" |call, world| {
         something(app::deletions::named(call, &world.requests[0].to_string()))
     };

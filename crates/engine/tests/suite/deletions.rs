@@ -54,6 +54,7 @@ on_both_databases! {
     each_object_gets_a_work_item_behind_older_deposits_and_before_later_ones
     a_cancelled_request_cancels_what_has_not_begun
     what_failed_is_done_again_only_for_a_request_that_is_approved
+    what_failed_is_done_again_only_while_both_users_may_and_for_a_month
     each_admin_is_told_of_each_act_once
 }
 
@@ -580,6 +581,27 @@ fn what_failed_is_done_again_only_for_a_request_that_is_approved(engine: Engine)
     assert_eq!(state(&home, made.request), DeletionRequestState::Cancelled);
     // The object is free for another request.
     assert_eq!(request(&home, ANN).state, DeletionRequestState::Requested);
+}
+
+fn what_failed_is_done_again_only_while_both_users_may_and_for_a_month(engine: Engine) {
+    for user in [Some(ANN), Some(BOB), None] {
+        let Some(home) = world(engine, "") else { return };
+        let made = request(&home, ANN);
+        let approved = approve(&home, BOB, made.request).expect("is approved");
+        let item = expand(&home, &approved).remove(0);
+        steer(&home, &item, Ask::Fail).expect("fails");
+        home.clock.advance(Duration::from_hours(29 * 24));
+        steer(&home, &item, Ask::Requeue(None)).expect("is requeued");
+        steer(&home, &item, Ask::Fail).expect("fails");
+        match user {
+            Some(user) => _ = users::deactivate(&console(&home), user).expect("is deactivated"),
+            None => home.clock.advance(Duration::from_hours(2 * 24)),
+        }
+        let refused = steer(&home, &item, Ask::Requeue(None)).expect_err("is refused").chain();
+        has(&refused, user.unwrap_or("30 days ago"));
+        has(&refused, "request the deletion again");
+        assert_eq!(state(&home, made.request), DeletionRequestState::Failed);
+    }
 }
 
 fn each_admin_is_told_of_each_act_once(engine: Engine) {

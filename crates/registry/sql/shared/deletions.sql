@@ -36,6 +36,10 @@ ORDER BY d.begun_at, d.id LIMIT 1
 SELECT s.store, count(DISTINCT s.object_id) AS objects FROM deletion_stores s
 JOIN deletions d ON d.id = s.deletion_id
 WHERE s.done_at IS NULL AND d.state <> 'begun' GROUP BY s.store ORDER BY s.store
+-- How many removals stores refuse, of at most so many.
+-- name: deletions.count_refused
+SELECT count(*) AS removals FROM (SELECT 1 FROM deletion_stores s
+    WHERE s.done_at IS NULL AND s.reason IS NOT NULL LIMIT ?1) AS refused
 -- name: deletions.has_deleted_content
 SELECT 1 AS found FROM deleted_contents
 WHERE object_id = ?1 AND generation = ?2 AND version = ?3 AND sha512 = ?4 LIMIT 1

@@ -11,7 +11,7 @@ use crate::store::objects::optional_count;
 use crate::versions::{self, NewContent, NewEntry, Version};
 use crate::{
     ContentId, DeletionId, DeletionState, Description, Digests, FileId, Format, GenerationId, InstitutionId, ItemId,
-    ObjectId, RegistryError, VersionId, VersionState,
+    ObjectId, RegistryError, Scope, VersionId, VersionState,
 };
 
 /// At most so many paths or contents are given at a time.
@@ -135,6 +135,68 @@ pub fn begun_of_object(tx: &mut dyn Transaction, object: ObjectId) -> Result<Opt
 pub fn unfinished(tx: &mut dyn Transaction) -> Result<Vec<(String, u64)>, RegistryError> {
     let rows = tx.query(Statement("deletions.unfinished"), &[])?;
     rows.iter().map(|row| Ok((row.text("store")?.to_owned(), row.count("objects")?))).collect()
+}
+
+/// What is still to be removed from a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfinished {
+    /// The object.
+    pub object: ObjectId,
+    /// Its identifier, `<institution>/<name>`.
+    pub object_identifier: String,
+    /// The store.
+    pub store: String,
+    /// The deletion.
+    pub deletion: DeletionId,
+    /// How many files it deletes; none: the whole object.
+    pub files: Option<u64>,
+    /// When it was begun.
+    pub begun_at: Time,
+    /// The work item that began it; none where a store told of it.
+    pub item: Option<ItemId>,
+    /// Why the store refused it when that was last tried; none: it was not reached since.
+    pub reason: Option<String>,
+}
+
+/// Where a page of them ends.
+pub type UnfinishedCursor = (ObjectId, String, DeletionId);
+
+impl Unfinished {
+    /// Where the next page begins of a list that ends with this one.
+    pub fn cursor(&self) -> UnfinishedCursor {
+        (self.object, self.store.clone(), self.deletion)
+    }
+}
+
+/// At most `limit` of what is still to be removed from stores, in the order of the objects after `after`.
+pub fn list_unfinished(
+    tx: &mut dyn Transaction,
+    scope: Scope,
+    after: Option<UnfinishedCursor>,
+    limit: usize,
+) -> Result<Vec<Unfinished>, RegistryError> {
+    let (object, store, deletion) = after.unwrap_or((ObjectId(Uuid::nil()), String::new(), DeletionId(Uuid::nil())));
+    let values = [object.into(), store.into(), deletion.into(), scope.value(), limit.into()];
+    let rows = tx.query(Statement("deletions.list_unfinished"), &values)?;
+    let unfinished = |row: &Row| {
+        Ok(Unfinished {
+            object: ObjectId(row.uuid("object_id")?),
+            object_identifier: row.text("identifier")?.to_owned(),
+            store: row.text("store")?.to_owned(),
+            deletion: DeletionId(row.uuid("deletion_id")?),
+            files: optional_count(row, "files")?,
+            begun_at: row.time("begun_at")?,
+            item: row.optional_uuid("item_id")?.map(ItemId),
+            reason: row.optional_text("reason")?.map(str::to_owned),
+        })
+    };
+    rows.iter().map(unfinished).collect()
+}
+
+/// How many removals stores refuse; at most `most` are counted.
+pub fn count_refused(tx: &mut dyn Transaction, most: usize) -> Result<u64, RegistryError> {
+    let row = tx.query_one(Statement("deletions.count_refused"), &[most.into()])?;
+    row.map_or(Ok(0), |row| Ok(row.count("removals")?))
 }
 
 /// Whether a content was deleted from a version of a generation of an object, by its SHA-512.

@@ -508,6 +508,7 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("batches.has_stop", "as few as batches are being cancelled"),
     ("batches.oldest", "a page in the order of the key"),
     ("collections.list", "as few as people make"),
+    ("deletions.count_refused", "an index of what is still to be removed from stores, up to a bound"),
     ("deletions.unfinished", "an index of what is still to be removed from stores"),
     ("findings.list", "a page in the order of the key"),
     ("fixity.report", "a report that a person asks for"),

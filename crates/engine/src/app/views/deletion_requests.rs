@@ -3,7 +3,8 @@
 use serde::Serialize;
 use strongroom_registry::deletion_requests::{Progress, Request};
 use strongroom_registry::deletion_targets::Target;
-use strongroom_registry::{BatchId, DeletionRequestId, DeletionRequestState, ItemId, ItemStatus, ObjectId, Time};
+use strongroom_registry::deletions::Unfinished;
+use strongroom_registry::{BatchId, DeletionId, DeletionRequestId, DeletionRequestState, ItemId, ItemStatus, ObjectId, Time};
 
 use crate::content_name::in_package;
 
@@ -128,6 +129,42 @@ impl From<Target> for DeletionTargetView {
             item: record.item,
             status: record.status,
             note: record.note,
+        }
+    }
+}
+
+/// What was deleted and is still to be removed from a store.
+#[derive(Debug, Clone, Serialize)]
+pub struct UnfinishedDeletionView {
+    /// The object, `<institution>/<name>`.
+    pub object: String,
+    /// Its identifier.
+    pub object_id: ObjectId,
+    /// The store.
+    pub store: String,
+    /// How many files were deleted; null: the whole object.
+    pub files: Option<u64>,
+    /// Since when.
+    pub begun_at: String,
+    /// The deletion, as its tombstone names it.
+    pub deletion: DeletionId,
+    /// The work item; null where a store told of the deletion.
+    pub item: Option<ItemId>,
+    /// Why the store refused it when that was last tried; null: it was not reached since.
+    pub reason: Option<String>,
+}
+
+impl From<Unfinished> for UnfinishedDeletionView {
+    fn from(record: Unfinished) -> Self {
+        Self {
+            object: record.object_identifier,
+            object_id: record.object,
+            store: record.store,
+            files: record.files,
+            begun_at: record.begun_at.to_string(),
+            deletion: record.deletion,
+            item: record.item,
+            reason: record.reason,
         }
     }
 }

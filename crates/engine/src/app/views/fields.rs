@@ -6,7 +6,7 @@ use super::{
     DeletionTargetView, DeletionView, DifferenceView, DueView, EventView, FailureGroupView, FileView, FindingView,
     FoundView, HistoryLineView, InstitutionView, InterimFileView, ItemCountsView, ItemView, JournalView, KeyView,
     LegalHoldView, MessageView, ObjectView, PipelineView, ProfileView, RecordView, ReportRowView, ReportView,
-    RulesView, SettingView, SpotTestView, StoreCheckView, StoreView, TaskView, ToolFindingView, TopicView, UploadView,
+    RulesView, SettingView, SpotTestView, StoreCheckView, StoreView, TaskView, ToolFindingView, TopicView, UnfinishedDeletionView, UploadView,
     UserView, VersionView,
 };
 
@@ -78,6 +78,7 @@ views! {
         failed, cancelled, open, begun, ended_at
     }
     DeletionTargetView { object, path, object_id, item, status, note }
+    UnfinishedDeletionView { object, object_id, store, files, begun_at, deletion, item, reason }
     ReportView {
         batch, number, kind, made_at, made_by, state, deleted_at, institution, collection, submitted, submitted_by, submitted_at, note, items,
         succeeded, failed, cancelled, deleted, held, open, changed, unresolved, complete
@@ -126,7 +127,7 @@ views! {
         task, every_seconds, last_started_at, last_elapsed_seconds, last_run_at, result, error, error_since, next_run_at,
         holder
     }
-    StoreView { store, kind, state, path, roles, placements, reason, missed_logs }
+    StoreView { store, kind, state, path, roles, placements, reason, missed_logs, unfinished_deletions }
     StoreCheckView {
         store, ok, state, conditional_put, strong_checksum, atomic_assembly, registry, term, acts, problems, message
     }

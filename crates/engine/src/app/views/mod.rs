@@ -39,7 +39,7 @@ pub(crate) use activities::ActivityNames;
 pub use activities::{ActivityView, AgentOptionView, AgentView, RecordView, RetriedView, ToolFindingView};
 pub use background::{BackgroundRunView, BackgroundTaskView};
 pub use batches::BatchView;
-pub use deletion_requests::{DeletionTargetView, DeletionView};
+pub use deletion_requests::{DeletionTargetView, DeletionView, UnfinishedDeletionView};
 pub use deposits::{DepositView, SubmittedView};
 pub use disposal::{DueView, ObstacleToDeletionView};
 pub use documents::DocumentView;

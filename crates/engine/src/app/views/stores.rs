@@ -24,6 +24,8 @@ pub struct StoreView {
     pub reason: Option<String>,
     /// Files of objects' logs that it has still to get.
     pub missed_logs: Option<u64>,
+    /// Objects of which it still has something that was deleted.
+    pub unfinished_deletions: Option<u64>,
 }
 
 /// A store that is there now.

@@ -108,6 +108,15 @@ pub(super) fn restart(tx: &mut dyn Transaction, item: &Item, wanted: Name) -> Re
         return Ok(wanted);
     }
     let Some(request) = deletion_requests::of_item(tx, item)? else { return Ok(wanted) };
+    let refused = |state: String| RegistryError::State {
+        what: "request for deletion",
+        id: request.id.to_string(),
+        state,
+        act: format!("requeue work item {} of it; request the deletion again", item.id),
+    };
+    if let Some(reason) = rules::why_not_any_more(tx, &request)? {
+        return Err(refused(reason));
+    }
     match request.state {
         DeletionRequestState::Approved => {}
         DeletionRequestState::Failed => {
@@ -122,14 +131,7 @@ pub(super) fn restart(tx: &mut dyn Transaction, item: &Item, wanted: Name) -> Re
             }
             deletion_requests::resume(tx, request.id)?;
         }
-        state => {
-            return Err(RegistryError::State {
-                what: "request for deletion",
-                id: request.id.to_string(),
-                state: state.to_string(),
-                act: format!("requeue work item {} of it", item.id),
-            });
-        }
+        state => return Err(refused(state.to_string())),
     }
     Ok(wanted)
 }

@@ -4,7 +4,8 @@
 //! 2. Who approves is another active user, and who asked is still one that may ask. Users are compared by their identifiers.
 //! 3. Where an admin of the institution asked, another admin of it approves. Where no other active admin of it may, a system admin approves.
 //! 4. Where a system admin asked, an admin of the institution approves: one of the two answers for what the institution keeps.
-//! 5. Of the two, within 30 days before the request or after it, none made the other, changed it, or gave it access, also through users in
+//! 5. What failed is done again, by whoever requeues its work item, only while both still may, and for 30 days after the approval.
+//! 6. Of the two, within 30 days before the request or after it, none made the other, changed it, or gave it access, also through users in
 //!    between, and no admin of an institution made both: else one person could be both. A system admin may approve what a user requested whom that
 //!    admin made, since an institution has to get its first admin from somebody.
 
@@ -19,6 +20,8 @@ use crate::EngineError;
 
 /// How long before a request its requester may not have made or changed the user who approves.
 const INDEPENDENT_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
+/// How long after its approval a request that failed may be taken up again.
+const APPROVED_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// Users between the requester and one whom these have made, at most: with more of them the user does not approve.
 const MOST_BETWEEN: usize = 100;
 /// Users that are read at once.
@@ -49,6 +52,21 @@ pub(super) fn approver(tx: &mut dyn Transaction, user: UserId, request: &Request
         None => Ok(user),
         Some(reason) => Err(refused(&user, "deletions.approve", reason).next(who_can(tx, &requester, request)?)),
     }
+}
+
+/// Why what two users wanted is not begun any more by who requeues a work item of it; none where it may be: both still answer for what the
+/// institution keeps, and it was approved within the last 30 days.
+pub(super) fn why_not_any_more(tx: &mut dyn Transaction, request: &Request) -> Result<Option<String>, RegistryError> {
+    let Some(approved) = &request.approved else { return Ok(None) };
+    for (did, id) in [("requested", Some(request.requester)), ("approved", approved.user)] {
+        let Some(id) = id else { continue };
+        let user = known(tx, id)?;
+        if let Some(reason) = why_not_requester(&user, request.institution) {
+            return Ok(Some(format!("{did} by {}: {reason}", user.account)));
+        }
+    }
+    let is_old = approved.at.plus(micros(APPROVED_FOR)) < tx.now()?;
+    Ok(is_old.then(|| format!("approved at {}, which is more than 30 days ago", approved.at)))
 }
 
 /// The users who may approve a request, in order of their addresses.
@@ -135,8 +153,7 @@ fn is_independent(
     requester: &User,
     request: &Request,
 ) -> Result<bool, RegistryError> {
-    let micros = i64::try_from(INDEPENDENT_FOR.as_micros()).unwrap_or(i64::MAX);
-    let since = request.requested.at.plus(-micros);
+    let since = request.requested.at.plus(-micros(INDEPENDENT_FOR));
     if deletion_requests::has_changed_user(tx, &requester.account, &user.account, since)? {
         return Ok(false);
     }
@@ -200,6 +217,10 @@ fn who_can(tx: &mut dyn Transaction, requester: &User, request: &Request) -> Res
         names.push(format!("{more} more"));
     }
     Ok(format!("it can be approved by {}", names.join(", ")))
+}
+
+fn micros(time: SignedDuration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
 }
 
 fn known(tx: &mut dyn Transaction, id: UserId) -> Result<User, RegistryError> {
