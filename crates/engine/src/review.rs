@@ -11,7 +11,8 @@ use strongroom_registry::items::{self, Item, ItemFilter};
 use strongroom_registry::tool_findings::{Examined, ToolFinding, ToolFindingFilter};
 use strongroom_registry::{
     ActivityId, ActivityState, BatchId, BatchState, HoldKind, ItemId, ItemStatus, Order, RegistryError, Scope, Stage,
-    Transaction, UploadState, batches, counted, deletions, documents, health, holds, interim, outbox, spot_tests, tool_findings,
+    Transaction, UploadState, batches, counted, deletions, documents, health, holds, interim, outbox, spot_tests,
+    tool_findings,
 };
 use uuid::Uuid;
 

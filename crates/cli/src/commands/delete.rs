@@ -176,8 +176,7 @@ fn list(filter: Filter, context: &Context) -> Outcome {
 fn unfinished(options: TableOptions, context: &Context) -> Outcome {
     let call = context.call()?;
     let columns = ["object", "store", "files", "begun_at"];
-    let mut table =
-        context.output.table(&columns).with::<UnfinishedDeletionView>(options).if_room(&["reason", "item"]);
+    let mut table = context.output.table(&columns).with::<UnfinishedDeletionView>(options).if_room(&["reason", "item"]);
     app::each(|after| deletions::unfinished(&call, after), |unfinished| table.row(&unfinished))?;
     table.end("nothing is still to be removed from a store")?;
     Ok(Exit::Done)

@@ -119,7 +119,10 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
             String::new()
         };
         let deleted = if store.unfinished_deletions > 0 {
-            format!(", {} of which something is still to be deleted there", counted(store.unfinished_deletions, "object", "objects"))
+            format!(
+                ", {} of which something is still to be deleted there",
+                counted(store.unfinished_deletions, "object", "objects")
+            )
         } else {
             String::new()
         };

@@ -173,7 +173,8 @@ pub fn unfinished(
     after: Option<UnfinishedCursor>,
 ) -> Result<Page<UnfinishedDeletionView, UnfinishedCursor>, EngineError> {
     let authorized = context.authorize(&DELETIONS_LIST)?;
-    let found = authorized.read(|tx| deletions::list_unfinished(tx, authorized.scope(), after.clone(), PAGE))?;
+    let scope = authorized.scope();
+    let found = authorized.read(move |tx| deletions::list_unfinished(tx, scope, after.as_ref(), PAGE))?;
     let next = found.last().map(deletions::Unfinished::cursor);
     Ok(Page { items: found.into_iter().map(UnfinishedDeletionView::from).collect(), next })
 }

@@ -90,7 +90,9 @@ fn go_forward(
             match carry_out(context.home, hold, log, &store, &go_on) {
                 Ok(last) => done.push((store, last.map(|key| key.to_string()))),
                 Err(OperationError::Engine(error)) if !carrying_out::is_of_registry(&error) => {
-                    refused.push((store.clone(), error.chain()));
+                    if error.away().is_none() {
+                        refused.push((store.clone(), error.chain()));
+                    }
                     failed.get_or_insert(StageError::from(error));
                     tried.insert(store);
                 }
@@ -111,8 +113,10 @@ fn go_forward(
         match finish_in(context.home, hold, &deletion, &store, &go_on) {
             Ok(()) => {}
             Err(OperationError::Engine(error)) if !carrying_out::is_of_registry(&error) => {
-                let (id, reason) = (deletion.id, error.chain());
-                hold.write(move |tx| deletions::set_failed(tx, id, &store, &reason)).map_err(halted)?;
+                if error.away().is_none() {
+                    let (id, reason) = (deletion.id, error.chain());
+                    hold.write(move |tx| deletions::set_failed(tx, id, &store, &reason)).map_err(halted)?;
+                }
                 failed.get_or_insert(StageError::from(error));
             }
             Err(halt) => return Err(halted(halt)),

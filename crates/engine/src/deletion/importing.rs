@@ -27,7 +27,7 @@ use crate::{EngineError, Home, crash_point};
 const EVENTS_AT_ONCE: usize = 1_000;
 
 /// Records a deletion that a store tells of, then removes its rows, and takes up its events. It is carried out in every store that may have
-/// something of the object, also in this one, where everything may be done. Interrupted, it is done again: the deletion is not settled, counts
+/// something of the object, also in this one, where nothing may be left to do. Interrupted, it is done again: the deletion is not settled, counts
 /// as one that is not known, and keeps others from the object, which is held in its name.
 fn import(home: &Home, log: &DeletionLog, text: &str, store: &str) -> Result<(), OperationError> {
     let hold = &ObjectHold::take_as(home, log.object, log.deletion.0)?;

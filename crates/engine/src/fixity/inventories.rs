@@ -115,7 +115,9 @@ pub(crate) fn put_right_first(
                 writer.put_inventory(fault, &recorded.seal, (recorded.open)()?)?;
                 true
             }
-            Part::Declaration | Part::Sidecar(_) | Part::Tombstone(_) | Part::LastRecord(_) => writer.put_back(fault, &[])?,
+            Part::Declaration | Part::Sidecar(_) | Part::Tombstone(_) | Part::LastRecord(_) => {
+                writer.put_back(fault, &[])?
+            }
         };
     }
     Ok(is_right)
@@ -194,11 +196,8 @@ fn treat_held(
     // What is of a registry that has adopted the store since is no damage.
     watermark::check_epoch(home, case.files.store)?;
     let others = home.registry.read(|tx| objects::object_copies(tx, object))?;
-    let others: Vec<Files<'_>> = others
-        .iter()
-        .filter(|(other, _, _)| other != store)
-        .filter_map(|(other, _, _)| files_in(other).ok())
-        .collect();
+    let others: Vec<Files<'_>> =
+        others.iter().filter(|(other, _, _)| other != store).filter_map(|(other, _, _)| files_in(other).ok()).collect();
     let outcome = case.repair(unsolved.map_or_else(FindingId::new, |finding| finding.id), &faults, &others)?;
     if faults.iter().any(FileFault::may_be_older) {
         // No inventory that was put back names what may have come with the other one.

@@ -154,6 +154,11 @@ impl Folder {
         let places = head.into_iter().chain(each).collect();
         Self { root, earlier: None, places, left: Vec::new() }
     }
+
+    /// A fault of a file in it, before it is known what lies there.
+    fn fault(&self, part: Part, file: String, expected: Option<Digest>) -> FileFault {
+        FileFault { part, root: self.root.clone(), earlier: self.earlier, file, found: None, expected }
+    }
 }
 
 /// The tombstones that belong into the folder of a generation.
@@ -221,7 +226,7 @@ impl<'a> Files<'a> {
             self.compare_text(folder, (Part::Declaration, DECLARATION.0), DECLARATION.1, &mut faults)?;
             for (place, expected) in &folder.places {
                 go_on.check()?;
-                let mut fault = self.fault(folder, Part::Inventory(*place), place.file(INVENTORY), Some(*expected));
+                let mut fault = folder.fault(Part::Inventory(*place), place.file(INVENTORY), Some(*expected));
                 fault.found = lying(self.store, &fault.key()?, go_on)?;
                 if fault.found.as_ref().and_then(|found| found.digest) != Some(*expected) {
                     faults.push(fault);
@@ -237,10 +242,6 @@ impl<'a> Files<'a> {
         Ok(faults)
     }
 
-    fn fault(&self, folder: &Folder, part: Part, file: String, expected: Option<Digest>) -> FileFault {
-        FileFault { part, root: folder.root.clone(), earlier: folder.earlier, file, found: None, expected }
-    }
-
     fn compare_text(
         &self,
         folder: &Folder,
@@ -249,7 +250,7 @@ impl<'a> Files<'a> {
         faults: &mut Vec<FileFault>,
     ) -> Result<(), OperationError> {
         let digest = digest_of(expected.as_bytes());
-        let mut fault = self.fault(folder, part, file.to_owned(), digest);
+        let mut fault = folder.fault(part, file.to_owned(), digest);
         fault.found = lying(self.store, &fault.key()?, &|| Ok(()))?;
         if digest.is_none() || fault.found.as_ref().and_then(|found| found.digest) != digest {
             faults.push(fault);

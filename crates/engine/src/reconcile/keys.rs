@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use strongroom_ocfl::StorageRoot;
-use strongroom_registry::{ItemId, Scope, VersionState, deletions, items, objects};
 use strongroom_registry::rebuild::{self as rows, StoredObject};
+use strongroom_registry::{ItemId, Scope, VersionState, deletions, items, objects};
 use strongroom_storage::{Key, StorageError};
 
 use super::object::{Comparison, is_given_up, owner_of};

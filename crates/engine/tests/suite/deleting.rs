@@ -251,6 +251,9 @@ fn a_store_that_is_away_loses_its_bytes_when_it_is_back(engine: Engine) {
         assert_eq!(item.status, ItemStatus::Pending, "{:?}", item.note);
         assert!(item.note.as_deref().unwrap_or_default().contains("waits for store secondary"), "{:?}", item.note);
         assert!(item.is_committed, "it cannot be cancelled any more");
+        let unfinished = deletions::unfinished(&as_user(&home, ANN), None).expect("lists").items;
+        let named: Vec<_> = unfinished.iter().map(|one| (one.store.as_str(), one.reason.as_deref())).collect();
+        assert_eq!(named, [("secondary", None)]);
         let object = home.object("letters");
         assert_eq!(object.state == ObjectState::Deleted, paths.is_empty());
         check(&home, &["primary"]);
@@ -324,6 +327,10 @@ fn fails_from(engine: Engine, paths: &[&str], store: &str, from: u64) -> bool {
                 })
                 .expect("reads");
         }
+    }
+    for unfinished in deletions::unfinished(&as_user(&home, ANN), None).expect("lists").items {
+        assert_eq!(unfinished.store, store, "call {from}");
+        assert!(unfinished.reason.is_some_and(|reason| reason.contains("injected")), "call {from}");
     }
     layer.from.store(u64::MAX, Ordering::SeqCst);
     drop(failing);

@@ -2,13 +2,16 @@
 
 use std::path::Path;
 
+use strongroom_engine::app::{journal, legal_holds};
 use strongroom_engine::fixity::{self, FixityRequest, FixitySummary};
 use strongroom_engine::rebuild::{self, AdoptRequest};
 use strongroom_engine::reconcile::{self, Code};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::{Home, background};
+use strongroom_registry::ObjectState;
 
 use crate::deleting::{SECRET, check, check_fixity, copy_over, delete, has, home_on, is_nowhere};
+use crate::deletions::console;
 use crate::fixture::{Engine, INSTITUTION, KEPT_IN, TestHome};
 
 const STORE: &str = "secondary";
@@ -96,7 +99,8 @@ fn a_comparison_names_what_was_deleted_and_has_it_deleted_again() {
         put_back(&home, old.path());
         let contents: Vec<String> =
             new_keys(&home, &lost).into_iter().filter(|key| key.contains("/content/")).collect();
-        let texts: Vec<Vec<u8>> = contents.iter().map(|key| std::fs::read(home.file(STORE, key)).expect("reads")).collect();
+        let texts: Vec<Vec<u8>> =
+            contents.iter().map(|key| std::fs::read(home.file(STORE, key)).expect("reads")).collect();
         run_deletions(&home);
         check_all(&home);
         for (key, text) in contents.iter().zip(&texts) {
@@ -154,12 +158,12 @@ fn what_a_deletion_left_is_watched_after_a_new_deposit() {
     let Some(home) = home_on(Engine::Sqlite) else { return };
     let before = home.keys(STORE);
     delete(&home, &[]);
-    let left: Vec<String> = home.keys(STORE).iter().cloned().collect();
-    let left: Vec<String> = left.into_iter().filter(|key| !key.contains(".strongroom")).collect();
+    let left: Vec<String> = home.keys(STORE).into_iter().filter(|key| !key.contains(".strongroom")).collect();
     home.ingest("letters", &[("a.txt", b"one"), ("b.txt", b"again")]);
     assert_eq!(codes(&home), []);
     assert!(left.iter().any(|key| !before.contains(key)));
-    let of_object = |key: &&String| key.starts_with(INSTITUTION) && !key.contains("extensions") && key.matches('/').count() > 3;
+    let of_object =
+        |key: &&String| key.starts_with(INSTITUTION) && !key.contains("extensions") && key.matches('/').count() > 3;
     let mut seen = 0;
     for key in left.iter().filter(of_object) {
         let file = home.file(STORE, key);
@@ -180,4 +184,69 @@ fn what_a_deletion_left_is_watched_after_a_new_deposit() {
     }
     assert!(seen > 10, "{seen}: {left:?}");
     all_is_well(&home);
+}
+
+fn subject() -> legal_holds::Subject {
+    legal_holds::Subject::Object { object: format!("{INSTITUTION}/letters"), paths: Vec::new() }
+}
+
+#[test]
+fn a_deletion_after_a_legal_hold_was_released_is_learned_of_with_the_release() {
+    for paths in [&["data/secret.txt"][..], &[]] {
+        let Some(home) = home_on(Engine::Sqlite) else { return };
+        let placed = legal_holds::add(&console(&home), &subject(), "court").expect("is placed");
+        let backup = home.backup("before");
+        legal_holds::release(&console(&home), &placed[0].legal_hold.to_string(), "settled").expect("is released");
+        delete(&home, paths);
+        let home = home.restored(&backup);
+        let adopting = home.opened_to_adopt();
+        let summary = rebuild::adopt(&adopting, &AdoptRequest::default(), &mut |_| {}).expect("adopts");
+        assert!(summary.is_complete(), "{:?}", summary.problems);
+        drop(adopting);
+        is_nowhere(&home, SECRET);
+        let object = format!("{INSTITUTION}/letters");
+        let filter = journal::Filter { object: Some(object), ..journal::Filter::default() };
+        let lines = journal::list(&console(&home), &filter, None).expect("lists").items;
+        let told = lines.iter().filter(|line| line.act == "deletions.import").count();
+        assert_eq!(told, 1, "{lines:?}");
+    }
+}
+
+#[test]
+fn a_store_that_tells_of_a_deletion_is_not_believed_against_a_legal_hold() {
+    for paths in [&["data/secret.txt"][..], &[]] {
+        let Some(home) = home_on(Engine::Sqlite) else { return };
+        let (before, deleted) = (home.path().join("before"), home.path().join("deleted"));
+        for store in KEPT_IN {
+            copy_over(&home.file(store, ""), &before.join(store));
+        }
+        let backup = home.backup("before");
+        delete(&home, paths);
+        copy_over(&home.file(STORE, INSTITUTION), &deleted);
+        for store in KEPT_IN {
+            std::fs::remove_dir_all(home.file(store, "")).expect("removes");
+            copy_over(&before.join(store), &home.file(store, ""));
+        }
+        let home = home.restored(&backup);
+        legal_holds::add(&console(&home), &subject(), "court").expect("is placed");
+        let backup = home.backup("held");
+        home.ingest("maps", &[("a.txt", b"map")]);
+        let home = home.restored(&backup);
+        assert!(home.registry.refusal().is_some(), "it is behind its stores");
+        copy_over(&deleted, &home.file(STORE, INSTITUTION));
+        let adopting = home.opened_to_adopt();
+        let summary = rebuild::adopt(&adopting, &AdoptRequest::default(), &mut |_| {}).expect("adopts");
+        let is_said =
+            summary.problems.iter().any(|problem| problem.reason.contains("a legal hold of the registry forbids"));
+        assert!(is_said, "{:?}", summary.problems);
+        drop(adopting);
+        run_deletions(&home.opened_again());
+        let object = home.object("letters");
+        assert_eq!(object.state, ObjectState::Active);
+        assert!(
+            home.keys("primary")
+                .into_iter()
+                .any(|key| has(&std::fs::read(home.file("primary", &key)).expect("reads"), SECRET))
+        );
+    }
 }

@@ -58,7 +58,7 @@ on_both_databases! {
     each_admin_is_told_of_each_act_once
 }
 
-fn console(home: &TestHome) -> OpContext {
+pub(crate) fn console(home: &TestHome) -> OpContext {
     OpContext::new(home.home.clone(), Caller::at_console("tester"))
 }
 

@@ -172,11 +172,12 @@ impl Unfinished {
 pub fn list_unfinished(
     tx: &mut dyn Transaction,
     scope: Scope,
-    after: Option<UnfinishedCursor>,
+    after: Option<&UnfinishedCursor>,
     limit: usize,
 ) -> Result<Vec<Unfinished>, RegistryError> {
-    let (object, store, deletion) = after.unwrap_or((ObjectId(Uuid::nil()), String::new(), DeletionId(Uuid::nil())));
-    let values = [object.into(), store.into(), deletion.into(), scope.value(), limit.into()];
+    let first = (ObjectId(Uuid::nil()), String::new(), DeletionId(Uuid::nil()));
+    let (object, store, deletion) = after.unwrap_or(&first);
+    let values = [(*object).into(), store.into(), (*deletion).into(), scope.value(), limit.into()];
     let rows = tx.query(Statement("deletions.list_unfinished"), &values)?;
     let unfinished = |row: &Row| {
         Ok(Unfinished {

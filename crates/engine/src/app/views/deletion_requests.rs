@@ -4,7 +4,9 @@ use serde::Serialize;
 use strongroom_registry::deletion_requests::{Progress, Request};
 use strongroom_registry::deletion_targets::Target;
 use strongroom_registry::deletions::Unfinished;
-use strongroom_registry::{BatchId, DeletionId, DeletionRequestId, DeletionRequestState, ItemId, ItemStatus, ObjectId, Time};
+use strongroom_registry::{
+    BatchId, DeletionId, DeletionRequestId, DeletionRequestState, ItemId, ItemStatus, ObjectId, Time,
+};
 
 use crate::content_name::in_package;
 

@@ -6,8 +6,8 @@ use super::{
     DeletionTargetView, DeletionView, DifferenceView, DueView, EventView, FailureGroupView, FileView, FindingView,
     FoundView, HistoryLineView, InstitutionView, InterimFileView, ItemCountsView, ItemView, JournalView, KeyView,
     LegalHoldView, MessageView, ObjectView, PipelineView, ProfileView, RecordView, ReportRowView, ReportView,
-    RulesView, SettingView, SpotTestView, StoreCheckView, StoreView, TaskView, ToolFindingView, TopicView, UnfinishedDeletionView, UploadView,
-    UserView, VersionView,
+    RulesView, SettingView, SpotTestView, StoreCheckView, StoreView, TaskView, ToolFindingView, TopicView,
+    UnfinishedDeletionView, UploadView, UserView, VersionView,
 };
 
 /// What lists show row by row.
