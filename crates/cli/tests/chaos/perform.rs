@@ -71,7 +71,7 @@ pub(crate) struct Cast {
     pub(crate) requested: BTreeMap<String, Named>,
     /// How often each was tried to be approved at the end.
     pub(crate) approvals: BTreeMap<String, u64>,
-    damaged: &'static str,
+    pub(crate) damaged: &'static str,
     pub(crate) seed: u64,
     pub(crate) workers: Workers,
     commands: Commands,

@@ -34,6 +34,7 @@ impl Cast {
         if let Some(ezid) = &self.world.ezid {
             ezid.clear_faults();
         }
+        let older = self.world.copy_of(self.damaged);
         self.release_legal_holds()?;
         self.workers.start_all(&self.world)?;
         // Damage that stands in the way of deposits is repaired first.
@@ -43,6 +44,7 @@ impl Cast {
         self.drain()?;
         self.delete_what_failed_rightly()?;
         self.drain()?;
+        self.put_back(&older)?;
         self.workers.stop_all()?;
         // A put that ends behind the last sweep of its version leaves bytes that the next one removes: comparing brings it
         // forward. What else differs, the promises tell.
@@ -54,6 +56,18 @@ impl Cast {
         self.deliver()?;
         self.world.log("settled");
         Ok(())
+    }
+
+    /// Puts an older copy of a store over what it has, and has it brought up to what is recorded: what was deleted since goes again.
+    fn put_back(&mut self, older: &BTreeMap<String, Vec<u8>>) -> Result<()> {
+        self.world.log(format!("an older copy of {} is put over it: {} files", self.damaged, older.len()));
+        self.world.put_back(self.damaged, older)?;
+        let compared = self.world.run(["store", "reconcile", "--json"])?;
+        for difference in compared.json()? {
+            self.world.log(format!("older: {difference}"));
+        }
+        self.world.run(["background", "run", "deletions"])?.succeeded()?;
+        self.repair()
     }
 
     /// Works until every item has ended and no task waits.

@@ -1,5 +1,6 @@
 //! What happens to the stores of a run: out of reach, full, damaged, and healed again.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -111,6 +112,32 @@ impl World {
         };
         keys.retain(|key| key.starts_with(INSTITUTION) && is_wanted(key));
         keys
+    }
+
+    /// What a store has of objects now.
+    pub(crate) fn copy_of(&self, store: &str) -> BTreeMap<String, Vec<u8>> {
+        let bytes = |key: &String| match self.doubles.get(store) {
+            Some(double) => double.stored(key).map(|stored| stored.bytes()),
+            None => fs::read(self.path("home/stores").join(store).join(key)).ok(),
+        };
+        let keys = self.keys(store, |_| true);
+        keys.into_iter().filter_map(|key| bytes(&key).map(|bytes| (key, bytes))).collect()
+    }
+
+    /// Puts an older copy over what a store has, as an administrator who means well.
+    pub(crate) fn put_back(&self, store: &str, older: &BTreeMap<String, Vec<u8>>) -> Result<()> {
+        for (key, bytes) in older {
+            if let Some(double) = self.doubles.get(store) {
+                double.lay(key, bytes);
+                continue;
+            }
+            let path = self.path("home/stores").join(store).join(key);
+            if let Some(parent) = path.parent() {
+                fs::create_dir_all(parent)?;
+            }
+            fs::write(path, bytes)?;
+        }
+        Ok(())
     }
 
     /// Damages a content of a store; its key. None where there is none yet.

@@ -216,6 +216,8 @@ pub(super) fn finish_in(
 ) -> Result<(), OperationError> {
     let log = tombstone::of(deletion)?;
     let last = carry_out(home, hold, &log, store, go_on)?;
+    // Of a store that was put back, a check may have kept older files.
+    remove_evidence(home, deletion, go_on)?;
     crash_point("deletion.store.done");
     let (deletion, store) = (deletion.clone(), store.to_owned());
     let content = super::last::content_of(&log)?;
@@ -226,4 +228,22 @@ pub(super) fn finish_in(
         deletions::set_done(tx, deletion.id, &store)?;
         deletions::complete(tx, deletion.id).map(drop)
     })
+}
+
+/// Removes the bytes that the quarantine store keeps as evidence of damage of what was deleted: most of them are the same. The notes beside
+/// them stay.
+pub(super) fn remove_evidence(home: &Home, deletion: &Deletion, go_on: &GoOn<'_>) -> Result<(), OperationError> {
+    let quarantine = &home.roles.quarantine;
+    for key in home.registry.read(|tx| deletions::evidence(tx, deletion))? {
+        // A finding may have several files, of which its record names the first.
+        let finding = Key::new(key).map_err(StorageError::from)?.parent();
+        for kept in quarantine.list(&finding)? {
+            go_on.check()?;
+            let kept = kept?.key;
+            if !kept.as_str().ends_with(".json") {
+                quarantine.purge(&kept)?;
+            }
+        }
+    }
+    Ok(())
 }

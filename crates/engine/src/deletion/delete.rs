@@ -20,7 +20,6 @@ use strongroom_registry::{
     DeletionId, DeletionState, FileId, ObjectId, ObjectState, RegistryError, Scope, Time, Transaction, VersionId,
     WaitReason, counted, work,
 };
-use strongroom_storage::Key;
 
 use super::carrying_out::{self, carry_out, finish_in};
 use super::holding::{held_by_stores, stores_of};
@@ -181,7 +180,8 @@ fn end(
     if let Some(failed) = failed {
         return Err(going_forward(failed));
     }
-    remove_evidence(context, deletion)?;
+    carrying_out::remove_evidence(context.home, deletion, &|| context.task.check())
+        .map_err(|halt| StageError::of_halt(halt, StageError::from))?;
     let stores = context.registry().read(|tx| deletions::stores(tx, deletion.id))?;
     let (done, left): (Vec<_>, Vec<_>) = stores.into_iter().partition(|store| store.done_at.is_some());
     for page in log.events.chunks(EVENTS_AT_ONCE) {
@@ -212,16 +212,6 @@ fn end(
     let from = if done.is_empty() { String::new() } else { format!(" from {}", names(&done)) };
     let note = format!("{what}{from}{stay}");
     Ok(Outcome::done(note))
-}
-
-/// Removes what the quarantine store keeps as evidence of damage of what was deleted: most of it is the same bytes.
-fn remove_evidence(context: &StageContext<'_>, deletion: &Deletion) -> Result<(), StageError> {
-    let quarantine = &context.home.roles.quarantine;
-    for key in context.registry().read(|tx| deletions::evidence(tx, deletion))? {
-        context.task.check()?;
-        quarantine.purge(&Key::new(key.as_str())?)?;
-    }
-    Ok(())
 }
 
 /// How a deletion begins.

@@ -163,5 +163,6 @@ SELECT 1 AS found FROM entries WHERE file_id = ?3 AND object_id = ?1 AND generat
 SELECT 1 AS found FROM deletions WHERE object_id = ?1 AND files IS NULL LIMIT 1
 -- name: deletions.evidence
 SELECT f.quarantine_key FROM findings f WHERE f.object_id = ?1 AND f.quarantine_key IS NOT NULL
-    AND (?2 OR EXISTS (SELECT 1 FROM deleted_contents d WHERE d.id = f.content_id))
+    AND (EXISTS (SELECT 1 FROM deleted_contents d WHERE d.id = f.content_id)
+        OR (?2 AND (f.found_at <= ?3 OR EXISTS (SELECT 1 FROM objects o WHERE o.id = ?1 AND o.generation = ?4))))
 ORDER BY f.id

@@ -270,9 +270,11 @@ pub fn holders(tx: &mut dyn Transaction, object: ObjectId) -> Result<Vec<String>
     rows.iter().map(|row| Ok(row.text("store")?.to_owned())).collect()
 }
 
-/// The keys of the bytes that were found damaged and are kept as evidence, of what a deletion has removed.
+/// The keys of the bytes that were found damaged and are kept as evidence, of what a deletion has removed. Those of an object that was deposited
+/// again are not: what is found of it since then is of what is kept.
 pub fn evidence(tx: &mut dyn Transaction, deletion: &Deletion) -> Result<Vec<String>, RegistryError> {
-    let values = [deletion.object.into(), deletion.files.is_none().into()];
+    let is_whole = deletion.files.is_none();
+    let values = [deletion.object.into(), is_whole.into(), deletion.begun_at.into(), deletion.generation.into()];
     let rows = tx.query(Statement("deletions.evidence"), &values)?;
     rows.iter().map(|row| Ok(row.text("quarantine_key")?.to_owned())).collect()
 }
