@@ -13,7 +13,7 @@ use std::io::{Seek, SeekFrom, Write};
 
 use serde::{Deserialize, Serialize};
 use strongroom_digest::{Algorithm, Digest, hash_reader};
-use strongroom_storage::{Body, Key, RemovalHold};
+use strongroom_storage::{Body, Key, PutOptions, RemovalHold};
 use tempfile::SpooledTempFile;
 
 use crate::head::{Replacement, stored_inventory};
@@ -44,6 +44,10 @@ pub struct PurgePlan {
     pub after: InventorySeal,
     /// The inventories of the versions that have one of their own, before the purge and after it.
     pub inventories: BTreeMap<VersionNumber, Rewriting>,
+    /// The inventories that a purge of all of the object makes of versions that have none: an earlier purge removed them, and only contents,
+    /// which go now, made the folders of these versions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub made: BTreeMap<VersionNumber, InventorySeal>,
     /// What is taken out.
     pub scope: PurgeScope,
     /// What is left in `logs/` to record it. A reader of the plan in a tombstone puts that tombstone here.
@@ -152,7 +156,8 @@ impl PurgePlan {
         let after = rewrite(&mut || open_inventory(object, object.root()), &scope)?.seal;
         let InventoryHeader { id, head, algorithm, .. } = header;
         let inventories = rewritings(object, head, &scope)?;
-        Ok(Self { id, head, algorithm, before, after, inventories, scope, tombstone: Tombstone::default() })
+        let made = BTreeMap::new();
+        Ok(Self { id, head, algorithm, before, after, inventories, made, scope, tombstone: Tombstone::default() })
     }
 
     /// Plans to take everything out of an object. What stays is one more version with a record of it, and its older versions
@@ -171,9 +176,14 @@ impl PurgePlan {
         let LastRecord { path, content, assembly } = record;
         let (path, content, assembly) = (path.to_owned(), content.to_owned(), assembly.to_owned());
         let scope = PurgeScope::Object { version, details, path, content, assembly };
-        let InventoryHeader { id, head, algorithm, .. } = summary.header;
+        let head = summary.header.head;
         let inventories = rewritings(object, head, &scope)?;
-        Ok(Self { id, head, algorithm, before, after, inventories, scope, tombstone: Tombstone::default() })
+        let mut made = BTreeMap::new();
+        for without in head.up_to().filter(|version| !inventories.contains_key(version)) {
+            made.insert(without, emptied_inventory(&summary, without)?.1);
+        }
+        let InventoryHeader { id, algorithm, .. } = summary.header;
+        Ok(Self { id, head, algorithm, before, after, inventories, made, scope, tombstone: Tombstone::default() })
     }
 
     /// The content paths that are removed, where they are known one by one: those of a purge of paths.
@@ -202,7 +212,8 @@ impl PurgePlan {
             PurgeScope::Object { version, .. } => self.head.next().is_ok_and(|next| next == *version),
         };
         let is_ours = self.id == id && self.algorithm == Algorithm::Sha512;
-        is_sound && is_ours && u64::from(self.head.number()) == head && self.inventories.keys().all(is_there)
+        let mut versions = self.inventories.keys().chain(self.made.keys());
+        is_sound && is_ours && u64::from(self.head.number()) == head && versions.all(is_there)
     }
 
     /// Whether the root inventory of an object names nothing that the plan removes: it was replaced by the one after the purge, or by a
@@ -263,7 +274,10 @@ impl PurgePlan {
                 self.add_last_version(object, *version, details, record)?;
                 for version in self.head.up_to().rev() {
                     go_on()?;
-                    self.rewrite_version_inventory(object, version)?;
+                    match self.made.get(&version) {
+                        Some(seal) => put_emptied(object, version, seal)?,
+                        None => self.rewrite_version_inventory(object, version)?,
+                    }
                 }
             }
         }
@@ -446,6 +460,8 @@ impl PurgePlan {
                 may_go_on: &mut || Ok(()),
             });
         }
+        // Where the inventory was put by someone else, such as a check, what it names may not be there.
+        put_record(object, version, record)?;
         // Where keys are final from the first put, a crash may have come between the inventory and its sidecar.
         let written = Replacement {
             store: object.store(),
@@ -530,6 +546,57 @@ fn last_inventory(
     writer.version(version, details)?;
     writer.state(&digest, record.path)?;
     writer.finish()
+}
+
+/// The inventory of a version of which everything is taken out.
+fn emptied_inventory(
+    summary: &InventorySummary,
+    version: VersionNumber,
+) -> Result<(Vec<u8>, InventorySeal), OcflError> {
+    let header = InventoryHeader { head: version, ..summary.header.clone() };
+    let mut writer = InventoryWriter::new(Vec::new(), &header)?;
+    for (older, details) in summary.versions.iter().filter(|(older, _)| *older <= version) {
+        writer.version(*older, details)?;
+    }
+    writer.finish()
+}
+
+/// Puts the inventory of a version of which everything is taken out.
+fn put_emptied(object: &Object<'_>, version: VersionNumber, seal: &InventorySeal) -> Result<(), OcflError> {
+    let summary = object.read(Limits::default(), &mut |_| Ok(()))?;
+    let (inventory, made) = emptied_inventory(&summary, version)?;
+    if made != *seal {
+        return Err(refused(object, format!("the inventory of {version} would be another one than was planned")));
+    }
+    let directory = object.root().join(&version.to_string())?;
+    let found = stored_inventory(object.store(), &directory, Algorithm::Sha512)?;
+    let replacement = Replacement {
+        store: object.store(),
+        directory: &directory,
+        algorithm: Algorithm::Sha512,
+        seal: made,
+        replaces: found.as_ref().map(|inventory| &inventory.seal.digest),
+    };
+    replacement.make(&mut || Ok(Box::new(std::io::Cursor::new(inventory.clone()))))
+}
+
+/// Puts what the last version holds, where it is missing or differs.
+fn put_record(object: &Object<'_>, version: VersionNumber, record: LastRecord<'_>) -> Result<(), OcflError> {
+    let digest = record.digest()?;
+    let key = object.root().join(&owned_content_path(version, record.assembly, &digest))?;
+    let failed = |source| OcflError::Io { act: "hash a record", source };
+    let lies_there = match object.store().open(&key, 0, None) {
+        Ok(body) => hash_reader(body, &[Algorithm::Sha512]).map_err(failed)?.1.get(Algorithm::Sha512) == Some(digest),
+        Err(error) if error.is_not_found() => false,
+        Err(error) => return Err(error.into()),
+    };
+    if lies_there {
+        return Ok(());
+    }
+    let size = Some(record.content.len() as u64);
+    let options = PutOptions { digest: Some((Algorithm::Sha512, digest)), size, ..PutOptions::default() };
+    object.store().put(&key, &mut record.content.as_bytes(), &options)?;
+    Ok(())
 }
 
 /// The version in whose directory a content lies.

@@ -101,7 +101,7 @@ fn change(
 }
 
 /// Where the last version has its record, and the digest of it; none where files are deleted.
-pub(super) fn last_key(log: &DeletionLog, root: &Key) -> Result<Option<(Key, Digest)>, OperationError> {
+pub(super) fn last_key(log: &DeletionLog, root: &Key) -> Result<Option<(Key, Digest)>, EngineError> {
     let PurgeScope::Object { version, path, content, assembly, .. } = &log.plan.scope else { return Ok(None) };
     let digest = LastRecord { path, content, assembly }.digest()?;
     let owner: Option<VersionId> = assembly.parse().ok();
@@ -156,9 +156,9 @@ pub(crate) fn carry_out_again(
     go_on: &GoOn<'_>,
 ) -> Result<(), OperationError> {
     let (object, store) = (hold.object(), store.to_owned());
-    if hold.write(move |tx| deletions::carry_out_again_in(tx, object, &store))? {
-        finish_pending(home, hold, go_on)?;
-    }
+    // What was pending there may be possible now.
+    hold.write(move |tx| deletions::carry_out_again_in(tx, object, &store))?;
+    finish_pending(home, hold, go_on)?;
     Ok(())
 }
 

@@ -17,8 +17,8 @@ use strongroom_registry::obstacles::Obstacle;
 use strongroom_registry::tenants;
 use strongroom_registry::versions::{self, Version};
 use strongroom_registry::{
-    DeletionId, DeletionState, FileId, ObjectId, ObjectState, RegistryError, Scope, Time, Transaction, VersionId,
-    WaitReason, counted, work,
+    DeletionId, DeletionState, FileId, JournalOutcome, ObjectId, ObjectState, RegistryError, Scope, Time, Transaction,
+    VersionId, WaitReason, counted, work,
 };
 
 use super::carrying_out::{self, carry_out, finish_in};
@@ -27,7 +27,9 @@ use super::last::{self, NewLast};
 use super::requests::obstacles::{files, in_words};
 use super::tombstone::{self, DeletedFile, DeletionLog, Grounds, LARGEST, NewLog};
 use super::{OF_OBJECTS, rows};
+use crate::content_name::in_package;
 use crate::hold::{ObjectHold, OperationError};
+use crate::journal::{JournalEntry, Target};
 use crate::logs::object_root;
 use crate::workflow::{Outcome, StageContext, StageError};
 use crate::{AGENT, crash_point, record};
@@ -37,6 +39,8 @@ const WAIT: i64 = 60_000_000;
 /// What is said of stores that could not be reached for good.
 const NOT_NAMED: &str =
     " not in the settings any more, and has what it had of this: destroy it, or name it in the settings again";
+/// Files that a line of the journal names.
+const NAMED: usize = 10;
 /// Events put at once.
 const EVENTS_AT_ONCE: usize = 1_000;
 
@@ -101,6 +105,11 @@ fn go_forward(
         if done.is_empty()
             && let Some(failed) = failed.take()
         {
+            let id = deletion.id;
+            let note = move |tx: &mut dyn Transaction| {
+                refused.iter().try_for_each(|(store, reason)| deletions::set_failed(tx, id, store, reason))
+            };
+            hold.write(note).map_err(halted)?;
             return Err(going_forward(failed));
         }
         crash_point("deletion.stores");
@@ -298,6 +307,8 @@ fn begin(context: &StageContext<'_>, hold: &ObjectHold<'_>) -> Result<Begun, Sta
     let (new, stores, item) = (deletion.clone(), known.stores, context.item.clone());
     let files: Option<Vec<FileId>> =
         if is_whole { None } else { Some(known.files.iter().map(|file| file.file).collect()) };
+    let target = Target::of_object(known.object.institution, known.object.identifier.clone());
+    let detail = in_journal(&log);
     let record = move |tx: &mut dyn Transaction| {
         let request = request_of(tx, &item)?;
         if !deletion_requests::keep_approved(tx, request.id)? {
@@ -309,7 +320,12 @@ fn begin(context: &StageContext<'_>, hold: &ObjectHold<'_>) -> Result<Begun, Sta
             )));
         }
         let scope = Scope::Institution(item.institution);
-        Ok(Ok(begun_deletions::begin(tx, scope, (&new, &stores), files.as_deref())?))
+        let beginning = begun_deletions::begin(tx, scope, (&new, &stores), files.as_deref())?;
+        if beginning == Beginning::Begun {
+            let entry = JournalEntry::of_system("deletions.begin");
+            entry.append(tx, &target, JournalOutcome::Done, Some(&detail))?;
+        }
+        Ok(Ok(beginning))
     };
     let beginning = write_held(context, hold, record)?;
     match beginning {
@@ -320,6 +336,20 @@ fn begin(context: &StageContext<'_>, hold: &ObjectHold<'_>) -> Result<Begun, Sta
         Ok(Beginning::Forbidden(obstacles)) => Err(forbidden(&obstacles, context.now()?.plus(WAIT))),
         Err(reason) => Err(StageError::fatal(format!("nothing is deleted: {reason}"))),
     }
+}
+
+/// What the journal says of a deletion that begins.
+fn in_journal(log: &DeletionLog) -> String {
+    let what = if log.is_whole() {
+        "all of it".to_owned()
+    } else {
+        let named: Vec<&str> = log.files.iter().take(NAMED).map(|file| in_package(&file.path)).collect();
+        let more = log.files.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("{}{more}", named.join(", "))
+    };
+    let grounds = &log.grounds;
+    format!("{what}; request {} of {}, approved by {}", grounds.request, grounds.requested_by, grounds.approved_by)
 }
 
 /// Runs a write transaction that other work on the object keeps from being run.

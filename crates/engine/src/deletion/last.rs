@@ -1,7 +1,7 @@
 //! The last version of an object that is deleted: its record says what the object was, and that it was deleted. A registry that is made
 //! from the stores knows the object by it.
 
-use strongroom_digest::{Algorithm, hash_reader};
+use strongroom_digest::{Algorithm, Digest, hash_reader};
 use strongroom_ocfl::PurgeScope;
 use strongroom_registry::deletions::{self, Deletion, LastVersion};
 use strongroom_registry::events::EventRow;
@@ -74,11 +74,19 @@ fn first_line(content: &str) -> Result<VersionLine, EngineError> {
 }
 
 /// The file of the record relative to the object root, and what it says; none where files were deleted.
-pub(crate) fn last_record(deletion: &Deletion, root: &Key) -> Result<Option<(String, String)>, OperationError> {
+pub(crate) fn last_record(deletion: &Deletion, root: &Key) -> Result<Option<(String, String)>, EngineError> {
     let log = tombstone::of(deletion)?;
     let PurgeScope::Object { content, .. } = &log.plan.scope else { return Ok(None) };
     let key = last_key(&log, root)?.and_then(|(key, _)| key.below(root).map(str::to_owned));
     Ok(key.map(|file| (file, content.clone())))
+}
+
+/// The inventories that the deletion of an object leaves to its older versions: the number of each, and the digest.
+pub(crate) fn emptied(deletion: &Deletion) -> Result<Vec<(u64, Digest)>, EngineError> {
+    let plan = tombstone::of(deletion)?.plan;
+    let rewritten = plan.inventories.iter().filter_map(|(number, one)| Some((number, one.after?.digest)));
+    let made = plan.made.iter().map(|(number, seal)| (number, seal.digest));
+    Ok(rewritten.chain(made).map(|(number, digest)| (u64::from(number.number()), digest)).collect())
 }
 
 /// The content of the record; none where files are deleted.

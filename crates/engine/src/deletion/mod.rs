@@ -19,7 +19,7 @@ use crate::workflow::{Passes, Stage, StageWork, WaitsFor, Workflow};
 
 pub(crate) use carrying_out::{carry_out_again, finish_all, finish_pending, is_of_before};
 pub(crate) use importing::{KnownDeletions, OpenDeletions};
-pub(crate) use last::last_record;
+pub(crate) use last::{emptied, last_record};
 pub(crate) use requests::obstacles::in_words;
 pub(crate) use requests::{BATCH_KIND, OF_REQUESTS};
 pub(crate) use tombstone::ACT;

@@ -54,6 +54,8 @@ fn rewritten(log: &DeletionLog) -> Vec<Rewritten> {
     let of_plan = log.plan.inventories.iter();
     let mut versions: Vec<Rewritten> =
         of_plan.map(|(number, one)| (u64::from(number.number()), one.after.map(|seal| seal.digest))).collect();
+    let made = log.plan.made.iter();
+    versions.extend(made.map(|(number, seal)| (u64::from(number.number()), Some(seal.digest))));
     if !log.is_whole() {
         // The inventory of the newest version is the root inventory.
         versions.retain(|(number, _)| *number != log.version);

@@ -32,9 +32,11 @@ pub(super) fn check(
     let versions = home.registry.read(|tx| versions::list(tx, watched_object, generation, false))?;
     let root = object_root(&watched.institution_identifier, generation)?;
     let of = (watched_object, generation);
-    let files = Files::new(home, &watched.store, root, &versions)?
-        .with_tombstones(of)?
-        .with_earlier(of, &watched.institution_identifier)?;
+    let files = Files::new(home, &watched.store, root, &versions)?.with_tombstones(of)?.with_earlier(
+        of,
+        &watched.institution_identifier,
+        &[],
+    )?;
     let faults = files.faults(go_on)?;
     if faults.is_empty() && watched.state == strongroom_registry::CopyState::Kept {
         let event = passed(watched, now(home)?).on_behalf_of(actor);
@@ -179,15 +181,10 @@ fn treat_held(
     let of = (object, watched.generation);
     let files_in = |store: &str| {
         let files = Files::new(home, store, root.clone(), &versions)?.with_tombstones(of)?;
-        files.with_earlier(of, &watched.institution_identifier)
+        files.with_earlier(of, &watched.institution_identifier, &[])
     };
-    let mut files = files_in(store)?;
-    let mut faults = files.faults(go_on)?;
-    if deletion::is_of_before(home, object, store, &other_roots(&watched, &faults))? {
-        deletion::carry_out_again(home, &hold, store, go_on)?;
-        files = files_in(store)?;
-        faults = files.faults(go_on)?;
-    }
+    let files = files_in(store)?;
+    let faults = files.faults(go_on)?;
     let case = Case { home, hold, watched: &watched, files, go_on };
     if faults.is_empty() {
         case.record_right(unsolved)?;
@@ -198,11 +195,7 @@ fn treat_held(
     let others = home.registry.read(|tx| objects::object_copies(tx, object))?;
     let others: Vec<Files<'_>> =
         others.iter().filter(|(other, _, _)| other != store).filter_map(|(other, _, _)| files_in(other).ok()).collect();
-    let outcome = case.repair(unsolved.map_or_else(FindingId::new, |finding| finding.id), &faults, &others)?;
-    if faults.iter().any(FileFault::may_be_older) {
-        // No inventory that was put back names what may have come with the other one.
-        deletion::carry_out_again(home, &case.hold, store, go_on)?;
-    }
+    let outcome = case.repair(unsolved.map_or_else(FindingId::new, |finding| finding.id), faults, &others)?;
     Ok(outcome)
 }
 
@@ -283,11 +276,22 @@ impl Case<'_> {
     fn repair(
         &self,
         id: FindingId,
-        faults: &[FileFault],
+        mut faults: Vec<FileFault>,
         others: &[Files<'_>],
     ) -> Result<RepairOutcome, OperationError> {
-        let words = faults.iter().map(FileFault::words).collect::<Vec<_>>().join(", ");
+        let (object, store) = (self.watched.object, self.watched.store.as_str());
+        let is_of_before = deletion::is_of_before(self.home, object, store, &other_roots(self.watched, &faults))?;
+        let may_be_older = faults.iter().any(FileFault::may_be_older);
+        let mut words = faults.iter().map(FileFault::words).collect::<Vec<_>>().join(", ");
+        if is_of_before {
+            words.push_str(", as before a deletion, which is carried out again");
+        }
         let mut acts = vec![self.open(id, &words)?];
+        if is_of_before {
+            deletion::carry_out_again(self.home, &self.hold, store, self.go_on)?;
+            faults = self.files.faults(self.go_on)?;
+        }
+        let faults = &faults;
         let mut kept = Vec::new();
         for fault in faults {
             self.quarantine(id, fault, &mut kept, &mut acts)?;
@@ -308,6 +312,10 @@ impl Case<'_> {
             if unsolved.is_empty() {
                 unsolved.push(format!("after the repair {}", fault.words()));
             }
+        }
+        if may_be_older {
+            // No inventory that was put back names what may have come with the other one.
+            deletion::carry_out_again(self.home, &self.hold, store, self.go_on)?;
         }
         self.close(id, &words, &kept, &unsolved)
     }

@@ -155,6 +155,16 @@ impl Folder {
         Self { root, earlier: None, places, left: Vec::new() }
     }
 
+    /// Adds the inventories that a deletion of all of the object left to versions which the registry does not know, as one that was made from
+    /// the stores.
+    fn add_emptied(&mut self, emptied: Vec<(u64, Digest)>) {
+        for (number, digest) in emptied {
+            if self.places.iter().all(|(place, _)| *place != Place::Version(number)) {
+                self.places.push((Place::Version(number), digest));
+            }
+        }
+    }
+
     /// A fault of a file in it, before it is known what lies there.
     fn fault(&self, part: Part, file: String, expected: Option<Digest>) -> FileFault {
         FileFault { part, root: self.root.clone(), earlier: self.earlier, file, found: None, expected }
@@ -174,34 +184,59 @@ impl<'a> Files<'a> {
 
     /// The same with what deletions left there.
     pub(super) fn with_tombstones(mut self, of: (ObjectId, GenerationId)) -> Result<Self, EngineError> {
+        let whole = self.home.registry.read(|tx| deletions::whole_of_generation(tx, of))?;
         for folder in self.folders.iter_mut().take(1) {
             folder.left = tombstones(self.home, of, self.store.name())?;
+            if let Some(whole) = &whole {
+                folder.add_emptied(deletion::emptied(whole)?);
+            }
         }
         Ok(self)
     }
 
-    /// The same with what earlier generations of the object, which were deleted, left there.
+    /// The same with what is left of earlier generations of the object, which were deleted: where anything lies there, or where all of it is
+    /// `wanted`.
     pub(super) fn with_earlier(
         mut self,
         (object, generation): (ObjectId, GenerationId),
         institution: &str,
+        wanted: &[GenerationId],
     ) -> Result<Self, OperationError> {
         let (home, store) = (self.home, self.store.name());
-        for (id, of) in home.registry.read(|tx| deletions::done_of_object(tx, object, store))? {
-            let deletion = home.registry.read(|tx| deletions::get(tx, id))?;
-            let Some(deletion) = deletion.filter(|deletion| of != generation && deletion.files.is_none()) else {
-                continue;
-            };
+        let mut earlier = home.registry.read(|tx| deletions::of_earlier(tx, (object, generation), store))?;
+        for of in wanted.iter().filter(|of| **of != generation) {
+            if earlier.iter().all(|(_, known)| known != of)
+                && let Some(whole) = home.registry.read(|tx| deletions::whole_of_generation(tx, (object, *of)))?
+            {
+                earlier.push((whole.id, *of));
+            }
+        }
+        for (id, of) in earlier {
             let root = object_root(institution, of)?;
+            if !wanted.contains(&of) && self.store.list(&root)?.next().is_none() {
+                continue;
+            }
+            let Some(whole) = home.registry.read(|tx| deletions::get(tx, id))? else { continue };
             let versions = home.registry.read(|tx| versions::list(tx, object, of, false))?;
             let mut folder = Folder::new(root.clone(), &versions);
             folder.earlier = Some(of);
             folder.left = tombstones(home, (object, of), store)?;
-            let record = deletion::last_record(&deletion, &root)?;
+            // Also where the deletion is still to be carried out: it waits for the inventories to be put right.
+            let tombstone = (Part::Tombstone(id), format!("logs/{}", whole.name));
+            if !folder.left.contains(&tombstone) {
+                folder.left.push(tombstone);
+            }
+            folder.add_emptied(deletion::emptied(&whole)?);
+            let record = deletion::last_record(&whole, &root)?;
             folder.left.extend(record.map(|(file, _)| (Part::LastRecord(id), file)));
             self.folders.push(folder);
         }
         Ok(self)
+    }
+
+    /// The earlier generations of which something lies in the store.
+    pub(super) fn earlier(&self) -> Vec<GenerationId> {
+        self.folders.iter().filter_map(|folder| folder.earlier).collect()
     }
 
     /// The object root of the present generation.
@@ -325,11 +360,13 @@ impl Writer<'_> {
                 }
                 _ => self.put_back(fault, others)?,
             };
-            if !is_put {
+            // What a deletion left keeps nothing that is kept from being put; the next check tells of it.
+            if !is_put && fault.earlier.is_none() {
                 return Ok(vec![format!("no store has the recorded {}", fault.name())]);
             }
         }
-        Ok(self.files.faults(self.go_on)?.iter().map(FileFault::words).collect())
+        let left = self.files.faults(self.go_on)?;
+        Ok(left.iter().filter(|fault| fault.earlier.is_none()).map(FileFault::words).collect())
     }
 
     /// Puts one file back; false when its recorded bytes are nowhere. Only what was seen is replaced, so that a worker that

@@ -25,7 +25,7 @@ use strongroom_registry::events::EventRow;
 use strongroom_registry::fixity::{self as record, WatchedCopy};
 use strongroom_registry::journal::Actor;
 use strongroom_registry::objects::{self, Object};
-use strongroom_registry::{FindingId, FindingState, RegistryError, Time, versions};
+use strongroom_registry::{FindingId, FindingState, GenerationId, RegistryError, Time, versions};
 
 use self::inventory_files::{Files, Writer};
 use crate::Home;
@@ -129,12 +129,18 @@ pub(crate) fn put_inventories(
         Ok::<_, RegistryError>((versions::list(tx, id, generation, false)?, objects::object_copies(tx, id)?))
     })?;
     let root = object_root(&object.institution_identifier, generation)?;
-    let files = Files::new(home, store, root.clone(), &versions)?.with_tombstones((id, generation))?;
+    let (of, institution) = ((id, generation), object.institution_identifier.as_str());
+    let files_in = |store: &str, wanted: &[GenerationId]| {
+        let files = Files::new(home, store, root.clone(), &versions)?.with_tombstones(of)?;
+        files.with_earlier(of, institution, wanted)
+    };
     let others: Vec<Files<'_>> = holders
         .iter()
         .filter(|(other, _, _)| other != store)
-        .filter_map(|(other, _, _)| Files::new(home, other, root.clone(), &versions).ok())
+        .filter_map(|(other, _, _)| files_in(other, &[]).ok())
         .collect();
+    let earlier: Vec<GenerationId> = others.iter().flat_map(Files::earlier).collect();
+    let files = files_in(store, &earlier)?;
     Writer { hold, files: &files, go_on }.put_all(&others)
 }
 

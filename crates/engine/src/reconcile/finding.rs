@@ -27,6 +27,8 @@ pub enum Code {
     CopyUnknown,
     /// A content that was deleted.
     CopyDeleted,
+    /// An object of which something is still to be removed after a deletion.
+    DeletionUnfinished,
     /// Contents under the identifier of a version that was given up.
     VersionDiscarded,
     /// A declaration, inventory, sidecar or tombstone that should lie there.
@@ -45,7 +47,7 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::ObjectUnknown,
         Self::ObjectUnrecorded,
         Self::ObjectIncomplete,
@@ -57,6 +59,7 @@ impl Code {
         Self::CopySize,
         Self::CopyUnknown,
         Self::CopyDeleted,
+        Self::DeletionUnfinished,
         Self::VersionDiscarded,
         Self::InventoryMissing,
         Self::RootDeclaration,
@@ -80,6 +83,7 @@ impl Code {
             Self::CopySize => "copy.size",
             Self::CopyUnknown => "copy.unknown",
             Self::CopyDeleted => "copy.deleted",
+            Self::DeletionUnfinished => "deletion.unfinished",
             Self::VersionDiscarded => "version.discarded",
             Self::InventoryMissing => "inventory.missing",
             Self::RootDeclaration => "root.declaration",
@@ -103,6 +107,7 @@ impl Code {
             Self::CopyMissing => "the registry says that the store holds the content, and it is not there",
             Self::CopySize => "the content has another size than the registry says: it is damaged",
             Self::CopyUnknown => "the object holds bytes that the registry does not have in this store",
+            Self::DeletionUnfinished => "what was deleted of the object is still to be removed from the store",
             Self::CopyDeleted => "the object holds bytes that were deleted, as a store that was put back from a backup",
             Self::VersionDiscarded => "the object has bytes of a version that was discarded; no inventory names them",
             Self::InventoryMissing => "a declaration, inventory, sidecar or tombstone of the object is missing",
@@ -128,6 +133,7 @@ impl Code {
             | Self::CopySize
             | Self::InventoryMissing
             | Self::RootDeclaration => fixity(),
+            Self::DeletionUnfinished => "strongroom delete unfinished".to_owned(),
             Self::CopyDeleted => format!("strongroom background run {}", deletion_requests::TASK),
             Self::ObjectLacking => format!("strongroom store backfill {store}"),
             Self::ObjectBusy => format!("strongroom store reconcile --store {store}"),

@@ -227,8 +227,12 @@ impl<'a> Reconciling<'a> {
                 if begun.elapsed() < PATIENCE {
                     self.busy.push(stored);
                 } else {
+                    // A deletion that has begun keeps it, also while no worker is at it.
+                    let object = stored.object;
+                    let begun = self.home.registry.read(|tx| deletions::begun_of_object(tx, object))?;
+                    let code = if begun.is_some() { Code::DeletionUnfinished } else { Code::ObjectBusy };
                     let root = object_root(&stored.institution, stored.generation)?;
-                    self.differs(Code::ObjectBusy, root.as_str(), Some(stored.object), None)?;
+                    self.differs(code, root.as_str(), Some(object), None)?;
                 }
             }
             if !self.busy.is_empty() {
@@ -242,11 +246,9 @@ impl<'a> Reconciling<'a> {
     fn was_deleted(&self, stored: &StoredObject) -> Result<bool, EngineError> {
         let (object, name) = (stored.object, self.store.name());
         let known = self.home.registry.read(|tx| objects::get(tx, Scope::System, object))?;
-        if known.is_none_or(|known| known.generation == stored.generation) {
-            return Ok(false);
-        }
-        let done = self.home.registry.read(|tx| deletions::done_of_object(tx, object, name))?;
-        Ok(done.iter().any(|(_, generation)| *generation == stored.generation))
+        let Some(known) = known.filter(|known| known.generation != stored.generation) else { return Ok(false) };
+        let deleted = self.home.registry.read(|tx| deletions::of_earlier(tx, (object, known.generation), name))?;
+        Ok(deleted.iter().any(|(_, generation)| *generation == stored.generation))
     }
 
     /// Compares under the object's lease; false where another process has it. A registry that can only be read has no
@@ -271,6 +273,10 @@ impl<'a> Reconciling<'a> {
             if copies.is_none() && store.list(&root)?.next().is_some() {
                 self.differs(Code::ObjectUnrecorded, root.as_str(), Some(object), None)?;
             }
+            return Ok(true);
+        }
+        if self.is_pending(object)? {
+            self.differs(Code::DeletionUnfinished, root.as_str(), Some(object), None)?;
             return Ok(true);
         }
         let mut comparison = Comparison::begin(home, store.name(), stored.clone())?;

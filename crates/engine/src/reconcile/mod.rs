@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 use strongroom_registry::counted;
 use strongroom_registry::rebuild::{self as rows, StoredObject};
-use strongroom_registry::{ObjectId, Scope};
+use strongroom_registry::{ObjectId, Scope, deletions};
 use strongroom_storage::{StorageError, Store};
 
 use crate::logs::object_root;
@@ -124,11 +124,20 @@ impl Reconciling<'_> {
         (self.tell)(Difference { store: self.store.name().to_owned(), code, path: path.to_owned(), object, detail })
     }
 
+    /// Whether something is still to be removed of an object from the store.
+    fn is_pending(&self, object: ObjectId) -> Result<bool, EngineError> {
+        let pending = self.home.registry.read(|tx| deletions::pending_of_object(tx, object))?;
+        Ok(pending.iter().any(|(_, store)| store == self.store.name()))
+    }
+
     /// What the store lacks of the objects of its placements.
     fn lacking(&mut self) -> Result<(), EngineError> {
         let (home, name) = (self.home, self.store.name());
         backfill::each_lacking((&home.settings, &home.registry), Scope::System, Some(name), &mut |lacking| {
             let of = &lacking.object;
+            if self.is_pending(of.object)? {
+                return Ok(());
+            }
             let root = object_root(&of.institution_identifier, of.generation)?;
             let inventories = if of.has_inventories { "" } else { ", and its inventories" };
             let detail =

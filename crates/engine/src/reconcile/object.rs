@@ -8,7 +8,7 @@ use strongroom_registry::{RegistryError, VersionId, VersionState, deletions, ver
 
 use super::finding::Code;
 use crate::logs::object_root;
-use crate::{EngineError, Home};
+use crate::{EngineError, Home, deletion};
 
 /// Rows read at once.
 const ROWS: usize = 20_000;
@@ -28,6 +28,8 @@ pub(super) struct Comparison<'a> {
     open: Option<VersionId>,
     /// The version whose identifier was met last in a key that the record has no copy of, and whether it was given up.
     met: Option<(VersionId, bool)>,
+    /// What an earlier generation, which was deleted, has besides: the record of that, of which there may be no copy in the registry.
+    record: Option<String>,
     /// Older versions that the record does not have: the object was deleted, and they hold inventories and nothing else.
     emptied: BTreeSet<u64>,
     /// Declaration, inventories, sidecars and tombstones that were not seen yet, relative to the root.
@@ -59,13 +61,19 @@ impl<'a> Comparison<'a> {
     pub(super) fn begin(home: &'a Home, store: &'a str, object: StoredObject) -> Result<Self, EngineError> {
         let root = format!("{}/", object_root(&object.institution, object.generation)?);
         let (id, generation) = (object.object, object.generation);
-        let (known, open, tombstones) = home.registry.read(|tx| {
+        let (whole, known, open, tombstones) = home.registry.read(|tx| {
             Ok::<_, RegistryError>((
+                deletions::whole_of_generation(tx, (id, generation))?,
                 versions::list(tx, id, generation, false)?,
                 versions::open_of_object(tx, id)?,
                 deletions::tombstones_in(tx, (id, generation), store)?,
             ))
         })?;
+        let record = match &whole {
+            Some(whole) => deletion::last_record(whole, &object_root(&object.institution, generation)?)?,
+            None => None,
+        };
+        let record = record.map(|(file, _)| file);
         let mut expected: BTreeSet<String> =
             ["0=ocfl_object_1.1", "inventory.json", "inventory.json.sha512"].map(str::to_owned).into();
         let unrecorded = known.last().map_or(0, |last| last.number);
@@ -83,6 +91,7 @@ impl<'a> Comparison<'a> {
             head: known.last().map_or(0, |version| version.number),
             open: open.map(|version| version.id),
             met: None,
+            record,
             // Of an object that was deleted, a registry that was made from the stores knows the last version alone.
             emptied: (1..unrecorded).filter(|number| !recorded.contains(number)).collect(),
             expected,
@@ -135,6 +144,7 @@ impl<'a> Comparison<'a> {
                 }
             }
             Some(_) if is_open => Ok(()),
+            Some(_) if self.record.as_deref() == Some(relative) => Ok(()),
             Some(version) if self.was_deleted(version, relative)? => tell(Code::CopyDeleted, key, None),
             Some(_) => tell(Code::CopyUnknown, key, None),
             None => tell(Code::FileForeign, key, None),

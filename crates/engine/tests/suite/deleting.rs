@@ -51,7 +51,7 @@ pub(crate) fn home_on(engine: Engine) -> Option<TestHome> {
 }
 
 /// Requests and approves a deletion; its request.
-fn agreed(home: &TestHome, paths: &[&str]) -> DeletionView {
+pub(crate) fn agreed(home: &TestHome, paths: &[&str]) -> DeletionView {
     let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
     let made = deletions::of_object(&as_user(home, ANN), &letters(), &paths, "deposited by mistake").expect("asks");
     deletions::approve(&as_user(home, BOB), made.request, None).expect("approves")
@@ -64,7 +64,7 @@ fn items_of(home: &Home, request: &DeletionView) -> Vec<Item> {
 }
 
 /// Works until nothing of a request can be done now.
-fn work(home: &Arc<Home>, request: &DeletionView) {
+pub(crate) fn work(home: &Arc<Home>, request: &DeletionView) {
     for _ in 0..3 {
         let open: Vec<_> = items_of(home, request).into_iter().filter(|item| !item.status.is_ended()).collect();
         if open.is_empty() {
@@ -586,7 +586,7 @@ fn a_store_whose_inventories_contradict_its_tombstones_deletes_nothing_by_itself
 }
 
 /// A registry that is made from one store, then brought up to the others.
-fn rebuilt(home: &TestHome, from: &str) -> (tempfile::TempDir, Home) {
+pub(crate) fn rebuilt(home: &TestHome, from: &str) -> (tempfile::TempDir, Home) {
     let empty = tempfile::TempDir::new().expect("a folder");
     let text = std::fs::read_to_string(home.path().join("strongroom.toml")).expect("settings");
     let text = text.replace("path = \"stores/", &format!("path = \"{}/", home.path().join("stores").display()));

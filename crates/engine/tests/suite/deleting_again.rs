@@ -10,8 +10,10 @@ use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::{Home, background};
 use strongroom_registry::ObjectState;
 
-use crate::deleting::{SECRET, check, check_fixity, copy_over, delete, has, home_on, is_nowhere};
-use crate::deletions::console;
+use crate::deleting::{
+    SECRET, agreed, check, check_fixity, copy_over, delete, has, home_on, is_nowhere, rebuilt, work,
+};
+use crate::deletions::{console, world};
 use crate::fixture::{Engine, INSTITUTION, KEPT_IN, TestHome};
 
 const STORE: &str = "secondary";
@@ -249,4 +251,110 @@ fn a_store_that_tells_of_a_deletion_is_not_believed_against_a_legal_hold() {
                 .any(|key| has(&std::fs::read(home.file("primary", &key)).expect("reads"), SECRET))
         );
     }
+}
+
+/// The objects of a store as a copy.
+fn copied(home: &TestHome) -> tempfile::TempDir {
+    let old = tempfile::TempDir::new().expect("a folder");
+    copy_over(&home.file(STORE, INSTITUTION), old.path());
+    old
+}
+
+#[test]
+fn what_was_deleted_is_deleted_again_whatever_the_store_was_put_back_to_and_what_came_since() {
+    // Whether a file goes before the second version, whether there is a new deposit, and who looks first.
+    for number in 0..8 {
+        let Some(home) = world(Engine::Sqlite, "") else { return };
+        home.ingest("letters", &[("a.txt", b"one"), ("secret.txt", SECRET), ("b.txt", b"two")]);
+        let old = copied(&home);
+        if number % 2 == 1 {
+            delete(&home, &["data/b.txt"]);
+        }
+        home.ingest("letters", &[("a.txt", b"one"), ("secret.txt", SECRET), ("c.txt", b"three")]);
+        delete(&home, &[]);
+        if number % 4 > 1 {
+            home.ingest("letters", &[("a.txt", b"one"), ("d.txt", b"four")]);
+        }
+        put_back_over(&home, old.path());
+        if number > 3 {
+            codes(&home);
+        }
+        let first = check_all(&home);
+        assert!(number > 3 || first.damaged > 0, "{number}: {first:?}");
+        is_nowhere(&home, SECRET);
+        check_fixity(&home);
+        all_is_well(&home);
+    }
+}
+
+/// Puts the objects of a store back as they were, beside those that came since.
+fn put_back_over(home: &TestHome, old: &Path) {
+    let mut folders = vec![old.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let below = path.strip_prefix(old).expect("below");
+            if path.is_dir() && path.join("0=ocfl_object_1.1").exists() {
+                let place = home.file(STORE, INSTITUTION).join(below);
+                std::fs::remove_dir_all(&place).expect("removes");
+                copy_over(&path, &place);
+            } else if path.is_dir() {
+                folders.push(path);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_damaged_inventory_keeps_a_deletion_waiting_until_a_check_has_put_it_right() {
+    for is_deposited_again in [false, true] {
+        let Some(home) = home_on(Engine::Sqlite) else { return };
+        let is_root =
+            |key: &&String| key.ends_with("/inventory.json") && !key.contains("/v") && key.matches('/').count() == 5;
+        let key = home.keys(STORE).iter().find(is_root).expect("a root inventory").clone();
+        let file = home.file(STORE, &key);
+        let mut text = std::fs::read(&file).expect("reads");
+        text[20] ^= 1;
+        std::fs::write(&file, text).expect("writes");
+        let request = agreed(&home, &[]);
+        work(&home.home, &request);
+        assert!(has(&files_of(&home), SECRET));
+        if is_deposited_again {
+            home.ingest("letters", &[("a.txt", b"one"), ("d.txt", b"four")]);
+        }
+        check_all(&home);
+        all_is_well(&home);
+    }
+}
+
+fn files_of(home: &TestHome) -> Vec<u8> {
+    home.keys(STORE).into_iter().flat_map(|key| std::fs::read(home.file(STORE, &key)).expect("reads")).collect()
+}
+
+#[test]
+fn an_object_of_which_a_version_lost_its_inventory_is_valid_when_it_is_deleted() {
+    let Some(home) = world(Engine::Sqlite, "") else { return };
+    home.ingest("letters", &[("a.txt", b"shared"), ("b.txt", b"one")]);
+    home.ingest("letters", &[("b.txt", b"two"), ("c.txt", b"shared")]);
+    delete(&home, &["data/a.txt"]);
+    check(&home, &KEPT_IN);
+    delete(&home, &[]);
+    is_nowhere(&home, b"shared");
+    check(&home, &KEPT_IN);
+    check_fixity(&home);
+}
+
+#[test]
+fn a_registry_that_was_made_from_the_stores_deletes_again_as_well() {
+    let Some(home) = home_on(Engine::Sqlite) else { return };
+    home.ingest("letters", &[("a.txt", b"one"), ("d.txt", b"four")]);
+    let old = copied(&home);
+    home.ingest("letters", &[("a.txt", b"one"), ("e.txt", b"five")]);
+    delete(&home, &[]);
+    let (_folder, made) = rebuilt(&home, "primary");
+    put_back_over(&home, old.path());
+    check_all(&made);
+    is_nowhere(&home, SECRET);
+    check(&made, &KEPT_IN);
+    check_fixity(&made);
 }

@@ -111,6 +111,28 @@ fn a_content_that_only_a_later_version_uses_costs_the_earlier_inventories() {
 }
 
 #[test]
+fn a_version_that_has_neither_inventory_nor_content_left_keeps_its_folder() {
+    for store in [MemoryStore::folder(), MemoryStore::bucket()] {
+        sample().write(&store, &root());
+        plan_paths(&store, &["deposit/b.txt"]).carry_out(&Object::new(&store, root()), &mut || Ok(())).unwrap();
+        let plan = plan_object(&store);
+        assert_eq!(plan.made.len(), 2);
+        plan.carry_out(&Object::new(&store, root()), &mut || Ok(())).unwrap();
+        assert_eq!(warnings(&store), []);
+        // Again, and where something of it is gone.
+        for gone in ["object/v1/inventory.json", "object/v2/inventory.json.sha512"] {
+            store.remove(gone);
+            plan.carry_out(&Object::new(&store, root()), &mut || Ok(())).unwrap();
+            assert_eq!(warnings(&store), [], "{gone}");
+        }
+        let key = store.keys().into_iter().find(|key| key.contains("/content/")).unwrap();
+        store.remove(&key);
+        plan.carry_out(&Object::new(&store, root()), &mut || Ok(())).unwrap();
+        assert_eq!(warnings(&store), []);
+    }
+}
+
+#[test]
 fn several_files_are_purged_at_once() {
     let store = MemoryStore::bucket();
     sample().write(&store, &root());
@@ -362,8 +384,9 @@ fn a_plan_says_what_the_inventories_of_versions_become() {
         assert_eq!(before, said);
         plan.carry_out(&object, &mut || Ok(())).unwrap();
         let after: Vec<_> = (1..=3).map(now).collect();
-        let said: Vec<_> =
-            (1..=3).map(|version| plan.inventories.get(&number(version)).and_then(|one| one.after)).collect();
+        let said = (1..=3).map(|version| plan.inventories.get(&number(version)).and_then(|one| one.after));
+        let made = (1..=3).map(|version| plan.made.get(&number(version)).copied());
+        let said: Vec<_> = said.zip(made).map(|(rewritten, made)| rewritten.or(made)).collect();
         assert_eq!(after, said);
     }
 }

@@ -26,6 +26,15 @@ ORDER BY d.begun_at, d.id, s.store
 SELECT s.deletion_id, d.generation FROM deletion_stores s JOIN deletions d ON d.id = s.deletion_id
 WHERE s.object_id = ?1 AND s.store = ?2 AND s.done_at IS NOT NULL AND d.state <> 'begun'
 ORDER BY d.begun_at, d.id
+-- The deletions of an object as a whole, in other generations than one, which have to be carried out in a store, or were.
+-- name: deletions.of_earlier
+SELECT d.id, d.generation FROM deletions d
+WHERE d.object_id = ?1 AND d.generation <> ?2 AND d.files IS NULL AND d.state <> 'begun'
+    AND EXISTS (SELECT 1 FROM deletion_stores s WHERE s.deletion_id = d.id AND s.store = ?3)
+ORDER BY d.begun_at, d.id
+-- name: deletions.whole_of_generation
+SELECT {deletions.columns} FROM deletions d
+WHERE d.object_id = ?1 AND d.generation = ?2 AND d.files IS NULL AND d.state <> 'begun' ORDER BY d.begun_at, d.id LIMIT 1
 -- The deletion of an object, or of files of it, that is begun by a work item and not settled.
 -- name: deletions.begun_of_object
 SELECT {deletions.columns} FROM deletions d
@@ -34,8 +43,7 @@ ORDER BY d.begun_at, d.id LIMIT 1
 -- How many objects have something that is still to be removed from each store.
 -- name: deletions.unfinished
 SELECT s.store, count(DISTINCT s.object_id) AS objects FROM deletion_stores s
-JOIN deletions d ON d.id = s.deletion_id
-WHERE s.done_at IS NULL AND d.state <> 'begun' GROUP BY s.store ORDER BY s.store
+WHERE s.done_at IS NULL GROUP BY s.store ORDER BY s.store
 -- How many removals stores refuse, of at most so many.
 -- name: deletions.count_refused
 SELECT count(*) AS removals FROM (SELECT 1 FROM deletion_stores s

@@ -126,12 +126,32 @@ pub fn done_of_object(
     rows.iter().map(|row| Ok((DeletionId(row.uuid("deletion_id")?), GenerationId(row.uuid("generation")?)))).collect()
 }
 
+/// The deletions of an object as a whole, in other generations than the given one, that have to be carried out in a store or were: the deletion
+/// and its generation.
+pub fn of_earlier(
+    tx: &mut dyn Transaction,
+    (object, generation): (ObjectId, GenerationId),
+    store: &str,
+) -> Result<Vec<(DeletionId, GenerationId)>, RegistryError> {
+    let rows = tx.query(Statement("deletions.of_earlier"), &[object.into(), generation.into(), store.into()])?;
+    rows.iter().map(|row| Ok((DeletionId(row.uuid("id")?), GenerationId(row.uuid("generation")?)))).collect()
+}
+
+/// The deletion of a generation of an object as a whole.
+pub fn whole_of_generation(
+    tx: &mut dyn Transaction,
+    (object, generation): (ObjectId, GenerationId),
+) -> Result<Option<Deletion>, RegistryError> {
+    let found = tx.query_one(Statement("deletions.whole_of_generation"), &[object.into(), generation.into()])?;
+    found.as_ref().map(row).transpose()
+}
+
 /// The deletion of an object, or of files of it, that a work item has begun and that is not settled.
 pub fn begun_of_object(tx: &mut dyn Transaction, object: ObjectId) -> Result<Option<Deletion>, RegistryError> {
     tx.query_one(Statement("deletions.begun_of_object"), &[object.into()])?.as_ref().map(row).transpose()
 }
 
-/// Of how many objects something is still to be removed from each store that has any, where no work item has just begun it.
+/// Of how many objects something is still to be removed from each store that has any.
 pub fn unfinished(tx: &mut dyn Transaction) -> Result<Vec<(String, u64)>, RegistryError> {
     let rows = tx.query(Statement("deletions.unfinished"), &[])?;
     rows.iter().map(|row| Ok((row.text("store")?.to_owned(), row.count("objects")?))).collect()
