@@ -255,7 +255,7 @@ impl Drop for ObjectHold<'_> {
         let let_go = self.home.registry.write(move |tx| {
             // What was put after the hold was lost may be what a deletion had removed by then.
             if is_lost || !leases::is_last(tx, object, owner, fence)? {
-                deletions::carry_out_object_again(tx, object, owner)?;
+                deletions::reopen_of_object(tx, object, owner)?;
             }
             if is_item { Ok(Vec::new()) } else { leases::release_owner(tx, owner) }
         });

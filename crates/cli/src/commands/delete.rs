@@ -8,6 +8,7 @@ use strongroom_engine::app::views::{DeletionRequestState, DeletionTargetView, De
 use strongroom_engine::app::{self, OpContext};
 
 use super::restore_many::{self, Lines};
+use super::user::{LONGEST_TOKEN, read_text};
 use super::values::word;
 use super::wait::Waiting;
 use crate::context::Context;
@@ -28,7 +29,11 @@ pub(crate) enum Delete {
     /// Approve a request of another user: work items delete what it names
     Approve {
         /// Its identifier, or a part that no other request has
-        request: String,
+        #[arg(required_unless_present = "token_stdin", conflicts_with = "token_stdin")]
+        request: Option<String>,
+        /// Approve the request whose token of a mail standard input has, in one line
+        #[arg(long)]
+        token_stdin: bool,
         /// What to say of it
         #[arg(long)]
         note: Option<String>,
@@ -105,10 +110,13 @@ pub(crate) fn run(command: Delete, context: &Context) -> Outcome {
         Delete::Show { request, table } => return show(&request, table, context),
         Delete::Unfinished { table } => return unfinished(table, context),
         Delete::Request(request) => requested(&context.call()?, &request)?,
-        Delete::Approve { request, note, waiting } => {
+        Delete::Approve { request, token_stdin: _, note, waiting } => {
             let waits = waiting.is_wanted()?;
             let call = context.call()?;
-            let approved = deletions::approve(&call, deletions::named(&call, &request)?, note.as_deref())?;
+            let approved = match request {
+                Some(request) => deletions::approve(&call, deletions::named(&call, &request)?, note.as_deref())?,
+                None => deletions::approve_by_token(&call, read_text(LONGEST_TOKEN)?.trim(), note.as_deref())?,
+            };
             match approved.batch {
                 Some(batch) if waits => return restore_many::wait(&call, batch, &waiting, context),
                 _ => approved,

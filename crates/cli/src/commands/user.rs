@@ -17,7 +17,7 @@ use crate::output::ListOptions;
 const LONGEST: usize = Password::LONGEST * 4 + 2;
 
 /// More is no token.
-const LONGEST_TOKEN: usize = 256;
+pub(super) const LONGEST_TOKEN: usize = 256;
 
 /// The roles, as the help shows them.
 const ROLE: &str = "What the user may do: system_admin, institution_admin, institution_user or auditor";
@@ -187,7 +187,7 @@ fn password() -> Result<Password, Failure> {
 }
 
 /// What standard input has, so many bytes at most and one more.
-fn read_text(longest: usize) -> Result<Zeroizing<String>, Failure> {
+pub(super) fn read_text(longest: usize) -> Result<Zeroizing<String>, Failure> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(longest + 1));
     let unreadable = |error: io::Error| Failure::new(Exit::OutOfReach, format!("could not read the password: {error}"));
     io::stdin().lock().take(longest as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;

@@ -64,3 +64,16 @@ fn assert_nowhere(place: &Place, secret: &str) {
     let has = |text: &str| files.iter().any(|bytes| bytes.windows(text.len()).any(|part| part == text.as_bytes()));
     assert!(has("ann@example.edu") && !has(secret));
 }
+
+#[test]
+fn a_deletion_is_approved_with_the_token_of_standard_input_alone() {
+    let place = Place::with_home();
+    let add = ["user", "add", "ann@example.edu", "--role", "system_admin"];
+    place.run(add).succeeds();
+    let approve = ["--as", "ann@example.edu", "delete", "approve", "--token-stdin"];
+    for input in ["", "wrong\n", "strongroom_approve_wrong\n"] {
+        place.run_with_input(&approve, input.as_bytes()).fails(4, &["the token approves nothing"]);
+    }
+    place.run_with_input(&approve, &[b'x'; 9_000]).fails(4, &["the token approves nothing"]);
+    place.run(["delete", "approve"]).fails(2, &["<REQUEST>"]);
+}

@@ -90,7 +90,7 @@ pub fn approve(context: &OpContext, id: DeletionRequestId, note: Option<&str>) -
             "deletions are not approved on the command line: deletion.console_approval is false in the settings"
                 .to_owned(),
         )
-        .next("approve it with the token of the mail"))
+        .next("\"strongroom --as EMAIL delete approve --token-stdin\" takes the token of the mail"))
     };
     approved.inspect_err(|error| requests::tell_of_refusal(authorized.home(), &by, id, error))?;
     view(&authorized, id)

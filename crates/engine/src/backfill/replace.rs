@@ -76,7 +76,7 @@ fn put_in_place(home: &Home, name: &str, only_itself: bool) -> Result<Replacemen
     // Other content may be there now than was removed before.
     let mut after = DeletionId(Uuid::nil());
     while let Some(last) =
-        write(home, name, move |tx, name| deletions::carry_out_again(tx, name, after, COPIES_AT_ONCE))?
+        write(home, name, move |tx, name| deletions::reopen_in_store(tx, name, after, COPIES_AT_ONCE))?
     {
         after = last;
     }

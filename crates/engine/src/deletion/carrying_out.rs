@@ -157,7 +157,7 @@ pub(crate) fn carry_out_again(
 ) -> Result<(), OperationError> {
     let (object, store) = (hold.object(), store.to_owned());
     // What was pending there may be possible now.
-    hold.write(move |tx| deletions::carry_out_again_in(tx, object, &store))?;
+    hold.write(move |tx| deletions::reopen_of_object_in(tx, object, &store))?;
     finish_pending(home, hold, go_on)?;
     Ok(())
 }

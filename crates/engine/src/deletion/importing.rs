@@ -299,10 +299,10 @@ impl OpenDeletions {
     }
 
     /// Has what was deleted be removed again from the store, where it was put back; by the background task, or whoever takes the object next.
-    pub(crate) fn carry_out_again(&self, home: &Home, inventory: &Digest) -> Result<(), EngineError> {
+    pub(crate) fn reopen(&self, home: &Home, inventory: &Digest) -> Result<(), EngineError> {
         if self.was_put_back(home, inventory)? {
             let (object, store) = (self.object, self.store.clone());
-            home.registry.write(move |tx| deletions::carry_out_again_in(tx, object, &store))?;
+            home.registry.write(move |tx| deletions::reopen_of_object_in(tx, object, &store))?;
         }
         Ok(())
     }

@@ -65,7 +65,7 @@ impl<'a> Taking<'a> {
             if open.is_behind(self.home, &glance.inventory)? {
                 // What was deleted is removed from it, and it has nothing else that is not known.
                 if self.dry_run.is_none() {
-                    open.carry_out_again(self.home, &glance.inventory)?;
+                    open.reopen(self.home, &glance.inventory)?;
                 }
                 return self.behind_deletion(published, identity.as_ref(), root, summary);
             }

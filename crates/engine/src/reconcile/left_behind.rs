@@ -103,7 +103,7 @@ impl Reconciling<'_> {
         if self.home.registry.refusal().is_none() && self.deleted_again != Some(object) {
             let store = self.store.name().to_owned();
             self.home.registry.write(move |tx| {
-                deletions::carry_out_again_in(tx, object, &store)?;
+                deletions::reopen_of_object_in(tx, object, &store)?;
                 schedules::hasten(tx, deletion_requests::TASK)
             })?;
             self.deleted_again = Some(object);

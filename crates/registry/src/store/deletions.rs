@@ -301,7 +301,7 @@ pub fn evidence(tx: &mut dyn Transaction, deletion: &Deletion) -> Result<Vec<Str
 
 /// Lets every deletion be carried out in a store once more, of which other content is in use now: a page of them behind `after`.
 /// Where the next page begins; none where there is no more.
-pub fn carry_out_again(
+pub fn reopen_in_store(
     tx: &mut dyn Transaction,
     store: &str,
     after: DeletionId,
@@ -318,7 +318,7 @@ pub fn carry_out_again(
 
 /// Lets every deletion of an object and of files of it be carried out once more in a store, which has something of the time before it. Whether
 /// there is any.
-pub fn carry_out_again_in(tx: &mut dyn Transaction, object: ObjectId, store: &str) -> Result<bool, RegistryError> {
+pub fn reopen_of_object_in(tx: &mut dyn Transaction, object: ObjectId, store: &str) -> Result<bool, RegistryError> {
     let again = tx.execute(Statement("deletions.in_store_again"), &[object.into(), store.into()])?;
     tx.execute(Statement("deletions.not_completed"), &[object.into()])?;
     Ok(again > 0)
@@ -327,7 +327,7 @@ pub fn carry_out_again_in(tx: &mut dyn Transaction, object: ObjectId, store: &st
 /// Lets every deletion of an object and of files of it be carried out once more in its stores: `owner`, who no longer held the object, may have
 /// put bytes there since. Another owner who holds the object now loses it, since it may be carrying one out, and may have been there before
 /// those bytes were.
-pub fn carry_out_object_again(tx: &mut dyn Transaction, object: ObjectId, owner: Uuid) -> Result<(), RegistryError> {
+pub fn reopen_of_object(tx: &mut dyn Transaction, object: ObjectId, owner: Uuid) -> Result<(), RegistryError> {
     tx.execute(Statement("deletions.object_again"), &[object.into()])?;
     tx.execute(Statement("deletions.not_completed"), &[object.into()])?;
     tx.execute(Statement("deletions.take_again"), &[object.into(), owner.into()])?;

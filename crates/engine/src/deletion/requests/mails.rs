@@ -150,7 +150,7 @@ fn closing(request: &Request, act: Act, may_approve: bool, progress: Option<&str
     match act {
         Act::Requested if may_approve => format!(
             "You can approve it until {EXPIRES}: \"strongroom --as EMAIL delete approve {id}\"; or deny it: \"strongroom --as EMAIL delete deny {id} --reason REASON\". \
-             A server takes this token for the approval, once, from you: {TOKEN}"
+             Where the command line needs a token, \"strongroom --as EMAIL delete approve --token-stdin\" takes this one, once, from you: {TOKEN}"
         ),
         Act::Requested => format!(
             "Another user has to approve it until {}. \"strongroom delete cancel {id} --reason REASON\" takes it back.",
