@@ -10,6 +10,9 @@ use crate::place;
 use crate::services::{Services, Wish};
 use crate::tally::Tally;
 
+/// How many tests of a program run at once.
+const THREADS: &str = "RUST_TEST_THREADS";
+
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     let (switches, cargo_arguments): (Vec<&String>, Vec<&String>) =
         arguments.iter().partition(|argument| ["--peers", "--no-peers"].contains(&argument.as_str()));
@@ -58,6 +61,11 @@ fn model() -> Command {
 /// Runs one `cargo test`, shows its output as it comes and tallies it.
 fn observe(mut command: Command, peers: &Peers, tally: &mut Tally, faults: &mut Vec<String>) -> Result<()> {
     command.args(["--", "--show-output"]).stdout(Stdio::piped());
+    if std::env::var_os(THREADS).is_none() {
+        // Much of what tests do waits for a disk: three at once for two processors.
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        command.env(THREADS, (processors + processors.div_ceil(2)).to_string());
+    }
     peers.tell(&mut command);
     let failed_before = tally.failed;
     let mut child = command.spawn().with_context(|| format!("cannot run {command:?}"))?;

@@ -28,6 +28,7 @@ use super::requests::obstacles::{files, in_words};
 use super::tombstone::{self, DeletedFile, DeletionLog, Grounds, LARGEST, NewLog};
 use super::{OF_OBJECTS, rows};
 use crate::content_name::in_package;
+use crate::fixity::put_right;
 use crate::hold::{ObjectHold, OperationError};
 use crate::journal::{JournalEntry, Target};
 use crate::logs::object_root;
@@ -118,7 +119,16 @@ fn go_forward(
         deletion.state = DeletionState::Settled;
     }
     for store in open_stores(context, deletion.id)?.into_iter().filter(|store| !tried.contains(store)) {
-        match finish_in(context.home, hold, &deletion, &store, &go_on) {
+        let mut finished = finish_in(context.home, hold, &deletion, &store, &go_on);
+        if let Err(OperationError::Engine(error)) = &finished
+            && !carrying_out::is_of_registry(error)
+            && error.away().is_none()
+            && put_right(context.home, (hold.object(), context.claim), &store, &go_on).unwrap_or(false)
+        {
+            // A damaged inventory stood in its way.
+            finished = finish_in(context.home, hold, &deletion, &store, &go_on);
+        }
+        match finished {
             Ok(()) => {}
             Err(OperationError::Engine(error)) if !carrying_out::is_of_registry(&error) => {
                 if error.away().is_none() {
