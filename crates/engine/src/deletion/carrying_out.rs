@@ -240,7 +240,7 @@ pub(super) fn remove_evidence(home: &Home, deletion: &Deletion, go_on: &GoOn<'_>
         for kept in quarantine.list(&finding)? {
             go_on.check()?;
             let kept = kept?.key;
-            if !kept.as_str().ends_with(".json") {
+            if kept.as_str().strip_suffix(".json").is_none() {
                 quarantine.purge(&kept)?;
             }
         }
