@@ -207,7 +207,7 @@ impl PurgePlan {
         };
         let is_sound = match &self.scope {
             PurgeScope::Paths { contents, without_inventory, .. } => {
-                contents.iter().all(is_content) && without_inventory.iter().all(is_there)
+                contents.iter().all(is_content) && without_inventory.iter().all(is_there) && self.made.is_empty()
             }
             PurgeScope::Object { version, .. } => self.head.next().is_ok_and(|next| next == *version),
         };

@@ -6,7 +6,7 @@ use strongroom_ocfl::{LastRecord, Object, OcflError, PurgeScope};
 use strongroom_registry::deletions::{self, Deletion};
 use strongroom_registry::objects;
 use strongroom_registry::versions::{self, ContentPlace};
-use strongroom_registry::{GenerationId, ObjectId, RegistryError, Scope, VersionId};
+use strongroom_registry::{DeletionId, GenerationId, ObjectId, RegistryError, Scope, VersionId};
 use strongroom_storage::{Key, StorageError, Store};
 
 use super::tombstone::{self, DeletionLog};
@@ -169,12 +169,33 @@ pub(crate) fn is_of_before(
     store: &str,
     roots: &[(GenerationId, Digest)],
 ) -> Result<bool, EngineError> {
-    if roots.is_empty() {
-        return Ok(false);
-    }
-    for (id, generation) in home.registry.read(|tx| deletions::done_of_object(tx, object, store))? {
+    let done = home.registry.read(|tx| deletions::done_of_object(tx, object, store))?;
+    is_before(home, done.into_iter().map(|(id, _)| id), roots)
+}
+
+/// Whether one of these root inventories is the one before a deletion that is still to be carried out in a store: it is as it was, and no
+/// damage.
+pub(crate) fn is_still_before(
+    home: &Home,
+    object: ObjectId,
+    store: &str,
+    roots: &[(GenerationId, Digest)],
+) -> Result<bool, EngineError> {
+    let pending = home.registry.read(|tx| deletions::pending_of_object(tx, object))?;
+    is_before(home, pending.into_iter().filter(|(_, of)| of == store).map(|(id, _)| id), roots)
+}
+
+fn is_before(
+    home: &Home,
+    ids: impl Iterator<Item = DeletionId>,
+    roots: &[(GenerationId, Digest)],
+) -> Result<bool, EngineError> {
+    for id in ids {
+        if roots.is_empty() {
+            break;
+        }
         let Some(deletion) = home.registry.read(|tx| deletions::get(tx, id))? else { continue };
-        if roots.contains(&(generation, tombstone::of(&deletion)?.plan.before.digest)) {
+        if roots.contains(&(deletion.generation, tombstone::of(&deletion)?.plan.before.digest)) {
             return Ok(true);
         }
     }
@@ -216,18 +237,34 @@ pub(super) fn finish_in(
 ) -> Result<(), OperationError> {
     let log = tombstone::of(deletion)?;
     let last = carry_out(home, hold, &log, store, go_on)?;
-    // Of a store that was put back, a check may have kept older files.
-    remove_evidence(home, deletion, go_on)?;
     crash_point("deletion.store.done");
-    let (deletion, store) = (deletion.clone(), store.to_owned());
+    let (done, store) = (deletion.clone(), store.to_owned());
     let content = super::last::content_of(&log)?;
     hold.write(move |tx| {
         if let (Some(key), Some(content)) = (&last, content) {
-            deletions::put_last_copy(tx, &deletion, &store, (content, key.as_str()))?;
+            deletions::put_last_copy(tx, &done, &store, (content, key.as_str()))?;
         }
-        deletions::set_done(tx, deletion.id, &store)?;
-        deletions::complete(tx, deletion.id).map(drop)
-    })
+        deletions::set_done(tx, done.id, &store, last.is_some())?;
+        deletions::complete(tx, done.id).map(drop)
+    })?;
+    // Of a store that was put back, a check may have kept older files.
+    remove_evidence(home, deletion, go_on)
+}
+
+/// Whether the root inventory in a store is neither the one before a deletion, nor the one after it, nor the recorded one.
+pub(super) fn is_another_in_the_way(home: &Home, log: &DeletionLog, store: &str) -> Result<bool, EngineError> {
+    let store = home.store(store)?.as_ref();
+    let (id, generation) = (log.object, log.generation);
+    let (found, current) = home.registry.read(|tx| {
+        let found = objects::get(tx, Scope::System, id)?;
+        let current = versions::list(tx, id, generation, false)?.last().and_then(|version| version.inventory);
+        Ok::<_, RegistryError>((found, current))
+    })?;
+    let Some(found) = found else { return Ok(false) };
+    let object = Object::new(store, object_root(&found.institution_identifier, generation)?);
+    let seal = object.root_inventory()?.map(|found| found.seal);
+    let known = [log.plan.before.digest, log.plan.after.digest];
+    Ok(seal.is_some_and(|seal| !known.contains(&seal.digest) && current != Some(seal.digest)))
 }
 
 /// Removes the bytes that the quarantine store keeps as evidence of damage of what was deleted: most of them are the same. The notes beside

@@ -123,7 +123,8 @@ fn go_forward(
         if let Err(OperationError::Engine(error)) = &finished
             && !carrying_out::is_of_registry(error)
             && error.away().is_none()
-            && put_right(context.home, (hold.object(), context.claim), &store, &go_on).unwrap_or(false)
+            && carrying_out::is_another_in_the_way(context.home, log, &store).map_err(StageError::from)?
+            && put_right(context.home, (hold.object(), context.claim), &store, &go_on).map_err(halted)?
         {
             // A damaged inventory stood in its way.
             finished = finish_in(context.home, hold, &deletion, &store, &go_on);
@@ -180,7 +181,7 @@ pub(super) fn settle(
             if let (Some(key), Some(last)) = (key, &last) {
                 deletions::put_last_copy(tx, &deletion, store, (last.content, key))?;
             }
-            deletions::set_done(tx, deletion.id, store)?;
+            deletions::set_done(tx, deletion.id, store, key.is_some())?;
         }
         for (store, reason) in &refused {
             deletions::set_failed(tx, deletion.id, store, reason)?;

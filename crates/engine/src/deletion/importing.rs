@@ -120,14 +120,17 @@ struct Told {
     time: i64,
     before: Digest,
     after: Digest,
-    /// What it makes of the inventories of versions: number, digest before and after.
-    inventories: Vec<(u64, Digest, Option<Digest>)>,
+    /// What it makes of the inventories of versions: number, digest before and after; none before: the version had none.
+    inventories: Vec<(u64, Option<Digest>, Option<Digest>)>,
 }
 
 impl Told {
     fn new(key: Key, digest: Digest, log: &DeletionLog) -> Self {
         let plan = &log.plan;
-        let inventories = plan.inventories.iter();
+        let rewritten = plan.inventories.iter().map(|(number, own)| {
+            (u64::from(number.number()), Some(own.before.digest), own.after.map(|seal| seal.digest))
+        });
+        let made = plan.made.iter().map(|(number, seal)| (u64::from(number.number()), None, Some(seal.digest)));
         Self {
             key,
             digest,
@@ -137,9 +140,7 @@ impl Told {
             time: log.time,
             before: plan.before.digest,
             after: plan.after.digest,
-            inventories: inventories
-                .map(|(number, own)| (u64::from(number.number()), own.before.digest, own.after.map(|seal| seal.digest)))
-                .collect(),
+            inventories: rewritten.chain(made).collect(),
         }
     }
 }
@@ -189,8 +190,9 @@ impl KnownDeletions {
         let mut digest = version.inventory;
         for told in self.told.iter().filter(|_| self.generation == generation) {
             let own = told.inventories.iter().find(|(number, ..)| *number == version.number);
+            let of_head = (version.number == told.version).then_some(told.before);
             if let Some((_, before, after)) = own
-                && digest == Some(*before)
+                && digest == before.or(digest.and(of_head))
             {
                 digest = *after;
             } else if version.number == told.version && digest == Some(told.before) {

@@ -14,7 +14,7 @@ use strongroom_registry::{FindingId, FindingKind, FindingState, GenerationId, Ob
 use strongroom_storage::Body;
 
 use super::evidence::{self, About, DamagedCopy, Log};
-use super::inventory_files::{FileFault, Files, Lying, Part, Writer};
+use super::inventory_files::{FileFault, Files, Lying, Part, Wanted, Writer};
 use super::repair::RepairOutcome;
 use super::{GoOn, ObjectHold, OperationError, now};
 use crate::event::Event;
@@ -35,7 +35,7 @@ pub(super) fn check(
     let files = Files::new(home, &watched.store, root, &versions)?.with_tombstones(of)?.with_earlier(
         of,
         &watched.institution_identifier,
-        &[],
+        Wanted::OfStore,
     )?;
     let faults = files.faults(go_on)?;
     if faults.is_empty() && watched.state == strongroom_registry::CopyState::Kept {
@@ -179,22 +179,29 @@ fn treat_held(
     let versions = home.registry.read(|tx| versions::list(tx, object, watched.generation, false))?;
     let root = object_root(&watched.institution_identifier, watched.generation)?;
     let of = (object, watched.generation);
-    let files_in = |store: &str| {
+    let files_in = |store: &str, wanted: Wanted| {
         let files = Files::new(home, store, root.clone(), &versions)?.with_tombstones(of)?;
-        files.with_earlier(of, &watched.institution_identifier, &[])
+        files.with_earlier(of, &watched.institution_identifier, wanted)
     };
-    let files = files_in(store)?;
+    let files = files_in(store, Wanted::OfStore)?;
     let faults = files.faults(go_on)?;
     let case = Case { home, hold, watched: &watched, files, go_on };
     if faults.is_empty() {
         case.record_right(unsolved)?;
         return Ok(RepairOutcome::Right);
     }
+    if deletion::is_still_before(home, object, store, &other_roots(&watched, &faults))? {
+        // The store refuses a deletion, and has what was before it: "delete unfinished" tells of that.
+        return Ok(RepairOutcome::Gone);
+    }
     // What is of a registry that has adopted the store since is no damage.
     watermark::check_epoch(home, case.files.store)?;
     let others = home.registry.read(|tx| objects::object_copies(tx, object))?;
-    let others: Vec<Files<'_>> =
-        others.iter().filter(|(other, _, _)| other != store).filter_map(|(other, _, _)| files_in(other).ok()).collect();
+    let others: Vec<Files<'_>> = others
+        .iter()
+        .filter(|(other, _, _)| other != store)
+        .filter_map(|(other, _, _)| files_in(other, Wanted::All).ok())
+        .collect();
     let outcome = case.repair(unsolved.map_or_else(FindingId::new, |finding| finding.id), faults, &others)?;
     Ok(outcome)
 }
@@ -313,7 +320,7 @@ impl Case<'_> {
                 unsolved.push(format!("after the repair {}", fault.words()));
             }
         }
-        if may_be_older {
+        if may_be_older && unsolved.is_empty() {
             // No inventory that was put back names what may have come with the other one.
             deletion::carry_out_again(self.home, &self.hold, store, self.go_on)?;
         }

@@ -118,6 +118,10 @@ impl FileFault {
         matches!(self.part, Part::Inventory(_) | Part::Tombstone(_) | Part::LastRecord(_))
     }
 
+    fn is_root_inventory(&self) -> bool {
+        matches!(self.part, Part::Inventory(Place::Root(_)))
+    }
+
     /// The digest of the inventory that lies in the root in the place of the recorded one.
     pub(super) fn other_root(&self) -> Option<Digest> {
         match self.part {
@@ -125,6 +129,15 @@ impl FileFault {
             _ => None,
         }
     }
+}
+
+/// Which earlier generations are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// Those of which a deletion has left something in the store.
+    OfStore,
+    /// All: nothing is looked up in the store.
+    All,
 }
 
 /// The object's files in one store, as the record has them.
@@ -194,26 +207,24 @@ impl<'a> Files<'a> {
         Ok(self)
     }
 
-    /// The same with what is left of earlier generations of the object, which were deleted: where anything lies there, or where all of it is
-    /// `wanted`.
+    /// The same with what is left of earlier generations of the object, which were deleted.
     pub(super) fn with_earlier(
         mut self,
         (object, generation): (ObjectId, GenerationId),
         institution: &str,
-        wanted: &[GenerationId],
+        wanted: Wanted,
     ) -> Result<Self, OperationError> {
         let (home, store) = (self.home, self.store.name());
-        let mut earlier = home.registry.read(|tx| deletions::of_earlier(tx, (object, generation), store))?;
-        for of in wanted.iter().filter(|of| **of != generation) {
-            if earlier.iter().all(|(_, known)| known != of)
-                && let Some(whole) = home.registry.read(|tx| deletions::whole_of_generation(tx, (object, *of)))?
-            {
-                earlier.push((whole.id, *of));
-            }
-        }
-        for (id, of) in earlier {
+        for earlier in home.registry.read(|tx| deletions::of_earlier(tx, (object, generation), store))? {
+            let (id, of) = (earlier.deletion, earlier.generation);
             let root = object_root(institution, of)?;
-            if !wanted.contains(&of) && self.store.list(&root)?.next().is_none() {
+            let is_expected = match wanted {
+                Wanted::All => true,
+                Wanted::OfStore if !earlier.is_of_store => false,
+                Wanted::OfStore if earlier.is_left => true,
+                Wanted::OfStore => self.store.list(&root)?.next().is_some(),
+            };
+            if !is_expected {
                 continue;
             }
             let Some(whole) = home.registry.read(|tx| deletions::get(tx, id))? else { continue };
@@ -234,9 +245,16 @@ impl<'a> Files<'a> {
         Ok(self)
     }
 
-    /// The earlier generations of which something lies in the store.
-    pub(super) fn earlier(&self) -> Vec<GenerationId> {
-        self.folders.iter().filter_map(|folder| folder.earlier).collect()
+    /// The roots of the earlier generations.
+    pub(super) fn earlier_roots(&self) -> Vec<(Key, DeletionId)> {
+        let deletion = |folder: &Folder| {
+            folder.left.iter().find_map(|(part, _)| match part {
+                Part::LastRecord(id) => Some(*id),
+                _ => None,
+            })
+        };
+        let earlier = self.folders.iter().filter(|folder| folder.earlier.is_some());
+        earlier.filter_map(|folder| Some((folder.root.clone(), deletion(folder)?))).collect()
     }
 
     /// The object root of the present generation.
@@ -339,10 +357,35 @@ pub(super) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Puts every file that is not as recorded, from `others`: the root inventory last, so that it never names what is not
-    /// there. Returns what could not be put, and what is not as recorded afterwards.
+    /// Puts every file of the present generation that is not as recorded, from `others`: the root inventory last, so that it never names what is
+    /// not there. Returns what could not be put, and what is not as recorded afterwards.
     pub(super) fn put_all(&self, others: &[Files<'_>]) -> Result<Vec<String>, OperationError> {
-        let mut faults = self.files.faults(self.go_on)?;
+        let root = self.files.root();
+        let of_root = |faults: Vec<FileFault>| faults.into_iter().filter(|fault| fault.root == root).collect();
+        let faults: Vec<FileFault> = of_root(self.files.faults(self.go_on)?);
+        if let Some(missing) = self.put(faults, others)? {
+            return Ok(vec![missing]);
+        }
+        let left: Vec<FileFault> = of_root(self.files.faults(self.go_on)?);
+        Ok(left.iter().map(FileFault::words).collect())
+    }
+
+    /// Puts what the deletion of an earlier generation has left; whether all of it is there.
+    pub(super) fn put_earlier(&self, root: &Key, others: &[Files<'_>]) -> Result<bool, OperationError> {
+        let faults = |found: Vec<FileFault>| found.into_iter().filter(|fault| fault.root == *root).collect::<Vec<_>>();
+        let wrong = faults(self.files.faults(self.go_on)?);
+        // Without its root inventory nothing of it is put.
+        for fault in wrong.iter().filter(|fault| fault.is_root_inventory()) {
+            let Part::Inventory(place) = fault.part else { continue };
+            if self.files.recorded(fault, place, others, self.go_on)?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(self.put(wrong, others)?.is_none() && faults(self.files.faults(self.go_on)?).is_empty())
+    }
+
+    /// Puts files in the order that keeps the object whole; what no store has, where there is such a file.
+    fn put(&self, mut faults: Vec<FileFault>, others: &[Files<'_>]) -> Result<Option<String>, OperationError> {
         faults.sort_by_key(|fault| match fault.part {
             Part::Declaration => 0,
             Part::Inventory(Place::Version(_)) => 1,
@@ -360,13 +403,11 @@ impl Writer<'_> {
                 }
                 _ => self.put_back(fault, others)?,
             };
-            // What a deletion left keeps nothing that is kept from being put; the next check tells of it.
-            if !is_put && fault.earlier.is_none() {
-                return Ok(vec![format!("no store has the recorded {}", fault.name())]);
+            if !is_put {
+                return Ok(Some(format!("no store has the recorded {}", fault.name())));
             }
         }
-        let left = self.files.faults(self.go_on)?;
-        Ok(left.iter().filter(|fault| fault.earlier.is_none()).map(FileFault::words).collect())
+        Ok(None)
     }
 
     /// Puts one file back; false when its recorded bytes are nowhere. Only what was seen is replaced, so that a worker that

@@ -25,13 +25,13 @@ use strongroom_registry::events::EventRow;
 use strongroom_registry::fixity::{self as record, WatchedCopy};
 use strongroom_registry::journal::Actor;
 use strongroom_registry::objects::{self, Object};
-use strongroom_registry::{FindingId, FindingState, GenerationId, RegistryError, Time, versions};
+use strongroom_registry::{FindingId, FindingState, RegistryError, Time, deletions, versions};
 
-use self::inventory_files::{Files, Writer};
-use crate::Home;
+use self::inventory_files::{Files, Wanted, Writer};
 use crate::hold::{GoOn, ObjectHold, OperationError, now};
 use crate::logs::object_root;
 use crate::runtime::Shutdown;
+use crate::{EngineError, Home};
 
 pub(crate) use check::{is_unreadable, is_unreadable_source, read as read_copy, vouched};
 pub(crate) use copying::{Copied, Copying, others as other_copies};
@@ -130,18 +130,41 @@ pub(crate) fn put_inventories(
     })?;
     let root = object_root(&object.institution_identifier, generation)?;
     let (of, institution) = ((id, generation), object.institution_identifier.as_str());
-    let files_in = |store: &str, wanted: &[GenerationId]| {
+    let files_in = |store: &str| {
         let files = Files::new(home, store, root.clone(), &versions)?.with_tombstones(of)?;
-        files.with_earlier(of, institution, wanted)
+        files.with_earlier(of, institution, Wanted::All)
     };
     let others: Vec<Files<'_>> = holders
         .iter()
         .filter(|(other, _, _)| other != store)
-        .filter_map(|(other, _, _)| files_in(other, &[]).ok())
+        .filter_map(|(other, _, _)| files_in(other).ok())
         .collect();
-    let earlier: Vec<GenerationId> = others.iter().flat_map(Files::earlier).collect();
-    let files = files_in(store, &earlier)?;
-    Writer { hold, files: &files, go_on }.put_all(&others)
+    let present = Files::new(home, store, root.clone(), &versions)?.with_tombstones(of)?;
+    let left = Writer { hold, files: &present, go_on }.put_all(&others)?;
+    if left.is_empty() {
+        put_earlier(hold, &files_in(store)?, &others, go_on)?;
+    }
+    Ok(left)
+}
+
+/// Puts what deletions of earlier generations have left, as far as that is possible: nothing that is kept waits for it.
+fn put_earlier(
+    hold: &ObjectHold<'_>,
+    files: &Files<'_>,
+    others: &[Files<'_>],
+    go_on: &GoOn<'_>,
+) -> Result<(), OperationError> {
+    for (root, deletion) in files.earlier_roots() {
+        match (Writer { hold, files, go_on }).put_earlier(&root, others) {
+            Ok(true) => {
+                let (object, store) = (hold.object(), files.store.name().to_owned());
+                hold.write(move |tx| deletions::put_left(tx, deletion, object, &store))?;
+            }
+            Ok(false) | Err(OperationError::Engine(EngineError::Storage(_))) => {}
+            Err(halt) => return Err(halt),
+        }
+    }
+    Ok(())
 }
 
 /// Closes the finding of something that is no longer kept.

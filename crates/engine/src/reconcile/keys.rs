@@ -242,13 +242,40 @@ impl<'a> Reconciling<'a> {
         Ok(())
     }
 
+    /// Whether a deletion of this generation is still to be carried out in the store, and whether one of all of it is.
+    fn pending(&self, stored: &StoredObject) -> Result<(bool, bool), EngineError> {
+        let (object, mut found) = (stored.object, (false, false));
+        for (id, store) in self.home.registry.read(|tx| deletions::pending_of_object(tx, object))? {
+            let deletion = self.home.registry.read(|tx| deletions::get(tx, id))?;
+            let deletion = deletion.filter(|deletion| deletion.generation == stored.generation);
+            if let Some(deletion) = deletion.filter(|_| store == self.store.name()) {
+                found = (true, found.1 || deletion.files.is_none());
+            }
+        }
+        Ok(found)
+    }
+
+    /// What deletions of earlier generations have left, where it is gone.
+    pub(super) fn earlier(&mut self) -> Result<(), EngineError> {
+        let (registry, name) = (&self.home.registry, self.store.name());
+        let list = |after, limit| registry.read(|tx| deletions::left_in_store(tx, name, after, limit));
+        for left in paging::rows(OBJECTS, |left: &deletions::Left| left.deletion, list) {
+            let left = left?;
+            let root = object_root(&left.institution, left.generation)?;
+            if self.store.list(&root)?.next().is_none() {
+                self.differs(Code::ObjectMissing, root.as_str(), Some(left.object), None)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Whether this is an earlier generation of an object, which was deleted in this store: what deletion left of it stays there.
     fn was_deleted(&self, stored: &StoredObject) -> Result<bool, EngineError> {
         let (object, name) = (stored.object, self.store.name());
         let known = self.home.registry.read(|tx| objects::get(tx, Scope::System, object))?;
         let Some(known) = known.filter(|known| known.generation != stored.generation) else { return Ok(false) };
         let deleted = self.home.registry.read(|tx| deletions::of_earlier(tx, (object, known.generation), name))?;
-        Ok(deleted.iter().any(|(_, generation)| *generation == stored.generation))
+        Ok(deleted.iter().any(|earlier| earlier.is_of_store && earlier.generation == stored.generation))
     }
 
     /// Compares under the object's lease; false where another process has it. A registry that can only be read has no
@@ -275,13 +302,21 @@ impl<'a> Reconciling<'a> {
             }
             return Ok(true);
         }
-        if self.is_pending(object)? {
+        let (is_pending, is_whole) = self.pending(stored)?;
+        if is_pending {
             self.differs(Code::DeletionUnfinished, root.as_str(), Some(object), None)?;
-            return Ok(true);
         }
         let mut comparison = Comparison::begin(home, store.name(), stored.clone())?;
         let mut kept_at = Instant::now();
-        let mut tell = |code: Code, path: &str, detail: Option<String>| self.differs(code, path, Some(object), detail);
+        // What the deletion is still to remove, and to put, is no other difference.
+        let follows = |code: Code| match code {
+            Code::CopyDeleted | Code::CopyUnknown => is_pending,
+            Code::CopyMissing | Code::InventoryMissing | Code::VersionUnknown => is_pending && is_whole,
+            _ => false,
+        };
+        let mut tell = |code: Code, path: &str, detail: Option<String>| {
+            if follows(code) { Ok(()) } else { self.differs(code, path, Some(object), detail) }
+        };
         for listed in store.list(&root)? {
             // What is no key was reported when it went by.
             let Ok(listed) = listed else { continue };

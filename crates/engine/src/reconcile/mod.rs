@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 use strongroom_registry::counted;
 use strongroom_registry::rebuild::{self as rows, StoredObject};
-use strongroom_registry::{ObjectId, Scope, deletions};
+use strongroom_registry::{ObjectId, ObjectState, RegistryError, Scope, deletions, objects};
 use strongroom_storage::{StorageError, Store};
 
 use crate::logs::object_root;
@@ -53,6 +53,7 @@ pub fn run(
     };
     if home.preservation_stores().iter().any(|kept| kept.name() == store) {
         reconciling.keys()?;
+        reconciling.earlier()?;
         reconciling.roots()?;
         reconciling.assemblies()?;
         reconciling.lacking()?;
@@ -124,10 +125,16 @@ impl Reconciling<'_> {
         (self.tell)(Difference { store: self.store.name().to_owned(), code, path: path.to_owned(), object, detail })
     }
 
-    /// Whether something is still to be removed of an object from the store.
-    fn is_pending(&self, object: ObjectId) -> Result<bool, EngineError> {
-        let pending = self.home.registry.read(|tx| deletions::pending_of_object(tx, object))?;
-        Ok(pending.iter().any(|(_, store)| store == self.store.name()))
+    /// Whether all of an object is still to be removed from the store: what it lacks comes with that.
+    fn is_deleted(&self, object: ObjectId) -> Result<bool, EngineError> {
+        let (found, pending) = self.home.registry.read(|tx| {
+            Ok::<_, RegistryError>((
+                objects::get(tx, Scope::System, object)?,
+                deletions::pending_of_object(tx, object)?,
+            ))
+        })?;
+        let is_deleted = found.is_some_and(|found| found.state == ObjectState::Deleted);
+        Ok(is_deleted && pending.iter().any(|(_, store)| store == self.store.name()))
     }
 
     /// What the store lacks of the objects of its placements.
@@ -135,7 +142,7 @@ impl Reconciling<'_> {
         let (home, name) = (self.home, self.store.name());
         backfill::each_lacking((&home.settings, &home.registry), Scope::System, Some(name), &mut |lacking| {
             let of = &lacking.object;
-            if self.is_pending(of.object)? {
+            if self.is_deleted(of.object)? {
                 return Ok(());
             }
             let root = object_root(&of.institution_identifier, of.generation)?;

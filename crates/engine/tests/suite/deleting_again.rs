@@ -359,3 +359,35 @@ fn damage_root(home: &TestHome) {
     text[20] ^= 1;
     std::fs::write(&file, text).expect("writes");
 }
+
+#[test]
+fn what_a_deletion_left_is_missed_where_all_of_it_is_gone() {
+    let Some(home) = home_on(Engine::Sqlite) else { return };
+    let before = home.object("letters");
+    delete(&home, &[]);
+    home.ingest("letters", &[("a.txt", b"one"), ("d.txt", b"four")]);
+    let is_of = |key: &String| key.contains("/logs/") && key.contains("-deletion-");
+    let tombstone = home.keys(STORE).into_iter().find(is_of).expect("a tombstone");
+    let root = tombstone.split_once("/logs/").expect("in logs").0.to_owned();
+    assert_ne!(home.object("letters").generation, before.generation);
+    std::fs::remove_dir_all(home.file(STORE, &root)).expect("removes");
+    assert_eq!(codes(&home), [Code::ObjectMissing]);
+    assert_eq!(check_all(&home).repaired, 1);
+    assert!(home.keys(STORE).contains(&tombstone));
+    all_is_well(&home);
+}
+
+#[test]
+fn an_altered_tombstone_is_kept_as_evidence() {
+    let Some(home) = home_on(Engine::Sqlite) else { return };
+    delete(&home, &[]);
+    let is_of = |key: &String| key.contains("/logs/") && key.contains("-deletion-");
+    let tombstone = home.keys(STORE).into_iter().find(is_of).expect("a tombstone");
+    std::fs::write(home.file(STORE, &tombstone), b"nobody approved this").expect("writes");
+    assert_eq!(check_all(&home).repaired, 1);
+    let quarantine = home.home.roles.quarantine.clone();
+    let kept = quarantine.list(&strongroom_storage::Key::ROOT).expect("lists").map(|listed| listed.expect("a key").key);
+    let evidence = kept.filter(|key| key.as_str().strip_suffix(".json").is_none()).count();
+    assert!(evidence > 0, "what was found is there");
+    all_is_well(&home);
+}

@@ -26,11 +26,11 @@ ORDER BY d.begun_at, d.id, s.store
 SELECT s.deletion_id, d.generation FROM deletion_stores s JOIN deletions d ON d.id = s.deletion_id
 WHERE s.object_id = ?1 AND s.store = ?2 AND s.done_at IS NOT NULL AND d.state <> 'begun'
 ORDER BY d.begun_at, d.id
--- The deletions of an object as a whole, in other generations than one, which have to be carried out in a store, or were.
+-- The deletions of an object as a whole, in other generations than one, and how each is in a store.
 -- name: deletions.of_earlier
-SELECT d.id, d.generation FROM deletions d
+SELECT d.id, d.generation, s.deletion_id AS in_store, coalesce(s.is_left, FALSE) AS is_left FROM deletions d
+LEFT JOIN deletion_stores s ON s.deletion_id = d.id AND s.store = ?3
 WHERE d.object_id = ?1 AND d.generation <> ?2 AND d.files IS NULL AND d.state <> 'begun'
-    AND EXISTS (SELECT 1 FROM deletion_stores s WHERE s.deletion_id = d.id AND s.store = ?3)
 ORDER BY d.begun_at, d.id
 -- name: deletions.whole_of_generation
 SELECT {deletions.columns} FROM deletions d
@@ -64,7 +64,17 @@ SELECT DISTINCT s.object_id FROM deletion_stores s WHERE s.done_at IS NULL AND s
 -- name: deletions.stores
 SELECT store, done_at, reason FROM deletion_stores WHERE deletion_id = ?1 ORDER BY store
 -- name: deletions.store_is_done
-UPDATE deletion_stores SET done_at = ?3, reason = NULL WHERE deletion_id = ?1 AND store = ?2 AND done_at IS NULL
+UPDATE deletion_stores SET done_at = ?3, reason = NULL, is_left = ?4 WHERE deletion_id = ?1 AND store = ?2 AND done_at IS NULL
+-- What a deletion has left was put into a store that did not have it.
+-- name: deletions.put_left
+INSERT INTO deletion_stores (deletion_id, store, object_id, done_at, is_left) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (deletion_id, store) DO UPDATE SET is_left = excluded.is_left
+-- A page of what deletions have left in a store of earlier generations.
+-- name: deletions.left_in_store
+SELECT s.deletion_id, d.object_id, d.generation, i.identifier FROM deletion_stores s
+JOIN deletions d ON d.id = s.deletion_id JOIN objects o ON o.id = d.object_id JOIN institutions i ON i.id = o.institution_id
+WHERE s.store = ?1 AND s.deletion_id > ?2 AND s.is_left = ?4 AND d.generation <> o.generation AND d.state <> 'begun'
+ORDER BY s.deletion_id LIMIT ?3
 -- name: deletions.store_failed
 UPDATE deletion_stores SET reason = ?3 WHERE deletion_id = ?1 AND store = ?2 AND done_at IS NULL
 -- name: deletions.store_again
@@ -171,6 +181,5 @@ SELECT 1 AS found FROM entries WHERE file_id = ?3 AND object_id = ?1 AND generat
 SELECT 1 AS found FROM deletions WHERE object_id = ?1 AND files IS NULL LIMIT 1
 -- name: deletions.evidence
 SELECT f.quarantine_key FROM findings f WHERE f.object_id = ?1 AND f.quarantine_key IS NOT NULL
-    AND (EXISTS (SELECT 1 FROM deleted_contents d WHERE d.id = f.content_id)
-        OR (?2 AND (f.found_at <= ?3 OR EXISTS (SELECT 1 FROM objects o WHERE o.id = ?1 AND o.generation = ?4))))
+    AND (EXISTS (SELECT 1 FROM deleted_contents d WHERE d.id = f.content_id) OR (?2 AND f.found_at <= ?3))
 ORDER BY f.id

@@ -126,15 +126,78 @@ pub fn done_of_object(
     rows.iter().map(|row| Ok((DeletionId(row.uuid("deletion_id")?), GenerationId(row.uuid("generation")?)))).collect()
 }
 
-/// The deletions of an object as a whole, in other generations than the given one, that have to be carried out in a store or were: the deletion
-/// and its generation.
+/// The deletion of an earlier generation of an object, and how it is in a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Earlier {
+    /// The deletion.
+    pub deletion: DeletionId,
+    /// The generation.
+    pub generation: GenerationId,
+    /// Whether it has to be carried out in the store, or was.
+    pub is_of_store: bool,
+    /// Whether it is known that it has left its record and its tombstone there.
+    pub is_left: bool,
+}
+
+/// The deletions of an object as a whole, in other generations than the given one, and how each is in a store.
 pub fn of_earlier(
     tx: &mut dyn Transaction,
     (object, generation): (ObjectId, GenerationId),
     store: &str,
-) -> Result<Vec<(DeletionId, GenerationId)>, RegistryError> {
+) -> Result<Vec<Earlier>, RegistryError> {
     let rows = tx.query(Statement("deletions.of_earlier"), &[object.into(), generation.into(), store.into()])?;
-    rows.iter().map(|row| Ok((DeletionId(row.uuid("id")?), GenerationId(row.uuid("generation")?)))).collect()
+    let earlier = |row: &Row| {
+        let is_of_store = row.optional_uuid("in_store")?.is_some();
+        Ok(Earlier {
+            deletion: DeletionId(row.uuid("id")?),
+            generation: GenerationId(row.uuid("generation")?),
+            is_of_store,
+            is_left: row.bool("is_left")?,
+        })
+    };
+    rows.iter().map(earlier).collect()
+}
+
+/// Records that a store has what the deletion of an earlier generation has left.
+pub fn put_left(tx: &mut dyn Transaction, id: DeletionId, object: ObjectId, store: &str) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    let values = [id.into(), store.into(), object.into(), now.into(), true.into()];
+    tx.execute(Statement("deletions.put_left"), &values)?;
+    Ok(())
+}
+
+/// What the deletion of an earlier generation of an object has left in a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// The deletion.
+    pub deletion: DeletionId,
+    /// The object.
+    pub object: ObjectId,
+    /// The generation.
+    pub generation: GenerationId,
+    /// The domain name of the institution.
+    pub institution: String,
+}
+
+/// At most `limit` of what deletions have left in a store of earlier generations, after `after`.
+pub fn left_in_store(
+    tx: &mut dyn Transaction,
+    store: &str,
+    after: Option<DeletionId>,
+    limit: usize,
+) -> Result<Vec<Left>, RegistryError> {
+    let after = after.unwrap_or(DeletionId(Uuid::nil()));
+    let rows =
+        tx.query(Statement("deletions.left_in_store"), &[store.into(), after.into(), limit.into(), true.into()])?;
+    let left = |row: &Row| {
+        Ok(Left {
+            deletion: DeletionId(row.uuid("deletion_id")?),
+            object: ObjectId(row.uuid("object_id")?),
+            generation: GenerationId(row.uuid("generation")?),
+            institution: row.text("identifier")?.to_owned(),
+        })
+    };
+    rows.iter().map(left).collect()
 }
 
 /// The deletion of a generation of an object as a whole.
@@ -271,10 +334,10 @@ pub fn stores(tx: &mut dyn Transaction, id: DeletionId) -> Result<Vec<DeletionSt
     rows.iter().map(store).collect()
 }
 
-/// Records that a deletion was carried out in a store.
-pub fn set_done(tx: &mut dyn Transaction, id: DeletionId, store: &str) -> Result<(), RegistryError> {
+/// Records that a deletion was carried out in a store, and whether it has left its record there.
+pub fn set_done(tx: &mut dyn Transaction, id: DeletionId, store: &str, is_left: bool) -> Result<(), RegistryError> {
     let now = tx.now()?;
-    tx.execute(Statement("deletions.store_is_done"), &[id.into(), store.into(), now.into()])?;
+    tx.execute(Statement("deletions.store_is_done"), &[id.into(), store.into(), now.into(), is_left.into()])?;
     Ok(())
 }
 
@@ -290,11 +353,10 @@ pub fn holders(tx: &mut dyn Transaction, object: ObjectId) -> Result<Vec<String>
     rows.iter().map(|row| Ok(row.text("store")?.to_owned())).collect()
 }
 
-/// The keys of the bytes that were found damaged and are kept as evidence, of what a deletion has removed. Those of an object that was deposited
-/// again are not: what is found of it since then is of what is kept.
+/// The keys of the bytes that were found damaged and are kept as evidence, of what a deletion has removed: found before it, or
+/// contents that it removed. Inventories and tombstones that were found since hold no deleted bytes.
 pub fn evidence(tx: &mut dyn Transaction, deletion: &Deletion) -> Result<Vec<String>, RegistryError> {
-    let is_whole = deletion.files.is_none();
-    let values = [deletion.object.into(), is_whole.into(), deletion.begun_at.into(), deletion.generation.into()];
+    let values = [deletion.object.into(), deletion.files.is_none().into(), deletion.begun_at.into()];
     let rows = tx.query(Statement("deletions.evidence"), &values)?;
     rows.iter().map(|row| Ok(row.text("quarantine_key")?.to_owned())).collect()
 }
