@@ -1,6 +1,8 @@
 //! A deletion carried out in one store: tombstone, root inventory, version inventories, contents. What was done stays done, and a store
 //! that has a later inventory by now loses only what the deletion left there.
 
+use std::collections::BTreeSet;
+
 use strongroom_digest::{Algorithm, Digest, hash_reader};
 use strongroom_ocfl::{LastRecord, Object, OcflError, PurgeScope};
 use strongroom_registry::deletions::{self, Deletion};
@@ -173,16 +175,30 @@ pub(crate) fn is_of_before(
     is_before(home, done.into_iter().map(|(id, _)| id), roots)
 }
 
-/// Whether one of these root inventories is the one before a deletion that is still to be carried out in a store: it is as it was, and no
-/// damage.
-pub(crate) fn is_still_before(
-    home: &Home,
-    object: ObjectId,
-    store: &str,
-    roots: &[(GenerationId, Digest)],
-) -> Result<bool, EngineError> {
-    let pending = home.registry.read(|tx| deletions::pending_of_object(tx, object))?;
-    is_before(home, pending.into_iter().filter(|(_, of)| of == store).map(|(id, _)| id), roots)
+/// The inventories that a generation of an object may have in a store in which a deletion of it is still to be carried out.
+pub(crate) struct StillBefore {
+    pub(crate) generation: GenerationId,
+    /// The root inventory before the deletion.
+    pub(crate) root: Digest,
+    /// This one, and those of the versions before it and after it.
+    pub(crate) inventories: BTreeSet<Digest>,
+}
+
+/// What deletions have still to be carried out of an object in a store: inventories from before them are no damage.
+pub(crate) fn still_before(home: &Home, object: ObjectId, store: &str) -> Result<Vec<StillBefore>, EngineError> {
+    let mut found = Vec::new();
+    for (id, of) in home.registry.read(|tx| deletions::pending_of_object(tx, object))? {
+        let deletion = home.registry.read(|tx| deletions::get(tx, id))?.filter(|_| of == store);
+        let Some(deletion) = deletion else { continue };
+        let plan = tombstone::of(&deletion)?.plan;
+        let versions = plan.inventories.values();
+        let mut inventories: BTreeSet<Digest> =
+            versions.flat_map(|one| [Some(one.before), one.after]).flatten().map(|seal| seal.digest).collect();
+        inventories.extend(plan.made.values().map(|seal| seal.digest));
+        inventories.insert(plan.before.digest);
+        found.push(StillBefore { generation: deletion.generation, root: plan.before.digest, inventories });
+    }
+    Ok(found)
 }
 
 fn is_before(
@@ -237,6 +253,8 @@ pub(super) fn finish_in(
 ) -> Result<(), OperationError> {
     let log = tombstone::of(deletion)?;
     let last = carry_out(home, hold, &log, store, go_on)?;
+    // Of a store that was put back, a check may have kept older files. Before it is recorded, since nothing asks for it afterwards.
+    remove_evidence(home, deletion, go_on)?;
     crash_point("deletion.store.done");
     let (done, store) = (deletion.clone(), store.to_owned());
     let content = super::last::content_of(&log)?;
@@ -246,9 +264,7 @@ pub(super) fn finish_in(
         }
         deletions::set_done(tx, done.id, &store, last.is_some())?;
         deletions::complete(tx, done.id).map(drop)
-    })?;
-    // Of a store that was put back, a check may have kept older files.
-    remove_evidence(home, deletion, go_on)
+    })
 }
 
 /// Whether the root inventory in a store is neither the one before a deletion, nor the one after it, nor the recorded one.

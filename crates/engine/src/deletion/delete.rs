@@ -123,11 +123,15 @@ fn go_forward(
         if let Err(OperationError::Engine(error)) = &finished
             && !carrying_out::is_of_registry(error)
             && error.away().is_none()
-            && carrying_out::is_another_in_the_way(context.home, log, &store).map_err(StageError::from)?
-            && put_right(context.home, (hold.object(), context.claim), &store, &go_on).map_err(halted)?
+            && matches!(carrying_out::is_another_in_the_way(context.home, log, &store), Ok(true))
         {
-            // A damaged inventory stood in its way.
-            finished = finish_in(context.home, hold, &deletion, &store, &go_on);
+            // A damaged inventory stands in its way.
+            match put_right(context.home, (hold.object(), context.claim), &store, &go_on) {
+                Ok(true) => finished = finish_in(context.home, hold, &deletion, &store, &go_on),
+                Ok(false) => {}
+                Err(OperationError::Engine(error)) if !carrying_out::is_of_registry(&error) => {}
+                Err(halt) => return Err(halted(halt)),
+            }
         }
         match finished {
             Ok(()) => {}

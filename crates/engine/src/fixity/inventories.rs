@@ -10,7 +10,7 @@ use strongroom_registry::journal::Actor;
 use strongroom_registry::objects::{self, Object};
 use strongroom_registry::versions::{self, Version};
 use strongroom_registry::work::Claim;
-use strongroom_registry::{FindingId, FindingKind, FindingState, GenerationId, ObjectId, RegistryError};
+use strongroom_registry::{CopyState, FindingId, FindingKind, FindingState, GenerationId, ObjectId, RegistryError};
 use strongroom_storage::Body;
 
 use super::evidence::{self, About, DamagedCopy, Log};
@@ -38,7 +38,7 @@ pub(super) fn check(
         Wanted::OfStore,
     )?;
     let faults = files.faults(go_on)?;
-    if faults.is_empty() && watched.state == strongroom_registry::CopyState::Kept {
+    if faults.is_empty() && watched.state == CopyState::Kept {
         let event = passed(watched, now(home)?).on_behalf_of(actor);
         let (object, store) = (watched.object, watched.store.clone());
         home.registry.write(move |tx| {
@@ -190,8 +190,17 @@ fn treat_held(
         case.record_right(unsolved)?;
         return Ok(RepairOutcome::Right);
     }
-    if deletion::is_still_before(home, object, store, &other_roots(&watched, &faults))? {
-        // The store refuses a deletion, and has what was before it: "delete unfinished" tells of that.
+    let (waiting, faults) = waiting_for_deletions(home, &watched, faults)?;
+    if faults.is_empty() {
+        if waiting.iter().all(|fault| fault.earlier.is_some()) {
+            case.record_right(unsolved)?;
+            return Ok(RepairOutcome::Right);
+        }
+        // "delete unfinished" tells of it.
+        if watched.state == CopyState::Kept {
+            let name = store.to_owned();
+            case.hold.write(move |tx| record::set_object_right(tx, object, &name))?;
+        }
         return Ok(RepairOutcome::Gone);
     }
     // What is of a registry that has adopted the store since is no damage.
@@ -204,6 +213,31 @@ fn treat_held(
         .collect();
     let outcome = case.repair(unsolved.map_or_else(FindingId::new, |finding| finding.id), faults, &others)?;
     Ok(outcome)
+}
+
+/// The faults that are none, because the store refuses a deletion and has what was before it, then the others.
+fn waiting_for_deletions(
+    home: &Home,
+    watched: &WatchedObject,
+    faults: Vec<FileFault>,
+) -> Result<(Vec<FileFault>, Vec<FileFault>), EngineError> {
+    let roots = other_roots(watched, &faults);
+    let pending = deletion::still_before(home, watched.object, &watched.store)?;
+    let waits = |fault: &FileFault| {
+        let generation = fault.earlier.unwrap_or(watched.generation);
+        let mut of_folder = pending.iter().filter(|one| one.generation == generation);
+        let is_before =
+            pending.iter().any(|one| one.generation == generation && roots.contains(&(generation, one.root)));
+        is_before
+            && match fault.part {
+                Part::Declaration => false,
+                Part::Inventory(_) => {
+                    fault.digest().is_none_or(|digest| of_folder.any(|one| one.inventories.contains(&digest)))
+                }
+                Part::Sidecar(_) | Part::Tombstone(_) | Part::LastRecord(_) => true,
+            }
+    };
+    Ok(faults.into_iter().partition(waits))
 }
 
 /// The root inventories that lie in the place of recorded ones, of the present generation and of earlier ones.
@@ -280,6 +314,11 @@ impl Case<'_> {
         Ok(event.in_store(&self.watched.store).on_behalf_of(self.hold.actor()))
     }
 
+    /// What is wrong now.
+    fn faults(&self) -> Result<Vec<FileFault>, OperationError> {
+        Ok(waiting_for_deletions(self.home, self.watched, self.files.faults(self.go_on)?)?.1)
+    }
+
     fn repair(
         &self,
         id: FindingId,
@@ -296,7 +335,7 @@ impl Case<'_> {
         let mut acts = vec![self.open(id, &words)?];
         if is_of_before {
             deletion::carry_out_again(self.home, &self.hold, store, self.go_on)?;
-            faults = self.files.faults(self.go_on)?;
+            faults = self.faults()?;
         }
         let faults = &faults;
         let mut kept = Vec::new();
@@ -315,7 +354,7 @@ impl Case<'_> {
         for fault in faults.iter().filter(|fault| !matches!(fault.part, Part::Inventory(_))) {
             writer.put_back(fault, others)?;
         }
-        for fault in self.files.faults(self.go_on)? {
+        for fault in self.faults()? {
             if unsolved.is_empty() {
                 unsolved.push(format!("after the repair {}", fault.words()));
             }

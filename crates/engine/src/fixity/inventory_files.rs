@@ -118,8 +118,9 @@ impl FileFault {
         matches!(self.part, Part::Inventory(_) | Part::Tombstone(_) | Part::LastRecord(_))
     }
 
-    fn is_root_inventory(&self) -> bool {
-        matches!(self.part, Part::Inventory(Place::Root(_)))
+    /// The digest of what lies there; none where nothing does, or where it cannot be read.
+    pub(super) fn digest(&self) -> Option<Digest> {
+        self.found.as_ref().and_then(|found| found.digest)
     }
 
     /// The digest of the inventory that lies in the root in the place of the recorded one.
@@ -370,18 +371,21 @@ impl Writer<'_> {
         Ok(left.iter().map(FileFault::words).collect())
     }
 
-    /// Puts what the deletion of an earlier generation has left; whether all of it is there.
-    pub(super) fn put_earlier(&self, root: &Key, others: &[Files<'_>]) -> Result<bool, OperationError> {
-        let faults = |found: Vec<FileFault>| found.into_iter().filter(|fault| fault.root == *root).collect::<Vec<_>>();
-        let wrong = faults(self.files.faults(self.go_on)?);
-        // Without its root inventory nothing of it is put.
-        for fault in wrong.iter().filter(|fault| fault.is_root_inventory()) {
+    /// Whether what the deletion of an earlier generation has left can be put: every inventory of it is in some store.
+    pub(super) fn can_put_earlier(&self, root: &Key, others: &[Files<'_>]) -> Result<bool, OperationError> {
+        for fault in self.files.faults(self.go_on)?.iter().filter(|fault| fault.root == *root) {
             let Part::Inventory(place) = fault.part else { continue };
             if self.files.recorded(fault, place, others, self.go_on)?.is_none() {
                 return Ok(false);
             }
         }
-        Ok(self.put(wrong, others)?.is_none() && faults(self.files.faults(self.go_on)?).is_empty())
+        Ok(true)
+    }
+
+    /// Puts what the deletion of an earlier generation has left.
+    pub(super) fn put_earlier(&self, root: &Key, others: &[Files<'_>]) -> Result<(), OperationError> {
+        let faults = self.files.faults(self.go_on)?.into_iter().filter(|fault| fault.root == *root).collect();
+        self.put(faults, others).map(drop)
     }
 
     /// Puts files in the order that keeps the object whole; what no store has, where there is such a file.

@@ -154,14 +154,23 @@ fn put_earlier(
     others: &[Files<'_>],
     go_on: &GoOn<'_>,
 ) -> Result<(), OperationError> {
+    let of_store = |halt: &OperationError| matches!(halt, OperationError::Engine(EngineError::Storage(_)));
     for (root, deletion) in files.earlier_roots() {
-        match (Writer { hold, files, go_on }).put_earlier(&root, others) {
-            Ok(true) => {
-                let (object, store) = (hold.object(), files.store.name().to_owned());
-                hold.write(move |tx| deletions::put_left(tx, deletion, object, &store))?;
-            }
-            Ok(false) | Err(OperationError::Engine(EngineError::Storage(_))) => {}
+        let writer = Writer { hold, files, go_on };
+        let can_be_put = match writer.can_put_earlier(&root, others) {
+            Ok(false) => continue,
+            Ok(true) => true,
+            Err(halt) if of_store(&halt) => false,
             Err(halt) => return Err(halt),
+        };
+        // Recorded first: what cannot be put now is missed by the next check, and put then.
+        let (object, store) = (hold.object(), files.store.name().to_owned());
+        hold.write(move |tx| deletions::put_left(tx, deletion, object, &store))?;
+        if can_be_put {
+            match writer.put_earlier(&root, others) {
+                Err(halt) if !of_store(&halt) => return Err(halt),
+                _ => {}
+            }
         }
     }
     Ok(())

@@ -64,7 +64,8 @@ SELECT DISTINCT s.object_id FROM deletion_stores s WHERE s.done_at IS NULL AND s
 -- name: deletions.stores
 SELECT store, done_at, reason FROM deletion_stores WHERE deletion_id = ?1 ORDER BY store
 -- name: deletions.store_is_done
-UPDATE deletion_stores SET done_at = ?3, reason = NULL, is_left = ?4 WHERE deletion_id = ?1 AND store = ?2 AND done_at IS NULL
+UPDATE deletion_stores SET done_at = ?3, reason = NULL, is_left = CASE WHEN ?4 THEN ?4 ELSE is_left END
+WHERE deletion_id = ?1 AND store = ?2 AND done_at IS NULL
 -- What a deletion has left was put into a store that did not have it.
 -- name: deletions.put_left
 INSERT INTO deletion_stores (deletion_id, store, object_id, done_at, is_left) VALUES (?1, ?2, ?3, ?4, ?5)
