@@ -8,13 +8,16 @@ use strongroom_engine::rebuild::{self, AdoptRequest};
 use strongroom_engine::reconcile::{self, Code};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::{Home, background};
-use strongroom_registry::ObjectState;
+use strongroom_registry::{ObjectState, deletions as rows};
+use strongroom_storage::StorageError;
+use strongroom_storage_test::{Call, Layer, Operation};
 
 use crate::deleting::{
     SECRET, agreed, check, check_fixity, copy_over, delete, has, home_on, is_nowhere, rebuilt, work,
 };
 use crate::deletions::{console, world};
 use crate::fixture::{Engine, INSTITUTION, KEPT_IN, TestHome};
+use crate::ingest::committing::layered;
 
 const STORE: &str = "secondary";
 
@@ -389,5 +392,54 @@ fn an_altered_tombstone_is_kept_as_evidence() {
     let kept = quarantine.list(&strongroom_storage::Key::ROOT).expect("lists").map(|listed| listed.expect("a key").key);
     let evidence = kept.filter(|key| key.as_str().strip_suffix(".json").is_none()).count();
     assert!(evidence > 0, "what was found is there");
+    all_is_well(&home);
+}
+
+/// Refuses every change below a key.
+#[derive(Clone)]
+struct Refuses {
+    below: String,
+}
+
+impl Layer for Refuses {
+    fn call<T>(&self, call: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
+        let changes =
+            !matches!(call.operation, Operation::Head | Operation::Open | Operation::List | Operation::Assembly);
+        if changes && call.key.as_str().starts_with(&self.below) {
+            let source = std::io::Error::other("it is locked");
+            return Err(StorageError::Io { store: STORE.to_owned(), act: "change", key: call.key.clone(), source });
+        }
+        act()
+    }
+}
+
+#[test]
+fn what_is_kept_is_repaired_while_a_store_refuses_an_earlier_deletion() {
+    let Some((home, old)) = with_old_copy(&[]) else { return };
+    let lost = home.keys(STORE).into_iter().find(|key| key.contains("-deletion-")).expect("a tombstone");
+    let earlier = lost.split_once("/logs/").expect("in logs").0.to_owned();
+    home.ingest("letters", &[("a.txt", b"one"), ("d.txt", b"four")]);
+    put_back_over(&home, old.path());
+    let object = home.object("letters").id;
+    home.registry.write(move |tx| rows::reopen_of_object_in(tx, object, STORE)).expect("is reopened");
+    let is_declaration = |key: &String| key.ends_with("/0=ocfl_object_1.1") && !key.starts_with(&earlier);
+    let root = home.keys(STORE).into_iter().filter(is_declaration).filter_map(|key| {
+        let root = key.strip_suffix("/0=ocfl_object_1.1")?.to_owned();
+        home.keys("primary").contains(&format!("{root}/v1/inventory.json")).then_some(root)
+    });
+    let files: Vec<_> = root.map(|root| home.file(STORE, &format!("{root}/inventory.json"))).collect();
+    let texts: Vec<_> = files.iter().map(|file| std::fs::read(file).expect("reads")).collect();
+    for file in &files {
+        std::fs::write(file, b"{}").expect("writes");
+    }
+    let refusing = layered(&home, STORE, Refuses { below: earlier });
+    let first = check_all(&refusing);
+    assert_eq!((first.repaired, first.unrepairable), (files.len() as u64, 0), "{first:?}");
+    let now: Vec<_> = files.iter().map(|file| std::fs::read(file).expect("reads")).collect();
+    assert_eq!(now, texts, "what is kept is right");
+    let unfinished = refusing.registry.read(|tx| rows::pending_of_object(tx, object)).expect("reads");
+    assert_eq!(unfinished.len(), 1, "and what was deleted is still to be removed");
+    drop(refusing);
+    check_all(&home);
     all_is_well(&home);
 }
