@@ -40,11 +40,18 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "strongroom --as a@b.edu delete request --list due.txt --reason schedule",
         ],
     ),
-    ("delete approve", &["strongroom --as c@b.edu delete approve 01a206d3 --note \"as agreed\""]),
+    (
+        "delete approve",
+        &[
+            "strongroom --as c@b.edu delete approve 01a206d3 --note \"as agreed\"",
+            "strongroom --as c@b.edu delete approve --token-stdin < token.txt",
+        ],
+    ),
     ("delete deny", &["strongroom --as c@b.edu delete deny 01a206d3 --reason \"still in use\""]),
     ("delete cancel", &["strongroom --as a@b.edu delete cancel 01a206d3 --reason mistake"]),
     ("delete list", &["strongroom delete list --state requested", "strongroom delete list --csv > deletions.csv"]),
     ("delete show", &["strongroom delete show 01a206d3-9f8e-746b-8e5d-6ed979e0815a"]),
+    ("delete unfinished", &["strongroom delete unfinished", "strongroom delete unfinished --json"]),
     ("activity agents", &["strongroom activity agents"]),
     (
         "activity run",
