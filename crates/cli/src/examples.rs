@@ -44,7 +44,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "delete approve",
         &[
             "strongroom --as c@b.edu delete approve 01a206d3 --note \"as agreed\"",
-            "strongroom --as c@b.edu delete approve --token-stdin < token.txt",
+            "strongroom --as c@b.edu delete approve --token-stdin",
         ],
     ),
     ("delete deny", &["strongroom --as c@b.edu delete deny 01a206d3 --reason \"still in use\""]),
