@@ -234,6 +234,16 @@ impl KnownDeletions {
         Ok(imported)
     }
 
+    /// Holds an object in the name of the first one that the registry does not know: one that was interrupted holds it so already.
+    pub(crate) fn hold<'h>(&self, home: &'h Home, object: ObjectId) -> Result<ObjectHold<'h>, OperationError> {
+        for told in self.told.iter().filter(|told| told.object == object) {
+            if is_unknown(home, told.deletion)? {
+                return ObjectHold::take_as(home, object, told.deletion.0);
+            }
+        }
+        ObjectHold::take_alone(home, object)
+    }
+
     /// How many the registry does not know.
     pub(crate) fn unknown(&self, home: &Home, object: ObjectId) -> Result<u64, RegistryError> {
         let mut count = 0;

@@ -87,7 +87,7 @@ impl<'a> Taking<'a> {
                 if let Some(identity) = &identity {
                     // Holds that were released since.
                     let of = logs::Of { root, institution: identity.institution, object: published.object, generation };
-                    let hold = ObjectHold::take_alone(self.home, published.object)?;
+                    let hold = deletions.hold(self.home, published.object)?;
                     summary.events += logs::import(self.home, &hold, self.store, of)?;
                 }
                 let imported = deletions.import(self.home, published.object, (self.store, root))?;
