@@ -132,7 +132,7 @@ impl FileFault {
     }
 }
 
-/// Which earlier generations are looked at.
+/// Which earlier generations are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
     /// Those of which a deletion has left something in the store.

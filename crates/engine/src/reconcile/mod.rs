@@ -1,7 +1,7 @@
 //! Reconciliation: the listing of a store beside the record, both in byte order of the key, and what only one of them knows.
 //! Nothing is changed, but that what lies in a store of a version which was given up, or was assembled again of one that is over,
-//! is swept by the next turn of the schedule, and what was deleted is removed again by the background task. Whatever seems to differ is compared again under the object's lease before it is
-//! reported, so that work that goes on meanwhile is no difference.
+//! is swept by the next turn of the schedule, and what was deleted is removed again by the background task. Whatever seems to
+//! differ is compared again under the object's lease before it is reported, so that work that goes on meanwhile is no difference.
 
 mod finding;
 mod keys;

@@ -36,7 +36,7 @@ on_both_databases! {
 }
 
 /// Words that only what is deleted has.
-pub(crate) const SECRET: &[u8] = b"what nobody is to read again";
+pub(crate) const SECRET: &[u8] = b"bytes that only deleted files have";
 
 fn letters() -> String {
     format!("{INSTITUTION}/letters")

@@ -386,7 +386,7 @@ fn an_altered_tombstone_is_kept_as_evidence() {
     delete(&home, &[]);
     let is_of = |key: &String| key.contains("/logs/") && key.contains("-deletion-");
     let tombstone = home.keys(STORE).into_iter().find(is_of).expect("a tombstone");
-    std::fs::write(home.file(STORE, &tombstone), b"nobody approved this").expect("writes");
+    std::fs::write(home.file(STORE, &tombstone), b"another text").expect("writes");
     assert_eq!(check_all(&home).repaired, 1);
     let quarantine = home.home.roles.quarantine.clone();
     let kept = quarantine.list(&strongroom_storage::Key::ROOT).expect("lists").map(|listed| listed.expect("a key").key);

@@ -4,7 +4,7 @@
 //! 2. Who approves is another active user, and who asked is still one that may ask. Users are compared by their identifiers.
 //! 3. Where an admin of the institution asked, another admin of it approves. Where no other active admin of it may, a system admin approves.
 //! 4. Where a system admin asked, an admin of the institution approves: one of the two answers for what the institution keeps.
-//! 5. What failed is done again, by whoever requeues its work item, only while both still may, and for 30 days after the approval.
+//! 5. A requeue of its work item resumes a request that failed only while both users still may, and for 30 days after the approval.
 //! 6. Of the two, within 30 days before the request or after it, none made the other, changed it, or gave it access, also through users in
 //!    between, and no admin of an institution made both: else one person could be both. A system admin may approve what a user requested whom that
 //!    admin made, since an institution has to get its first admin from somebody.
@@ -20,7 +20,7 @@ use crate::EngineError;
 
 /// How long before a request its requester may not have made or changed the user who approves.
 const INDEPENDENT_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
-/// How long after its approval a request that failed may be taken up again.
+/// How long after its approval a request that failed may be resumed.
 const APPROVED_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// Users between the requester and one whom these have made, at most: with more of them the user does not approve.
 const MOST_BETWEEN: usize = 100;
