@@ -272,11 +272,15 @@ impl PurgePlan {
                 let record = LastRecord { path, content, assembly };
                 go_on()?;
                 self.add_last_version(object, *version, details, record)?;
-                for version in self.head.up_to().rev() {
+                for version in self.head.up_to().rev().filter(|version| !self.made.contains_key(version)) {
                     go_on()?;
-                    match self.made.get(&version) {
-                        Some(seal) => put_emptied(object, version, seal)?,
-                        None => self.rewrite_version_inventory(object, version)?,
+                    self.rewrite_version_inventory(object, version)?;
+                }
+                if !self.made.is_empty() {
+                    let summary = object.read(Limits::default(), &mut |_| Ok(()))?;
+                    for (version, seal) in &self.made {
+                        go_on()?;
+                        put_emptied(object, &summary, *version, seal)?;
                     }
                 }
             }
@@ -562,9 +566,13 @@ fn emptied_inventory(
 }
 
 /// Puts the inventory of a version of which everything is taken out.
-fn put_emptied(object: &Object<'_>, version: VersionNumber, seal: &InventorySeal) -> Result<(), OcflError> {
-    let summary = object.read(Limits::default(), &mut |_| Ok(()))?;
-    let (inventory, made) = emptied_inventory(&summary, version)?;
+fn put_emptied(
+    object: &Object<'_>,
+    summary: &InventorySummary,
+    version: VersionNumber,
+    seal: &InventorySeal,
+) -> Result<(), OcflError> {
+    let (inventory, made) = emptied_inventory(summary, version)?;
     if made != *seal {
         return Err(refused(object, format!("the inventory of {version} would be another one than was planned")));
     }

@@ -34,14 +34,7 @@ pub(super) fn carry_out(
     let store = home.store(store)?.as_ref();
     let announced = watermark::announce(home)?;
     watermark::advance(home, store, &announced)?;
-    let (id, generation) = (log.object, log.generation);
-    let (found, current) = home.registry.read(|tx| {
-        let found = objects::get(tx, Scope::System, id)?;
-        let current = versions::list(tx, id, generation, false)?.last().and_then(|version| version.inventory);
-        Ok::<_, RegistryError>((found, current))
-    })?;
-    let gone = || RegistryError::NotFound { what: "object", id: id.to_string() };
-    let root = object_root(&found.ok_or_else(gone)?.institution_identifier, generation)?;
+    let (root, current) = in_registry(home, log)?;
     let object = Object::new(store, root.clone());
     let mut stopped = None;
     let outcome = {
@@ -69,6 +62,43 @@ pub(super) fn carry_out(
     Ok(last.map(|(key, _)| key))
 }
 
+/// Where the object lies in each store, and the digest of the root inventory that is recorded.
+fn in_registry(home: &Home, log: &DeletionLog) -> Result<(Key, Option<Digest>), EngineError> {
+    let (id, generation) = (log.object, log.generation);
+    let (found, current) = home.registry.read(|tx| {
+        let found = objects::get(tx, Scope::System, id)?;
+        let current = versions::list(tx, id, generation, false)?.last().and_then(|version| version.inventory);
+        Ok::<_, RegistryError>((found, current))
+    })?;
+    let gone = || RegistryError::NotFound { what: "object", id: id.to_string() };
+    Ok((object_root(&found.ok_or_else(gone)?.institution_identifier, generation)?, current))
+}
+
+/// Which root inventory a store has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Root {
+    /// None.
+    Missing,
+    /// The one before the deletion, or the one after it.
+    OfPlan,
+    /// The one that is recorded, of a later version.
+    Recorded,
+    /// Another one: it is damaged, or of another time.
+    Other,
+}
+
+impl Root {
+    fn of(object: &Object<'_>, log: &DeletionLog, current: Option<Digest>) -> Result<Self, OcflError> {
+        let plan = &log.plan;
+        Ok(match object.root_inventory()?.map(|found| found.seal) {
+            None => Self::Missing,
+            Some(seal) if seal == plan.before || seal == plan.after => Self::OfPlan,
+            Some(seal) if current == Some(seal.digest) => Self::Recorded,
+            Some(_) => Self::Other,
+        })
+    }
+}
+
 /// Changes what lies in the store; whether the object is there.
 fn change(
     object: &Object<'_>,
@@ -77,10 +107,10 @@ fn change(
     go_on: &mut strongroom_ocfl::GoOn<'_>,
 ) -> Result<bool, OperationError> {
     let plan = &log.plan;
-    match object.root_inventory()?.map(|found| found.seal) {
-        Some(seal) if seal == plan.before || seal == plan.after => plan.carry_out(object, go_on)?,
-        Some(seal) if current == Some(seal.digest) => plan.sweep(object, go_on)?,
-        Some(_) => {
+    match Root::of(object, log, current)? {
+        Root::OfPlan => plan.carry_out(object, go_on)?,
+        Root::Recorded => plan.sweep(object, go_on)?,
+        Root::Other => {
             return Err(EngineError::Refused(format!(
                 "the root inventory of {} in store {} is neither the one before the deletion nor the one that is recorded",
                 log.identifier,
@@ -92,9 +122,9 @@ fn change(
             ))
             .into());
         }
-        None if object.store().list(object.root())?.next().is_none() => return Ok(false),
+        Root::Missing if object.store().list(object.root())?.next().is_none() => return Ok(false),
         // No inventory names what lies there.
-        None => {
+        Root::Missing => {
             plan.sweep(object, go_on)?;
             return Ok(false);
         }
@@ -187,9 +217,8 @@ pub(crate) struct StillBefore {
 /// What deletions have still to be carried out of an object in a store: inventories from before them are no damage.
 pub(crate) fn still_before(home: &Home, object: ObjectId, store: &str) -> Result<Vec<StillBefore>, EngineError> {
     let mut found = Vec::new();
-    for (id, of) in home.registry.read(|tx| deletions::pending_of_object(tx, object))? {
-        let deletion = home.registry.read(|tx| deletions::get(tx, id))?.filter(|_| of == store);
-        let Some(deletion) = deletion else { continue };
+    for id in home.registry.read(|tx| deletions::pending_in(tx, object, store))? {
+        let Some(deletion) = home.registry.read(|tx| deletions::get(tx, id))? else { continue };
         let plan = tombstone::of(&deletion)?.plan;
         let versions = plan.inventories.values();
         let mut inventories: BTreeSet<Digest> =
@@ -201,7 +230,8 @@ pub(crate) fn still_before(home: &Home, object: ObjectId, store: &str) -> Result
     Ok(found)
 }
 
-fn is_before(
+/// Whether one of these root inventories is the one before one of these deletions.
+pub(super) fn is_before(
     home: &Home,
     ids: impl Iterator<Item = DeletionId>,
     roots: &[(GenerationId, Digest)],
@@ -267,20 +297,10 @@ pub(super) fn finish_in(
     })
 }
 
-/// Whether the root inventory in a store is neither the one before a deletion, nor the one after it, nor the recorded one.
+/// Whether a deletion cannot be carried out in a store because of its root inventory.
 pub(super) fn is_another_in_the_way(home: &Home, log: &DeletionLog, store: &str) -> Result<bool, EngineError> {
-    let store = home.store(store)?.as_ref();
-    let (id, generation) = (log.object, log.generation);
-    let (found, current) = home.registry.read(|tx| {
-        let found = objects::get(tx, Scope::System, id)?;
-        let current = versions::list(tx, id, generation, false)?.last().and_then(|version| version.inventory);
-        Ok::<_, RegistryError>((found, current))
-    })?;
-    let Some(found) = found else { return Ok(false) };
-    let object = Object::new(store, object_root(&found.institution_identifier, generation)?);
-    let seal = object.root_inventory()?.map(|found| found.seal);
-    let known = [log.plan.before.digest, log.plan.after.digest];
-    Ok(seal.is_some_and(|seal| !known.contains(&seal.digest) && current != Some(seal.digest)))
+    let (root, current) = in_registry(home, log)?;
+    Ok(Root::of(&Object::new(home.store(store)?.as_ref(), root), log, current)? == Root::Other)
 }
 
 /// Removes the bytes that the quarantine store keeps as evidence of damage of what was deleted: most of them are the same. The notes beside

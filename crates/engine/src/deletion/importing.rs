@@ -15,6 +15,7 @@ use strongroom_registry::{
 };
 use strongroom_storage::{Key, StorageError, Store};
 
+use super::carrying_out::is_before;
 use super::delete::{CameOf, settle};
 use super::rows;
 use super::tombstone::{self, ACT, DeletionLog};
@@ -156,7 +157,6 @@ fn read_text(store: &dyn Store, key: &Key) -> Result<(String, Option<Digest>), E
 
 /// The deletions that a store tells of, of one object.
 pub(crate) struct KnownDeletions {
-    generation: GenerationId,
     /// Oldest first.
     told: Vec<Told>,
 }
@@ -181,14 +181,14 @@ impl KnownDeletions {
             }
         }
         told.sort_by_key(|told| (told.time, told.deletion));
-        Ok(Self { generation, told })
+        Ok(Self { told })
     }
 
     /// Whether they say why the inventories of versions are other ones than the registry has: each that differs is one that a deletion
     /// has written in the place of the recorded one.
-    pub(crate) fn explain(&self, generation: GenerationId, version: &Version, found: Option<Digest>) -> bool {
+    pub(crate) fn explain(&self, version: &Version, found: Option<Digest>) -> bool {
         let mut digest = version.inventory;
-        for told in self.told.iter().filter(|_| self.generation == generation) {
+        for told in &self.told {
             let own = told.inventories.iter().find(|(number, ..)| *number == version.number);
             let of_head = (version.number == told.version).then_some(told.before);
             if let Some((_, before, after)) = own
@@ -236,21 +236,20 @@ impl KnownDeletions {
 
     /// Holds an object in the name of the first one that the registry does not know: one that was interrupted holds it so already.
     pub(crate) fn hold<'h>(&self, home: &'h Home, object: ObjectId) -> Result<ObjectHold<'h>, OperationError> {
-        for told in self.told.iter().filter(|told| told.object == object) {
-            if is_unknown(home, told.deletion)? {
-                return ObjectHold::take_as(home, object, told.deletion.0);
-            }
+        match self.first_unknown(home, object)? {
+            Some(deletion) => ObjectHold::take_as(home, object, deletion.0),
+            None => ObjectHold::take_alone(home, object),
         }
-        ObjectHold::take_alone(home, object)
     }
 
-    /// How many the registry does not know.
-    pub(crate) fn unknown(&self, home: &Home, object: ObjectId) -> Result<u64, RegistryError> {
-        let mut count = 0;
+    /// The first one that the registry does not know.
+    pub(crate) fn first_unknown(&self, home: &Home, object: ObjectId) -> Result<Option<DeletionId>, RegistryError> {
         for told in self.told.iter().filter(|told| told.object == object) {
-            count += u64::from(is_unknown(home, told.deletion)?);
+            if is_unknown(home, told.deletion)? {
+                return Ok(Some(told.deletion));
+            }
         }
-        Ok(count)
+        Ok(None)
     }
 }
 
@@ -281,8 +280,7 @@ impl OpenDeletions {
         home.registry.read(|tx| {
             let begun = deletions::begun_of_object(tx, object)?;
             let begun = begun.and_then(|deletion| deletion.item.map(|item| (deletion, item)));
-            let pending = deletions::pending_of_object(tx, object)?.into_iter();
-            let pending = pending.filter(|(_, of)| of == store).map(|(id, _)| id).collect();
+            let pending = deletions::pending_in(tx, object, store)?;
             let done = deletions::done_of_object(tx, object, store)?.into_iter().map(|(id, _)| id).collect();
             Ok(Self { object, store: store.to_owned(), begun, pending, done })
         })
@@ -299,41 +297,21 @@ impl OpenDeletions {
         Ok(true)
     }
 
-    /// Whether the store has the object as it was before a deletion, with this root inventory: it is behind, and has nothing that the registry
-    /// does not know.
-    pub(crate) fn is_behind(&self, home: &Home, inventory: &Digest) -> Result<bool, EngineError> {
-        Ok(is_before(home, &self.pending, inventory)? || self.was_put_back(home, inventory)?)
+    /// Whether the store has the object as it was before a deletion, with this root inventory of a generation: it is behind, and has nothing that
+    /// the registry does not know. So is one that was put back from a backup after the deletion was carried out there.
+    pub(crate) fn is_behind(&self, home: &Home, root: (GenerationId, Digest)) -> Result<bool, EngineError> {
+        is_before(home, self.pending.iter().chain(&self.done).copied(), &[root])
     }
 
-    /// Whether it is that although the deletion was carried out there, as a store that was put back from a backup.
-    fn was_put_back(&self, home: &Home, inventory: &Digest) -> Result<bool, EngineError> {
-        is_before(home, &self.done, inventory)
-    }
-
-    /// Has what was deleted be removed again from the store, where it was put back; by the background task, or whoever takes the object next.
-    pub(crate) fn reopen(&self, home: &Home, inventory: &Digest) -> Result<(), EngineError> {
-        if self.was_put_back(home, inventory)? {
-            let (object, store) = (self.object, self.store.clone());
-            home.registry.write(move |tx| deletions::reopen_of_object_in(tx, object, &store))?;
-        }
-        Ok(())
+    /// Records that the deletions of the object are still to be carried out in the store: the background task does it, or the next work on the
+    /// object.
+    pub(crate) fn reopen(&self, home: &Home) -> Result<(), RegistryError> {
+        let (object, store) = (self.object, self.store.clone());
+        home.registry.write(move |tx| deletions::reopen_of_object_in(tx, object, &store))
     }
 
     /// Whether one is still to be carried out in the store: the inventories there may be those before it or after it.
     pub(crate) fn are_pending(&self) -> bool {
         !self.pending.is_empty()
     }
-}
-
-/// Whether a root inventory is the one before one of these deletions.
-fn is_before(home: &Home, deletions: &[DeletionId], inventory: &Digest) -> Result<bool, EngineError> {
-    for id in deletions {
-        let found = home.registry.read(|tx| deletions::get(tx, *id))?;
-        if let Some(deletion) = found
-            && tombstone::of(&deletion)?.plan.before.digest == *inventory
-        {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }

@@ -152,8 +152,8 @@ pub(super) struct Files<'a> {
 /// The folder of a generation of an object.
 struct Folder {
     root: Key,
-    /// None: the present one.
-    earlier: Option<GenerationId>,
+    /// Which generation, and its deletion; none: the present one.
+    earlier: Option<(GenerationId, DeletionId)>,
     /// What belongs where: the head's inventory twice.
     places: Vec<(Place, Digest)>,
     /// What deletions left there.
@@ -181,7 +181,14 @@ impl Folder {
 
     /// A fault of a file in it, before it is known what lies there.
     fn fault(&self, part: Part, file: String, expected: Option<Digest>) -> FileFault {
-        FileFault { part, root: self.root.clone(), earlier: self.earlier, file, found: None, expected }
+        FileFault {
+            part,
+            root: self.root.clone(),
+            earlier: self.earlier.map(|(of, _)| of),
+            file,
+            found: None,
+            expected,
+        }
     }
 }
 
@@ -231,7 +238,7 @@ impl<'a> Files<'a> {
             let Some(whole) = home.registry.read(|tx| deletions::get(tx, id))? else { continue };
             let versions = home.registry.read(|tx| versions::list(tx, object, of, false))?;
             let mut folder = Folder::new(root.clone(), &versions);
-            folder.earlier = Some(of);
+            folder.earlier = Some((of, id));
             folder.left = tombstones(home, (object, of), store)?;
             // Also where the deletion is still to be carried out: it waits for the inventories to be put right.
             let tombstone = (Part::Tombstone(id), format!("logs/{}", whole.name));
@@ -246,16 +253,11 @@ impl<'a> Files<'a> {
         Ok(self)
     }
 
-    /// The roots of the earlier generations.
-    pub(super) fn earlier_roots(&self) -> Vec<(Key, DeletionId)> {
-        let deletion = |folder: &Folder| {
-            folder.left.iter().find_map(|(part, _)| match part {
-                Part::LastRecord(id) => Some(*id),
-                _ => None,
-            })
-        };
-        let earlier = self.folders.iter().filter(|folder| folder.earlier.is_some());
-        earlier.filter_map(|folder| Some((folder.root.clone(), deletion(folder)?))).collect()
+    /// Each earlier generation by itself, with its deletion.
+    pub(super) fn earlier(self) -> Vec<(DeletionId, Self)> {
+        let (home, store) = (self.home, self.store);
+        let alone = |folder: Folder| Some((folder.earlier?.1, Self { home, store, folders: vec![folder] }));
+        self.folders.into_iter().filter_map(alone).collect()
     }
 
     /// The object root of the present generation.
@@ -358,38 +360,33 @@ pub(super) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Puts every file of the present generation that is not as recorded, from `others`: the root inventory last, so that it never names what is
-    /// not there. Returns what could not be put, and what is not as recorded afterwards.
+    /// Puts every file that is not as recorded, from `others`. Returns what could not be put, and what is not as recorded afterwards.
     pub(super) fn put_all(&self, others: &[Files<'_>]) -> Result<Vec<String>, OperationError> {
-        let root = self.files.root();
-        let of_root = |faults: Vec<FileFault>| faults.into_iter().filter(|fault| fault.root == root).collect();
-        let faults: Vec<FileFault> = of_root(self.files.faults(self.go_on)?);
-        if let Some(missing) = self.put(faults, others)? {
+        if let Some(missing) = self.put(self.files.faults(self.go_on)?, others)? {
             return Ok(vec![missing]);
         }
-        let left: Vec<FileFault> = of_root(self.files.faults(self.go_on)?);
-        Ok(left.iter().map(FileFault::words).collect())
+        Ok(self.files.faults(self.go_on)?.iter().map(FileFault::words).collect())
     }
 
-    /// Whether what the deletion of an earlier generation has left can be put: every inventory of it is in some store.
-    pub(super) fn can_put_earlier(&self, root: &Key, others: &[Files<'_>]) -> Result<bool, OperationError> {
-        for fault in self.files.faults(self.go_on)?.iter().filter(|fault| fault.root == *root) {
-            let Part::Inventory(place) = fault.part else { continue };
-            if self.files.recorded(fault, place, others, self.go_on)?.is_none() {
+    /// Whether every inventory that is not as recorded can be put from some store.
+    pub(super) fn can_put(&self, faults: &[FileFault], others: &[Files<'_>]) -> Result<bool, OperationError> {
+        for fault in faults {
+            if let Part::Inventory(place) = fault.part
+                && self.files.recorded(fault, place, others, self.go_on)?.is_none()
+            {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Puts what the deletion of an earlier generation has left.
-    pub(super) fn put_earlier(&self, root: &Key, others: &[Files<'_>]) -> Result<(), OperationError> {
-        let faults = self.files.faults(self.go_on)?.into_iter().filter(|fault| fault.root == *root).collect();
-        self.put(faults, others).map(drop)
-    }
-
-    /// Puts files in the order that keeps the object whole; what no store has, where there is such a file.
-    fn put(&self, mut faults: Vec<FileFault>, others: &[Files<'_>]) -> Result<Option<String>, OperationError> {
+    /// Puts files back, the root inventory last, so that it never names what is not there. The first that no store has, where there is one: then
+    /// the rest is not put.
+    pub(super) fn put(
+        &self,
+        mut faults: Vec<FileFault>,
+        others: &[Files<'_>],
+    ) -> Result<Option<String>, OperationError> {
         faults.sort_by_key(|fault| match fault.part {
             Part::Declaration => 0,
             Part::Inventory(Place::Version(_)) => 1,

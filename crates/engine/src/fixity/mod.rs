@@ -25,7 +25,7 @@ use strongroom_registry::events::EventRow;
 use strongroom_registry::fixity::{self as record, WatchedCopy};
 use strongroom_registry::journal::Actor;
 use strongroom_registry::objects::{self, Object};
-use strongroom_registry::{FindingId, FindingState, RegistryError, Time, deletions, versions};
+use strongroom_registry::{DeletionId, FindingId, FindingState, RegistryError, Time, deletions, versions};
 
 use self::inventory_files::{Files, Wanted, Writer};
 use crate::hold::{GoOn, ObjectHold, OperationError, now};
@@ -142,38 +142,37 @@ pub(crate) fn put_inventories(
     let present = Files::new(home, store, root.clone(), &versions)?.with_tombstones(of)?;
     let left = Writer { hold, files: &present, go_on }.put_all(&others)?;
     if left.is_empty() {
-        put_earlier(hold, &files_in(store)?, &others, go_on)?;
+        for (deletion, earlier) in files_in(store)?.earlier() {
+            put_earlier(hold, deletion, &earlier, &others, go_on)?;
+        }
     }
     Ok(left)
 }
 
-/// Puts what deletions of earlier generations have left, as far as that is possible: nothing that is kept waits for it.
+/// Puts what the deletion of an earlier generation has left, as far as that is possible: nothing that is kept waits for it.
 fn put_earlier(
     hold: &ObjectHold<'_>,
+    deletion: DeletionId,
     files: &Files<'_>,
     others: &[Files<'_>],
     go_on: &GoOn<'_>,
 ) -> Result<(), OperationError> {
-    let of_store = |halt: &OperationError| matches!(halt, OperationError::Engine(EngineError::Storage(_)));
-    for (root, deletion) in files.earlier_roots() {
-        let writer = Writer { hold, files, go_on };
-        let can_be_put = match writer.can_put_earlier(&root, others) {
-            Ok(false) => continue,
-            Ok(true) => true,
-            Err(halt) if of_store(&halt) => false,
-            Err(halt) => return Err(halt),
-        };
-        // Recorded first: what cannot be put now is missed by the next check, and put then.
-        let (object, store) = (hold.object(), files.store.name().to_owned());
-        hold.write(move |tx| deletions::put_left(tx, deletion, object, &store))?;
-        if can_be_put {
-            match writer.put_earlier(&root, others) {
-                Err(halt) if !of_store(&halt) => return Err(halt),
-                _ => {}
-            }
-        }
+    let writer = Writer { hold, files, go_on };
+    let is_of_store = |halt: &OperationError| matches!(halt, OperationError::Engine(EngineError::Storage(_)));
+    let looked = files.faults(go_on).and_then(|faults| Ok((writer.can_put(&faults, others)?, faults)));
+    let faults = match looked {
+        Ok((false, _)) => return Ok(()),
+        Ok((true, faults)) => faults,
+        Err(halt) if is_of_store(&halt) => Vec::new(),
+        Err(halt) => return Err(halt),
+    };
+    // Recorded first: what cannot be put now is missed by the next check, and put then.
+    let (object, store) = (hold.object(), files.store.name().to_owned());
+    hold.write(move |tx| deletions::put_left(tx, deletion, object, &store))?;
+    match writer.put(faults, others) {
+        Err(halt) if !is_of_store(&halt) => Err(halt),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Closes the finding of something that is no longer kept.

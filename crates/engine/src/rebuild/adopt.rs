@@ -62,24 +62,21 @@ impl<'a> Taking<'a> {
             if self.is_behind && self.dry_run.is_none() && open.settle_begun(self.home)? {
                 return self.object(institution, root, summary);
             }
-            if open.is_behind(self.home, &glance.inventory)? {
+            if open.is_behind(self.home, (generation, glance.inventory))? {
                 // What was deleted is removed from it, and it has nothing else that is not known.
                 if self.dry_run.is_none() {
-                    open.reopen(self.home, &glance.inventory)?;
+                    open.reopen(self.home)?;
                 }
                 return self.behind_deletion(published, identity.as_ref(), root, summary);
             }
             let deletions = KnownDeletions::read(self.store, root, generation)?;
-            let is_unknown = deletions.unknown(self.home, published.object)? > 0;
+            let is_unknown = deletions.first_unknown(self.home, published.object)?.is_some();
             let may_learn = self.is_behind || self.dry_run.is_some();
             if is_unknown && !may_learn {
                 // Where the inventories differ as well, the comparison below refuses the object.
                 summary.note(self.store.name(), root.as_str(), UNKNOWN_DELETION);
             }
-            if is_unknown
-                && may_learn
-                && deletions.explain(generation, published, self.inventory_of(root, &glance, published)?)
-            {
+            if is_unknown && may_learn && deletions.explain(published, self.inventory_of(root, &glance, published)?) {
                 if self.dry_run.is_some() {
                     summary.taken += 1;
                     return Ok(());

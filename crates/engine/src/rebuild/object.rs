@@ -145,7 +145,7 @@ impl<'r> Rebuilding<'r> {
             if deletions.import(self.home, id, (self.store, self.root))?.held > 0 {
                 summary.note(self.store.name(), self.root.as_str(), HELD_DELETION);
             }
-        } else if deletions.unknown(self.home, id)? > 0 {
+        } else if deletions.first_unknown(self.home, id)?.is_some() {
             summary.note(self.store.name(), self.root.as_str(), UNKNOWN_DELETION);
         }
         Ok(())

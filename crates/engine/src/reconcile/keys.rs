@@ -245,10 +245,9 @@ impl<'a> Reconciling<'a> {
     /// Whether a deletion of this generation is still to be carried out in the store, and whether one of all of it is.
     fn pending(&self, stored: &StoredObject) -> Result<(bool, bool), EngineError> {
         let (object, mut found) = (stored.object, (false, false));
-        for (id, store) in self.home.registry.read(|tx| deletions::pending_of_object(tx, object))? {
+        for id in self.home.registry.read(|tx| deletions::pending_in(tx, object, self.store.name()))? {
             let deletion = self.home.registry.read(|tx| deletions::get(tx, id))?;
-            let deletion = deletion.filter(|deletion| deletion.generation == stored.generation);
-            if let Some(deletion) = deletion.filter(|_| store == self.store.name()) {
+            if let Some(deletion) = deletion.filter(|deletion| deletion.generation == stored.generation) {
                 found = (true, found.1 || deletion.files.is_none());
             }
         }

@@ -130,11 +130,11 @@ impl Reconciling<'_> {
         let (found, pending) = self.home.registry.read(|tx| {
             Ok::<_, RegistryError>((
                 objects::get(tx, Scope::System, object)?,
-                deletions::pending_of_object(tx, object)?,
+                deletions::pending_in(tx, object, self.store.name())?,
             ))
         })?;
         let is_deleted = found.is_some_and(|found| found.state == ObjectState::Deleted);
-        Ok(is_deleted && pending.iter().any(|(_, store)| store == self.store.name()))
+        Ok(is_deleted && !pending.is_empty())
     }
 
     /// What the store lacks of the objects of its placements.

@@ -116,6 +116,12 @@ pub fn pending_of_object(
     rows.iter().map(|row| Ok((DeletionId(row.uuid("deletion_id")?), row.text("store")?.to_owned()))).collect()
 }
 
+/// The deletions of [`pending_of_object`] that are still to be carried out in one store.
+pub fn pending_in(tx: &mut dyn Transaction, object: ObjectId, store: &str) -> Result<Vec<DeletionId>, RegistryError> {
+    let pending = pending_of_object(tx, object)?.into_iter();
+    Ok(pending.filter(|(_, of)| of == store).map(|(id, _)| id).collect())
+}
+
 /// What was carried out of an object in a store, in the order in which it was begun: the deletion and the generation.
 pub fn done_of_object(
     tx: &mut dyn Transaction,
@@ -378,12 +384,11 @@ pub fn reopen_in_store(
     Ok(last)
 }
 
-/// Lets every deletion of an object and of files of it be carried out once more in a store, which has something of the time before it. Whether
-/// there is any.
-pub fn reopen_of_object_in(tx: &mut dyn Transaction, object: ObjectId, store: &str) -> Result<bool, RegistryError> {
-    let again = tx.execute(Statement("deletions.in_store_again"), &[object.into(), store.into()])?;
+/// Lets every deletion of an object and of files of it be carried out once more in a store, which has something of the time before it.
+pub fn reopen_of_object_in(tx: &mut dyn Transaction, object: ObjectId, store: &str) -> Result<(), RegistryError> {
+    tx.execute(Statement("deletions.in_store_again"), &[object.into(), store.into()])?;
     tx.execute(Statement("deletions.not_completed"), &[object.into()])?;
-    Ok(again > 0)
+    Ok(())
 }
 
 /// Lets every deletion of an object and of files of it be carried out once more in its stores: `owner`, who no longer held the object, may have
