@@ -342,6 +342,17 @@ impl PurgePlan {
         Ok(())
     }
 
+    /// Whether the plan removes what lies under a key of the object, relative to its root, where something does.
+    pub fn removes(&self, relative: &str) -> bool {
+        match &self.scope {
+            PurgeScope::Paths { contents, .. } => contents.contains(relative),
+            PurgeScope::Object { .. } => self.head.up_to().any(|version| {
+                let below = relative.strip_prefix(&version.to_string()).and_then(|rest| rest.strip_prefix('/'));
+                below.and_then(|below| below.strip_prefix(CONTENT)).is_some_and(|rest| rest.starts_with('/'))
+            }),
+        }
+    }
+
     /// What a store reports against the removal of what the plan removes there, of all of it together; none where nothing does.
     pub fn removal_hold(&self, object: &Object<'_>, go_on: &mut GoOn<'_>) -> Result<Option<RemovalHold>, OcflError> {
         if let PurgeScope::Object { .. } = self.scope {

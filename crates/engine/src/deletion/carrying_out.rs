@@ -180,18 +180,25 @@ pub(crate) fn finish_pending(home: &Home, hold: &ObjectHold<'_>, go_on: &GoOn<'_
     Ok(done)
 }
 
-/// Deletes what was deleted of an object once more in a store that has files of the time before, as one that was put back from a backup.
-pub(crate) fn carry_out_again(
+/// Whether a deletion of this generation of an object removes what lies under a key in a store, relative to the folder of the object.
+pub(crate) fn removes(
     home: &Home,
-    hold: &ObjectHold<'_>,
+    (object, generation): (ObjectId, GenerationId),
     store: &str,
-    go_on: &GoOn<'_>,
-) -> Result<(), OperationError> {
-    let (object, store) = (hold.object(), store.to_owned());
-    // What was pending there may be possible now.
-    hold.write(move |tx| deletions::reopen_of_object_in(tx, object, &store))?;
-    finish_pending(home, hold, go_on)?;
-    Ok(())
+    relative: &str,
+) -> Result<bool, EngineError> {
+    let ids = home.registry.read(|tx| {
+        let mut ids = deletions::pending_in(tx, object, store)?;
+        ids.extend(deletions::done_of_object(tx, object, store)?.into_iter().map(|(id, _)| id));
+        Ok::<_, RegistryError>(ids)
+    })?;
+    for id in ids {
+        let Some(deletion) = home.registry.read(|tx| deletions::get(tx, id))? else { continue };
+        if deletion.generation == generation && tombstone::of(&deletion)?.plan.removes(relative) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether a store has one of these root inventories from before something was deleted of an object, which was carried out there.

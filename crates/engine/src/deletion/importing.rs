@@ -234,9 +234,12 @@ impl KnownDeletions {
         Ok(imported)
     }
 
-    /// Holds an object in the name of the first one that the registry does not know: one that was interrupted holds it so already.
+    /// Holds an object in the name of one that the registry does not know: of the one that was interrupted, which keeps others from it, else of
+    /// the first.
     pub(crate) fn hold<'h>(&self, home: &'h Home, object: ObjectId) -> Result<ObjectHold<'h>, OperationError> {
-        match self.first_unknown(home, object)? {
+        let begun = home.registry.read(|tx| deletions::begun_of_object(tx, object))?;
+        let interrupted = begun.filter(|begun| begun.item.is_none()).map(|begun| begun.id);
+        match interrupted.map_or_else(|| self.first_unknown(home, object), |id| Ok(Some(id)))? {
             Some(deletion) => ObjectHold::take_as(home, object, deletion.0),
             None => ObjectHold::take_alone(home, object),
         }

@@ -17,7 +17,7 @@ use strongroom_registry::{Action, Stage as Name};
 use crate::EngineError;
 use crate::workflow::{Passes, Stage, StageWork, WaitsFor, Workflow};
 
-pub(crate) use carrying_out::{carry_out_again, finish_all, finish_pending, is_of_before, still_before};
+pub(crate) use carrying_out::{finish_all, finish_pending, is_of_before, removes, still_before};
 pub(crate) use importing::{KnownDeletions, OpenDeletions};
 pub(crate) use last::{emptied, last_record};
 pub(crate) use requests::obstacles::in_words;

@@ -10,7 +10,9 @@ use strongroom_registry::journal::Actor;
 use strongroom_registry::objects::{self, Object};
 use strongroom_registry::versions::{self, Version};
 use strongroom_registry::work::Claim;
-use strongroom_registry::{CopyState, FindingId, FindingKind, FindingState, GenerationId, ObjectId, RegistryError};
+use strongroom_registry::{
+    CopyState, FindingId, FindingKind, FindingState, GenerationId, ObjectId, RegistryError, deletions,
+};
 use strongroom_storage::Body;
 
 use super::evidence::{self, About, DamagedCopy, Log};
@@ -332,9 +334,9 @@ impl Case<'_> {
         if is_of_before {
             words.push_str(", as before a deletion, which is carried out again");
         }
-        let mut acts = vec![self.open(id, &words)?];
+        let mut acts = vec![self.open(id, &words, may_be_older)?];
         if is_of_before {
-            deletion::carry_out_again(self.home, &self.hold, store, self.go_on)?;
+            deletion::finish_pending(self.home, &self.hold, self.go_on)?;
             faults = self.faults()?;
         }
         let faults = &faults;
@@ -359,14 +361,15 @@ impl Case<'_> {
                 unsolved.push(format!("after the repair {}", fault.words()));
             }
         }
-        if may_be_older && unsolved.is_empty() {
+        if may_be_older {
             // No inventory that was put back names what may have come with the other one.
-            deletion::carry_out_again(self.home, &self.hold, store, self.go_on)?;
+            deletion::finish_pending(self.home, &self.hold, self.go_on)?;
         }
         self.close(id, &words, &kept, &unsolved)
     }
 
-    fn open(&self, id: FindingId, words: &str) -> Result<EventRow, OperationError> {
+    /// Records what was found before anything of it is replaced: what may be of a time before a deletion also as what is to be deleted again.
+    fn open(&self, id: FindingId, words: &str, may_be_older: bool) -> Result<EventRow, OperationError> {
         let watched = self.watched;
         let detail = format!("declaration and inventories of {}", self.place());
         let event = self.event("fixity check", "failure", detail, words.to_owned())?;
@@ -384,6 +387,9 @@ impl Case<'_> {
         self.hold.write(move |tx| {
             record::open_finding(tx, &finding)?;
             record::set_object_damaged(tx, object, &store)?;
+            if may_be_older {
+                deletions::reopen_of_object_in(tx, object, &store)?;
+            }
             events::append(tx, std::slice::from_ref(&row))
         })?;
         let detail = format!("{}: {words}", watched.object_identifier);

@@ -31,7 +31,7 @@ use self::inventory_files::{Files, Wanted, Writer};
 use crate::hold::{GoOn, ObjectHold, OperationError, now};
 use crate::logs::object_root;
 use crate::runtime::Shutdown;
-use crate::{EngineError, Home};
+use crate::{EngineError, Home, deletion};
 
 pub(crate) use check::{is_unreadable, is_unreadable_source, read as read_copy, vouched};
 pub(crate) use copying::{Copied, Copying, others as other_copies};
@@ -140,11 +140,20 @@ pub(crate) fn put_inventories(
         .filter_map(|(other, _, _)| files_in(other).ok())
         .collect();
     let present = Files::new(home, store, root.clone(), &versions)?.with_tombstones(of)?;
+    // What is replaced may be of a time before a deletion: then what was deleted may lie there as well.
+    let was_there = !home.registry.read(|tx| deletions::done_of_object(tx, id, store))?.is_empty();
+    if was_there {
+        let name = store.to_owned();
+        hold.write(move |tx| deletions::reopen_of_object_in(tx, id, &name))?;
+    }
     let left = Writer { hold, files: &present, go_on }.put_all(&others)?;
     if left.is_empty() {
         for (deletion, earlier) in files_in(store)?.earlier() {
             put_earlier(hold, deletion, &earlier, &others, go_on)?;
         }
+    }
+    if was_there {
+        deletion::finish_pending(home, hold, go_on)?;
     }
     Ok(left)
 }

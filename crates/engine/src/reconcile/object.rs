@@ -13,6 +13,9 @@ use crate::{EngineError, Home, deletion};
 /// Rows read at once.
 const ROWS: usize = 20_000;
 
+/// What is said of a file that no deletion removes, because it lies in no place of a content.
+const DELETED_NAME: &str = "it has the name of a content that was deleted, in a folder where no content lies";
+
 /// Told of each difference: its code, where it lies, and more about it.
 pub(super) type Tell<'t> = &'t mut dyn FnMut(Code, &str, Option<String>) -> Result<(), EngineError>;
 
@@ -145,7 +148,15 @@ impl<'a> Comparison<'a> {
             }
             Some(_) if is_open => Ok(()),
             Some(_) if self.record.as_deref() == Some(relative) => Ok(()),
-            Some(version) if self.was_deleted(version, relative)? => tell(Code::CopyDeleted, key, None),
+            Some(version) if self.was_deleted(version, relative)? => {
+                let of = (self.object.object, self.object.generation);
+                // Plans are read for what lies where no deposit has put it: of all the others there may be many.
+                if is_content_path(relative) || deletion::removes(self.home, of, self.store, relative)? {
+                    tell(Code::CopyDeleted, key, None)
+                } else {
+                    tell(Code::FileForeign, key, Some(DELETED_NAME.to_owned()))
+                }
+            }
             Some(_) => tell(Code::CopyUnknown, key, None),
             None => tell(Code::FileForeign, key, None),
         }
@@ -205,5 +216,17 @@ impl<'a> Comparison<'a> {
             self.page = page.into();
         }
         Ok(self.page.front().cloned())
+    }
+}
+
+/// Whether a path has the form of a content path: `vN/content/<version id>/<2 hex>/<sha512>`, or without the identifier.
+fn is_content_path(relative: &str) -> bool {
+    let segments: Vec<&str> = relative.split('/').collect();
+    match segments.as_slice() {
+        [_, "content", part, name] => name.starts_with(part) && part.len() == 2,
+        [_, "content", owner, part, name] => {
+            owner.parse::<VersionId>().is_ok() && name.starts_with(part) && part.len() == 2
+        }
+        _ => false,
     }
 }

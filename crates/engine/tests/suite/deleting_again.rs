@@ -1,8 +1,10 @@
 //! What was deleted comes back with an older copy of a store, in whole or in part: it is found, and deleted again.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use strongroom_engine::app::{journal, legal_holds};
+use strongroom_engine::backfill::{self, BackfillRequest};
 use strongroom_engine::fixity::{self, FixityRequest, FixitySummary};
 use strongroom_engine::rebuild::{self, AdoptRequest};
 use strongroom_engine::reconcile::{self, Code};
@@ -434,5 +436,97 @@ fn what_is_kept_is_repaired_while_a_store_refuses_an_earlier_deletion() {
     assert_eq!(unfinished.len(), 1, "and what was deleted is still to be removed");
     drop(refusing);
     check_all(&home);
+    all_is_well(&home);
+}
+
+/// A home with a store as it was before the second version, which is older than the deletion that came behind that.
+fn with_copy_of_the_first_version(back: fn(&TestHome, &Path)) -> Option<(TestHome, tempfile::TempDir)> {
+    let home = world(Engine::Sqlite, "")?;
+    home.ingest("letters", &[("a.txt", b"one"), ("secret.txt", SECRET)]);
+    let old = tempfile::TempDir::new().expect("a folder");
+    copy_over(&home.file(STORE, INSTITUTION), old.path());
+    home.ingest("letters", &[("a.txt", b"one"), ("b.txt", b"two"), ("secret.txt", SECRET)]);
+    delete(&home, &["data/secret.txt"]);
+    back(&home, old.path());
+    Some((home, old))
+}
+
+/// Refuses to put files whose name ends so.
+#[derive(Clone)]
+struct RefusesNamed(&'static str);
+
+impl Layer for RefusesNamed {
+    fn call<T>(&self, call: Call<'_>, act: &mut dyn FnMut() -> Result<T, StorageError>) -> Result<T, StorageError> {
+        if matches!(call.operation, Operation::Put) && call.key.as_str().ends_with(self.0) {
+            let source = std::io::Error::other("it is locked");
+            return Err(StorageError::Io { store: STORE.to_owned(), act: "put", key: call.key.clone(), source });
+        }
+        act()
+    }
+}
+
+#[test]
+fn a_check_that_fails_behind_the_first_inventory_it_puts_back_forgets_nothing() {
+    let Some((home, _old)) = with_copy_of_the_first_version(|home, old| {
+        // What it had got since stays.
+        copy_over(old, &home.file(STORE, INSTITUTION));
+    }) else {
+        return;
+    };
+    let failing = layered(&home, STORE, RefusesNamed("/v2/inventory.json.sha512"));
+    assert!(check_all(&failing).failed > 0);
+    drop(failing);
+    assert!(check_all(&home).failed == 0);
+    run_deletions(&home);
+    all_is_well(&home);
+}
+
+#[test]
+fn what_was_deleted_goes_also_where_something_of_the_object_cannot_be_repaired() {
+    let Some((home, _old)) = with_copy_of_the_first_version(put_back) else { return };
+    let lost = home.keys("primary").into_iter().find(|key| key.ends_with("/v2/inventory.json")).expect("an inventory");
+    let text = std::fs::read(home.file("primary", &lost)).expect("reads");
+    std::fs::write(home.file("primary", &lost), b"{}").expect("writes");
+    assert!(check_all(&home).unrepairable > 0);
+    is_nowhere(&home, SECRET);
+    for store in KEPT_IN {
+        std::fs::write(home.file(store, &lost), &text).expect("writes");
+    }
+    check_all(&home);
+    all_is_well(&home);
+}
+
+#[test]
+fn a_store_that_is_filled_loses_what_was_deleted_and_came_back_with_an_older_copy() {
+    let Some((mut home, _old)) = with_copy_of_the_first_version(put_back) else { return };
+    home.home = Arc::new(home.opened_with(&["primary"], &[]));
+    home.ingest("letters", &[("a.txt", b"one"), ("b.txt", b"three")]);
+    home.home = Arc::new(home.opened_with(&KEPT_IN, &[]));
+    let filled = backfill::run(&home, &BackfillRequest::new(STORE), &mut |_| ()).expect("fills");
+    assert_eq!((filled.objects, filled.failed), (1, 0), "{filled:?}");
+    is_nowhere(&home, SECRET);
+    // What the store has lost besides is found as ever.
+    check_all(&home);
+    all_is_well(&home);
+}
+
+#[test]
+fn a_stray_file_with_the_digest_of_deleted_bytes_is_for_a_person_to_remove() {
+    let Some((home, old)) = with_old_copy(&["data/secret.txt"]) else { return };
+    let lost = home.keys(STORE);
+    put_back(&home, old.path());
+    let new = new_keys(&home, &lost).into_iter().find(|key| {
+        key.contains("/content/") && std::fs::read(home.file(STORE, key)).is_ok_and(|text| has(&text, SECRET))
+    });
+    let content = new.expect("a content");
+    run_deletions(&home);
+    check_all(&home);
+    let (root, name) =
+        (content.split_once("/v2/").expect("of version 2").0, content.rsplit('/').next().expect("a name"));
+    let stray = home.file(STORE, &format!("{root}/v2/content/stray/{name}"));
+    std::fs::create_dir_all(stray.parent().expect("a folder")).expect("makes it");
+    std::fs::write(&stray, SECRET).expect("writes");
+    assert_eq!(codes(&home), [Code::FileForeign]);
+    std::fs::remove_file(stray).expect("removes");
     all_is_well(&home);
 }
