@@ -37,8 +37,8 @@ pub(super) const UNKNOWN_DELETION: &str = "its logs tell of a deletion that the 
 
 /// What is said of a tombstone of something that a legal hold forbids to delete.
 pub(super) const HELD_DELETION: &str = "its logs tell of a deletion that a legal hold of the registry forbids: nothing is deleted because of it; next: \
-     find out who wrote it; where it is right, release the hold with \"strongroom hold legal release\" and run this again, else remove it by \
-     hand, and \"strongroom fixity run\" puts the object back";
+     find out who wrote it; where it is right, release the hold with \"strongroom hold legal release\", and a registry that is made anew by \
+     \"strongroom rebuild\" takes it up; else remove it by hand, and \"strongroom fixity run\" puts the object back";
 
 /// Up to which version each object was counted by a dry run. A run takes an object up from the first store that knows
 /// it, with its copies in the others.

@@ -38,7 +38,7 @@ WHERE d.object_id = ?1 AND d.generation = ?2 AND d.files IS NULL AND d.state <> 
 -- The deletion of an object, or of files of it, that is begun by a work item and not settled.
 -- name: deletions.begun_of_object
 SELECT {deletions.columns} FROM deletions d
-WHERE d.object_id = ?1 AND d.state = 'begun' AND d.item_id IS NOT NULL
+WHERE d.object_id = ?1 AND d.state = 'begun'
 ORDER BY d.begun_at, d.id LIMIT 1
 -- How many objects have something that is still to be removed from each store.
 -- name: deletions.unfinished

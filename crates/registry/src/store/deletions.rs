@@ -215,7 +215,7 @@ pub fn whole_of_generation(
     found.as_ref().map(row).transpose()
 }
 
-/// The deletion of an object, or of files of it, that a work item has begun and that is not settled.
+/// The deletion of an object, or of files of it, that has begun and is not settled: by a work item, or as stores tell of it.
 pub fn begun_of_object(tx: &mut dyn Transaction, object: ObjectId) -> Result<Option<Deletion>, RegistryError> {
     tx.query_one(Statement("deletions.begun_of_object"), &[object.into()])?.as_ref().map(row).transpose()
 }
