@@ -14,12 +14,16 @@ pub enum Fault {
     Sequence(u64),
     /// It names another entry before it than the one that there is.
     Previous,
-    /// A head that was published says another SHA-256 of it.
+    /// A head that was published says another SHA-256 of it, or of the file that ends with it.
     Head,
     /// A head that was published says that there are so many entries: the chain ends before.
     Cut(u64),
     /// Heads that were published contradict each other.
     Heads,
+    /// A head that was published cannot be read, or has the name of another one; why.
+    Unreadable(String),
+    /// A head that was published is not signed as it should be; why.
+    Signature(String),
 }
 
 /// The first entry that does not hold, and why.
@@ -47,6 +51,10 @@ impl std::fmt::Display for Broken {
                 write!(f, "entry {sequence} is not there: a head was published of {entries} entries")
             }
             Fault::Heads => write!(f, "two heads that were published of entry {sequence} contradict each other"),
+            Fault::Unreadable(why) => {
+                write!(f, "the head of entry {sequence} is not the one that was published: {why}")
+            }
+            Fault::Signature(why) => write!(f, "the head of entry {sequence} is not signed as it should be: {why}"),
         }
     }
 }

@@ -10,19 +10,24 @@
 //! | `sequence` | the number of the entry, from 1 |
 //! | `time` | when, as RFC 3339 in UTC |
 //!
-//! [`Link`] is the end of a chain, and appends to it. A [`Head`] is what is published of a chain at a moment: how many entries it has, and
-//! the SHA-256 of the last one. [`Verifier`] reads a chain in the memory of one line and tells the first entry that does not hold.
+//! [`Link`] is the end of a chain, and appends to it. A [`Head`] is what is published of a chain at a moment: how many entries it has,
+//! the SHA-256 of the last one, and which of them lie in one file (a [`Range`]). A [`SigningKey`] signs it. [`Verifier`] reads a chain in the
+//! memory of one line and tells the first entry that does not hold; [`verify`] does so for files, which lie as [`names`] says.
 //!
 //! A chain alone proves that nothing was changed *in* it. That it was not made anew from some entry on, or cut off, is proved by heads
 //! which were published before, in places where the chain's keeper cannot change them: the verifier compares them.
 //!
 //! ```
-//! use strongroom_audit::{Head, Link, Verifier};
+//! use strongroom_audit::{Head, Link, RangeSum, Verifier};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let body = serde_json::json!({"act": "deletions.approve", "actor": "bob@example.edu"});
-//! let (line, link) = Link::start("example.edu").append("2026-05-04T09:30:00Z", body.as_object().expect("an object"))?;
-//! let head = Head::of(&link, "2026-05-04T10:00:00Z");
+//! let start = Link::start("example.edu");
+//! let (line, _) = start.append("2026-05-04T09:30:00Z", body.as_object().expect("an object"))?;
+//! let mut sum = RangeSum::behind(start);
+//! sum.take(line.as_bytes());
+//! let (range, link) = sum.finish();
+//! let head = Head::of(&link, range, "2026-05-04T10:00:00Z");
 //!
 //! let mut verifier = Verifier::new([head]);
 //! verifier.take(line.as_bytes())?;
@@ -33,12 +38,19 @@
 
 mod error;
 mod fault;
+mod files;
 mod head;
 mod link;
+pub mod names;
+mod sha256;
+mod signing;
 mod verify;
 
 pub use error::AuditError;
 pub use fault::{Broken, Fault};
-pub use head::Head;
+pub use files::{Verified, verify};
+pub use head::{Head, Range, RangeSum};
 pub use link::{LONGEST_LINE, Link};
-pub use verify::Verifier;
+pub use sha256::Sha256;
+pub use signing::{PublicKey, SigningKey};
+pub use verify::{KEY_ACT, NO_KEY, NearDuplicates, Verifier};

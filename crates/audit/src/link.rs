@@ -1,32 +1,30 @@
 use serde_json::{Map, Value};
-use strongroom_digest::{Algorithm, Digest, MultiHasher};
 
-use crate::AuditError;
+use crate::{AuditError, Sha256};
 
 /// The longest entry in bytes.
 pub const LONGEST_LINE: usize = 1 << 20;
-/// What the first entry names as the one before.
-const NOTHING: [u8; 32] = [0; 32];
 /// The greatest whole number that every reader of JSON reads as it is (RFC 8259, section 6).
 const GREATEST: u64 = (1 << 53) - 1;
-const OWN: [&str; 4] = ["chain", "previous", "sequence", "time"];
+/// What every entry has of its own.
+pub(crate) const OWN: [&str; 4] = ["chain", "previous", "sequence", "time"];
 
 /// The end of a chain: what the next entry has to name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
     chain: String,
     sequence: u64,
-    sha256: [u8; 32],
+    sha256: Sha256,
 }
 
 impl Link {
     /// The beginning of a chain.
     pub fn start(chain: impl Into<String>) -> Self {
-        Self { chain: chain.into(), sequence: 0, sha256: NOTHING }
+        Self { chain: chain.into(), sequence: 0, sha256: Sha256::NOTHING }
     }
 
     /// The end of a chain whose last entry is known by its number and its SHA-256.
-    pub fn at(chain: impl Into<String>, sequence: u64, sha256: [u8; 32]) -> Self {
+    pub fn at(chain: impl Into<String>, sequence: u64, sha256: Sha256) -> Self {
         Self { chain: chain.into(), sequence, sha256 }
     }
 
@@ -41,8 +39,8 @@ impl Link {
     }
 
     /// The SHA-256 of the last entry.
-    pub fn sha256(&self) -> &[u8; 32] {
-        &self.sha256
+    pub fn sha256(&self) -> Sha256 {
+        self.sha256
     }
 
     /// The next entry, without a line end, and the end of the chain behind it. `time` is as RFC 3339 in UTC.
@@ -57,7 +55,7 @@ impl Link {
         let sequence = self.sequence + 1;
         let mut entry = body.clone();
         entry.insert("chain".into(), self.chain.clone().into());
-        entry.insert("previous".into(), to_hex(&self.sha256).into());
+        entry.insert("previous".into(), self.sha256.to_string().into());
         entry.insert("sequence".into(), sequence.into());
         entry.insert("time".into(), time.into());
         let line = serde_json_canonicalizer::to_string(&entry)?;
@@ -69,8 +67,8 @@ impl Link {
     }
 
     /// The end of the chain behind a line.
-    pub(crate) fn behind(&self, line: &[u8]) -> Self {
-        Self { chain: self.chain.clone(), sequence: self.sequence + 1, sha256: sha256_of(line) }
+    pub fn behind(&self, line: &[u8]) -> Self {
+        Self { chain: self.chain.clone(), sequence: self.sequence + 1, sha256: Sha256::of(line) }
     }
 }
 
@@ -85,23 +83,4 @@ fn check_numbers(value: &Value) -> Result<(), AuditError> {
         Value::Object(values) => values.values().try_for_each(check_numbers),
         Value::Null | Value::Bool(_) | Value::String(_) => Ok(()),
     }
-}
-
-fn sha256_of(bytes: &[u8]) -> [u8; 32] {
-    let mut hasher = MultiHasher::new(&[Algorithm::Sha256]);
-    hasher.update(bytes);
-    let digests = hasher.finish();
-    digests.get(Algorithm::Sha256).and_then(|digest| digest.as_bytes().try_into().ok()).unwrap_or(NOTHING)
-}
-
-pub(crate) fn to_hex(sha256: &[u8; 32]) -> String {
-    Digest::from_bytes(sha256).map(|digest| digest.to_hex()).unwrap_or_default()
-}
-
-/// The bytes of a SHA-256 in 64 hexadecimal digits in lower case.
-pub(crate) fn from_hex(text: &str) -> Result<[u8; 32], AuditError> {
-    let wrong = || AuditError::Digest(text.to_owned());
-    let digest: Digest = text.parse().map_err(|_| wrong())?;
-    let bytes = digest.as_bytes().try_into().map_err(|_| wrong())?;
-    if digest.to_hex() == text { Ok(bytes) } else { Err(wrong()) }
 }

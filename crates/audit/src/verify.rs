@@ -1,9 +1,29 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::{Map, Value};
 
-use crate::link::from_hex;
-use crate::{Broken, Fault, Head, LONGEST_LINE, Link};
+use crate::link::OWN;
+use crate::{Broken, Fault, Head, LONGEST_LINE, Link, Sha256};
+
+/// The act of an entry that says by which key heads are signed from here on: its `target` is the fingerprint, or [`NO_KEY`].
+pub const KEY_ACT: &str = "audit.key";
+/// What such an entry says where heads are not signed any more.
+pub const NO_KEY: &str = "none";
+/// With how many entries before it an entry is compared, to find those that say the same.
+const COMPARED: usize = 10;
+/// What tells entries apart that say the same: besides what each has of its own, by what the act is known and in which call it was done.
+const OF_THE_ACT: [&str; 3] = ["id", "number", "request"];
+/// How many near duplicates are named; further ones are counted.
+const NAMED: usize = 100;
+
+/// Entries that say the same as one shortly before them. They are no fault.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NearDuplicates {
+    /// How many there are.
+    pub count: u64,
+    /// The first of them, each behind the number of the entry that says the same.
+    pub named: Vec<(u64, u64)>,
+}
 
 /// Reads a chain, entry by entry.
 #[derive(Debug, Clone)]
@@ -14,6 +34,12 @@ pub struct Verifier {
     heads: BTreeMap<u64, Head>,
     /// Where heads contradict each other.
     contradiction: Option<u64>,
+    /// By which key heads are signed; unknown where the entry that says so lies before the first that is taken.
+    key: Option<Option<String>>,
+    /// The first head that is signed by another key: its number, the key that was told of, and its own.
+    untold: Option<(u64, Option<String>, Option<String>)>,
+    last: VecDeque<(u64, Sha256)>,
+    near: NearDuplicates,
 }
 
 impl Verifier {
@@ -24,18 +50,30 @@ impl Verifier {
         for head in heads {
             let sequence = head.sequence();
             let other = known.insert(sequence, head.clone());
-            if other.is_some_and(|other: Head| other.sha256() != head.sha256() || other.chain() != head.chain()) {
+            if other.is_some_and(|other: Head| other != head) {
                 contradiction = contradiction.or(Some(sequence));
             }
         }
-        Self { link: None, from: None, heads: known, contradiction }
+        let (last, near) = (VecDeque::new(), NearDuplicates::default());
+        Self { link: None, from: None, heads: known, contradiction, key: Some(None), untold: None, last, near }
     }
 
     /// The same behind a link that is known: the entries before it are elsewhere.
     #[must_use]
     pub fn behind(mut self, link: Link) -> Self {
+        self.key = if link.sequence() == 0 { Some(None) } else { None };
         self.from = Some(link);
         self
+    }
+
+    /// Where the chain ends, as far as it was taken.
+    pub fn link(&self) -> Option<&Link> {
+        self.link.as_ref().or(self.from.as_ref())
+    }
+
+    /// Entries that say the same as one shortly before them, as far as it was taken.
+    pub fn near_duplicates(&self) -> &NearDuplicates {
+        &self.near
     }
 
     /// Takes the next entry, without its line end.
@@ -43,7 +81,7 @@ impl Verifier {
     /// # Errors
     /// The entry does not hold. What comes behind it cannot be verified.
     pub fn take(&mut self, line: &[u8]) -> Result<(), Broken> {
-        let last = self.link.as_ref().or(self.from.as_ref());
+        let last = self.link();
         let sequence = last.map_or(0, Link::sequence) + 1;
         let broken = |fault| Err(Broken { sequence, fault });
         if line.len() > LONGEST_LINE {
@@ -60,10 +98,17 @@ impl Verifier {
         if entry.sequence != sequence {
             return broken(Fault::Sequence(entry.sequence));
         }
-        if entry.previous != *last.sha256() {
+        if entry.previous != last.sha256() {
             return broken(Fault::Previous);
         }
         let link = last.behind(line);
+        if let Some(key) = entry.key {
+            let key = Some(key).filter(|key| key != NO_KEY);
+            if let Some(untold) = self.untold.take().filter(|(.., said)| *said != key) {
+                return Err(untold_key(&untold));
+            }
+            self.key = Some(key);
+        }
         if let Some(head) = self.heads.get(&sequence) {
             if head.chain() != link.chain() {
                 return broken(Fault::Chain(entry.chain));
@@ -71,9 +116,32 @@ impl Verifier {
             if head.sha256() != link.sha256() {
                 return broken(Fault::Head);
             }
+            if let Some(key) = self.key.as_ref().filter(|key| key.as_deref() != head.key()) {
+                // The entry that says so may come behind it: entries that were published at once have the key of the last one.
+                let found = (sequence, key.clone(), head.key().map(str::to_owned));
+                match &self.untold {
+                    Some((.., said)) if said.as_deref() == head.key() => {}
+                    Some(untold) => return Err(untold_key(untold)),
+                    None => self.untold = Some(found),
+                }
+            }
         }
+        self.compare(sequence, entry.said);
         self.link = Some(link);
         Ok(())
+    }
+
+    fn compare(&mut self, sequence: u64, said: Sha256) {
+        if let Some((like, _)) = self.last.iter().rev().find(|(_, other)| *other == said) {
+            self.near.count += 1;
+            if self.near.named.len() < NAMED {
+                self.near.named.push((*like, sequence));
+            }
+        }
+        self.last.push_back((sequence, said));
+        if self.last.len() > COMPARED {
+            self.last.pop_front();
+        }
     }
 
     /// Ends the chain: its last link.
@@ -84,6 +152,9 @@ impl Verifier {
         if let Some(sequence) = self.contradiction {
             return Err(Broken { sequence, fault: Fault::Heads });
         }
+        if let Some(untold) = &self.untold {
+            return Err(untold_key(untold));
+        }
         let last = self.link.or(self.from);
         let sequence = last.as_ref().map_or(0, Link::sequence);
         if let Some((entries, _)) = self.heads.range(sequence + 1..).next_back() {
@@ -93,28 +164,46 @@ impl Verifier {
     }
 }
 
+fn untold_key((sequence, told, said): &(u64, Option<String>, Option<String>)) -> Broken {
+    let by = |key: &Option<String>| key.as_ref().map_or("no key".to_owned(), |key| format!("the key {key}"));
+    let why = format!("the chain says that it is signed by {}, the head says by {}", by(told), by(said));
+    Broken { sequence: *sequence, fault: Fault::Signature(why) }
+}
+
 /// What an entry says of itself.
 struct Entry {
     chain: String,
     sequence: u64,
-    previous: [u8; 32],
+    previous: Sha256,
+    /// By which key heads are signed from here on, where it says so.
+    key: Option<String>,
+    /// Of what it says besides.
+    said: Sha256,
 }
 
 fn read(line: &[u8]) -> Result<Entry, String> {
     let text = std::str::from_utf8(line).map_err(|_| "it is not UTF-8".to_owned())?;
-    let entry: Map<String, Value> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let mut entry: Map<String, Value> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let canonical =
+        |entry: &Map<String, Value>| serde_json_canonicalizer::to_string(entry).map_err(|error| error.to_string());
     let own = |key: &str| entry.get(key).ok_or_else(|| format!("it has no {key:?}"));
     let text_of = |key: &str| match own(key)? {
         Value::String(text) => Ok(text.clone()),
         _ => Err(format!("its {key:?} is no text")),
     };
-    let found = Entry {
-        chain: text_of("chain")?,
-        sequence: own("sequence")?.as_u64().ok_or("its \"sequence\" is no whole number")?,
-        previous: from_hex(&text_of("previous")?).map_err(|error| error.to_string())?,
-    };
+    let (chain, previous) = (text_of("chain")?, text_of("previous")?);
+    let sequence = own("sequence")?.as_u64().ok_or("its \"sequence\" is no whole number")?;
+    let previous = Sha256::read(&previous).map_err(|error| error.to_string())?;
     text_of("time")?;
+    let is_of_key = entry.get("act").is_some_and(|act| act == KEY_ACT);
+    let key = if is_of_key { Some(text_of("target")?) } else { None };
     // Also where a key stands twice.
-    let canonical = serde_json_canonicalizer::to_string(&entry).map_err(|error| error.to_string())?;
-    if canonical == text { Ok(found) } else { Err("it is written in another way".to_owned()) }
+    if canonical(&entry)? != text {
+        return Err("it is written in another way".to_owned());
+    }
+    for key in OWN.iter().chain(&OF_THE_ACT) {
+        entry.remove(*key);
+    }
+    let said = Sha256::of(canonical(&entry)?.as_bytes());
+    Ok(Entry { chain, sequence, previous, key, said })
 }

@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use strongroom_audit::{AuditError, Broken, Fault, Head, LONGEST_LINE, Link, Verifier};
+use strongroom_audit::{AuditError, Broken, Fault, Head, LONGEST_LINE, Link, Range, Sha256, Verifier};
+
+mod files;
 
 const CHAIN: &str = "example.edu";
 const TIME: &str = "2026-05-04T09:30:00Z";
@@ -25,6 +27,12 @@ fn chain(name: &str, entries: usize) -> (Vec<String>, Vec<Link>) {
     (lines, links)
 }
 
+/// A head of a link, of which the range does not matter.
+fn head(link: &Link) -> Head {
+    let range = Range { first: 1, previous: Sha256::NOTHING, bytes: 0, sha256: Sha256::NOTHING };
+    Head::of(link, range, TIME)
+}
+
 fn verify<L: AsRef<[u8]>>(lines: &[L], heads: &[Head]) -> Result<Link, Broken> {
     let mut verifier = Verifier::new(heads.iter().cloned());
     lines.iter().try_for_each(|line| verifier.take(line.as_ref()))?;
@@ -42,7 +50,7 @@ fn a_chain_is_written_in_the_canonical_form_and_verified() {
         "{\"act\":\"items.hold\",\"actor\":\"ann@example.edu\",\"chain\":\"example.edu\",\"detail\":\"Grüße € \\\"\\\\\\n\","
     ));
     assert!(lines[0].contains(&format!("\"previous\":\"{}\",\"sequence\":1", "0".repeat(64))));
-    assert_eq!(verify(&lines, &[Head::of(&links[2], TIME)]).expect("holds"), links[3]);
+    assert_eq!(verify(&lines, &[head(&links[2])]).expect("holds"), links[3]);
 }
 
 #[test]
@@ -53,7 +61,7 @@ fn an_entry_that_was_changed_is_named_by_the_one_behind_it_and_the_last_one_by_t
     assert_eq!(verify(&changed, &[]), Err(broken(3, Fault::Previous)));
     let mut changed = lines.clone();
     changed[4] = changed[4].replace("letters-5", "letters-7");
-    assert_eq!(verify(&changed, &[Head::of(&links[5], TIME)]), Err(broken(5, Fault::Head)));
+    assert_eq!(verify(&changed, &[head(&links[5])]), Err(broken(5, Fault::Head)));
 }
 
 #[test]
@@ -66,8 +74,8 @@ fn entries_that_are_left_out_swapped_or_cut_off_are_found() {
     swapped.swap(2, 3);
     assert_eq!(verify(&swapped, &[]), Err(broken(3, Fault::Sequence(4))));
     assert!(verify(&lines[..4], &[]).is_ok(), "a chain does not know its own end");
-    assert_eq!(verify(&lines[..4], &[Head::of(&links[6], TIME)]), Err(broken(5, Fault::Cut(6))));
-    assert_eq!(verify(&lines[..0], &[Head::of(&links[6], TIME)]), Err(broken(1, Fault::Cut(6))));
+    assert_eq!(verify(&lines[..4], &[head(&links[6])]), Err(broken(5, Fault::Cut(6))));
+    assert_eq!(verify(&lines[..0], &[head(&links[6])]), Err(broken(1, Fault::Cut(6))));
 }
 
 #[test]
@@ -77,7 +85,7 @@ fn entries_of_another_chain_are_found() {
     let mixed = [&lines[..2], &others[2..]].concat();
     assert_eq!(verify(&mixed, &[]), Err(broken(3, Fault::Chain("test.edu".to_owned()))));
     // All of it, where a head says whose it is.
-    assert_eq!(verify(&others, &[Head::of(&links[1], TIME)]), Err(broken(1, Fault::Chain("test.edu".to_owned()))));
+    assert_eq!(verify(&others, &[head(&links[1])]), Err(broken(1, Fault::Chain("test.edu".to_owned()))));
 }
 
 #[test]
@@ -91,15 +99,15 @@ fn a_chain_that_was_made_anew_from_its_middle_is_found_by_the_heads() {
         link = next;
     }
     assert!(verify(&forged, &[]).is_ok());
-    let heads = [Head::of(&links[2], TIME), Head::of(&links[4], TIME)];
+    let heads = [head(&links[2]), head(&links[4])];
     assert_eq!(verify(&forged, &heads), Err(broken(4, Fault::Head)));
 }
 
 #[test]
 fn heads_that_contradict_each_other_are_found() {
     let (lines, links) = chain(CHAIN, 3);
-    let forged = Head::of(&Link::at(CHAIN, 2, [7; 32]), TIME);
-    let real = Head::of(&links[2], TIME);
+    let forged = head(&Link::at(CHAIN, 2, Sha256([7; 32])));
+    let real = head(&links[2]);
     assert_eq!(verify(&lines, &[forged, real.clone()]), Err(broken(2, Fault::Heads)));
     assert!(verify(&lines, &[real.clone(), real]).is_ok());
 }
@@ -107,7 +115,7 @@ fn heads_that_contradict_each_other_are_found() {
 #[test]
 fn a_part_of_a_chain_is_verified_behind_its_link() {
     let (lines, links) = chain(CHAIN, 5);
-    let mut verifier = Verifier::new([Head::of(&links[5], TIME)]).behind(links[3].clone());
+    let mut verifier = Verifier::new([head(&links[5])]).behind(links[3].clone());
     lines[3..].iter().try_for_each(|line| verifier.take(line.as_bytes())).expect("holds");
     assert_eq!(verifier.finish().expect("holds"), links[5]);
     let mut verifier = Verifier::new([]).behind(links[2].clone());
@@ -155,7 +163,7 @@ fn what_cannot_be_an_entry_is_not_appended() {
 #[test]
 fn a_head_is_read_as_it_was_written() {
     let (_, links) = chain(CHAIN, 2);
-    let head = Head::of(&links[2], TIME).counting([("items.hold".to_owned(), 2)].into());
+    let head = head(&links[2]).counting([("items.hold".to_owned(), 2)].into());
     let text = head.to_text().expect("writes");
     assert!(
         text.starts_with("{\"at\":\"2026-05-04T09:30:00Z\",\"chain\":\"example.edu\",\"counts\":{\"items.hold\":2},")
@@ -174,7 +182,7 @@ proptest! {
         prop_assume!(text[at] != with);
         text[at] = with;
         let changed: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
-        prop_assert!(verify(&changed, &[Head::of(&links[4], TIME)]).is_err());
+        prop_assert!(verify(&changed, &[head(&links[4])]).is_err());
     }
 
     #[test]
