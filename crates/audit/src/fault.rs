@@ -8,6 +8,8 @@ pub enum Fault {
     Form(String),
     /// It is longer than an entry may be.
     Long,
+    /// The file ends within it.
+    Incomplete,
     /// It is of another chain.
     Chain(String),
     /// It has another number than the one that comes next.
@@ -41,7 +43,8 @@ impl std::fmt::Display for Broken {
         match &self.fault {
             Fault::Form(why) => write!(f, "entry {sequence} is no entry in the canonical form of RFC 8785: {why}"),
             Fault::Long => write!(f, "entry {sequence} has more than {} bytes", crate::LONGEST_LINE),
-            Fault::Chain(found) => write!(f, "entry {sequence} is of the chain {found:?}"),
+            Fault::Incomplete => write!(f, "entry {sequence} is not complete: its file ends within it"),
+            Fault::Chain(found) => write!(f, "entry {sequence} is of the chain {found}"),
             Fault::Sequence(found) => write!(f, "entry {sequence} is not there: in its place is entry {found}"),
             Fault::Previous => {
                 write!(f, "entry {sequence} names another entry before it: that one was changed, or this one")

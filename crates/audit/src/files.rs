@@ -1,6 +1,6 @@
 //! Chains as they lie in files: in a preservation store, and where they were exported to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -38,8 +38,8 @@ pub struct Verified {
 
 /// Verifies chains by the files below `paths` alone. Each path is a folder with `entries` and `heads`, a folder of such folders (an
 /// export), the folder of a store, a file of entries or a file of a head. Each chain in each place is compared with the heads of that chain
-/// from all of them. Where `keys` are given, every head has to be signed by one of these; else by the key that lies beside it, where it
-/// says that it is signed.
+/// from all of them. Where `keys` are given, the last head has to be signed by one of these; else each that says it is signed, by the key that
+/// lies beside it.
 ///
 /// # Errors
 /// A path cannot be read, or has nothing of a chain. What does not hold is no error.
@@ -61,11 +61,23 @@ pub fn verify(paths: &[PathBuf], keys: &[PublicKey]) -> Result<Vec<Verified>, Au
             }
         }
     }
-    let with_entries = places.iter().any(|place| !place.entries.is_empty());
-    // A place with heads alone is there to compare others with, unless there are no others.
-    let places =
-        places.into_iter().filter(|place| !place.entries.is_empty() || !with_entries || !place.broken.is_empty());
-    places.map(|place| place.verify(&heads)).collect()
+    let mut unsigned = BTreeMap::new();
+    for (chain, heads) in heads.iter().filter(|_| !keys.is_empty()) {
+        // A signed head covers everything before it.
+        let last = heads.iter().max_by_key(|read| (read.head.sequence(), read.is_signed));
+        if let Some(last) = last.filter(|last| !last.is_signed) {
+            unsigned.insert(chain.clone(), last.head.sequence());
+        }
+    }
+    let with_entries: BTreeSet<String> =
+        places.iter().filter(|place| !place.entries.is_empty()).flat_map(|place| place.chains.clone()).collect();
+    // A place with heads alone is there to compare others with, unless there are no others of the chain.
+    let is_compared = |place: &Place| {
+        !place.entries.is_empty()
+            || !place.broken.is_empty()
+            || !place.chains.iter().any(|chain| with_entries.contains(chain))
+    };
+    places.into_iter().filter(is_compared).map(|place| place.verify(&heads, &unsigned)).collect()
 }
 
 /// A head, and whether it has a signature that is right.
@@ -84,6 +96,10 @@ struct Place {
     broken: Vec<Broken>,
     /// The chains of which the heads are.
     chains: Vec<String>,
+    /// The chain that it has to be, by the name of the folder.
+    named: Option<String>,
+    /// Whether it is a store, which has a chain from its first entry on.
+    is_store: bool,
     /// The least entry of which a head here tells.
     least: u64,
 }
@@ -91,10 +107,14 @@ struct Place {
 impl Place {
     fn of(path: &Path) -> Self {
         let (entries, heads, broken, chains) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { path: path.to_owned(), entries, heads, broken, chains, least: u64::MAX }
+        Self { path: path.to_owned(), entries, heads, broken, chains, named: None, is_store: false, least: u64::MAX }
     }
 
-    fn verify(mut self, heads: &BTreeMap<String, Vec<ReadHead>>) -> Result<Verified, AuditError> {
+    fn verify(
+        mut self,
+        heads: &BTreeMap<String, Vec<ReadHead>>,
+        unsigned: &BTreeMap<String, u64>,
+    ) -> Result<Verified, AuditError> {
         self.broken.sort_by_key(|broken| broken.sequence);
         self.entries.sort();
         let chain = match self.chains.first() {
@@ -127,6 +147,17 @@ impl Place {
             verifier = verifier.behind(Link::start(chain.clone()));
         }
         let mut fault = self.broken.first().cloned();
+        if let Some(sequence) = chain.as_ref().and_then(|chain| unsigned.get(chain)) {
+            let why = "none of the keys that were given has signed it, and none is behind it that one has signed";
+            fault = fault.or(Some(Broken { sequence: *sequence, fault: Fault::Signature(why.to_owned()) }));
+        }
+        if let Some((named, chain)) = self.named.as_ref().zip(chain.as_ref()).filter(|(named, chain)| named != chain) {
+            let why = format!("{chain:?}, in the folder of {named:?}");
+            fault = Some(Broken { sequence: first, fault: Fault::Chain(why) });
+        }
+        if self.is_store {
+            self.least = self.least.min(1);
+        }
         if self.least < first && !self.entries.is_empty() {
             let sequence = self.least;
             fault = Some(Broken { sequence, fault: Fault::Sequence(first) });
@@ -139,7 +170,8 @@ impl Place {
         let link = verifier.link().cloned();
         let entries = link.as_ref().map_or(0, |link| (link.sequence() + 1).saturating_sub(first));
         let broken = broken.or_else(|| verifier.finish().err());
-        // The first of them.
+        // The first of them; where there are heads alone, what is the matter with them.
+        let broken = broken.filter(|_| fault.is_none() || !self.entries.is_empty());
         let fault = [fault, broken].into_iter().flatten().min_by_key(|broken| broken.sequence);
         Ok(Verified {
             path: self.path,
@@ -152,7 +184,7 @@ impl Place {
                 .iter()
                 .filter(|read| read.is_signed)
                 .map(|read| read.head.sequence())
-                .collect::<std::collections::BTreeSet<_>>()
+                .collect::<BTreeSet<_>>()
                 .len() as u64,
             near_duplicates,
             fault,
@@ -166,7 +198,7 @@ fn find(path: &Path, places: &mut Vec<Place>) -> Result<(), AuditError> {
     if std::fs::metadata(path).map_err(unreadable)?.is_file() {
         let mut place = Place::of(path);
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        if name.ends_with(".jsonl") {
+        if name.strip_suffix(".jsonl").is_some() {
             place.entries.push((numbers_of_entries(&name), path.to_owned()));
         } else {
             place.heads.push((number_of_head(&name), path.to_owned()));
@@ -175,12 +207,16 @@ fn find(path: &Path, places: &mut Vec<Place>) -> Result<(), AuditError> {
         return Ok(());
     }
     let in_store = path.join(IN_STORE);
-    let root = if in_store.is_dir() { in_store } else { path.to_owned() };
+    let is_store = in_store.is_dir();
+    let root = if is_store { in_store } else { path.to_owned() };
     let before = places.len();
     if !take_folder(&root, places)? {
-        for (_, folder) in names_in(&root)? {
-            if folder.is_dir() {
-                take_folder(&folder, places)?;
+        for (name, folder) in names_in(&root)? {
+            if folder.is_dir()
+                && take_folder(&folder, places)?
+                && let Some(place) = places.last_mut()
+            {
+                (place.named, place.is_store) = (Some(name), is_store);
             }
         }
     }
@@ -201,7 +237,7 @@ fn take_folder(folder: &Path, places: &mut Vec<Place>) -> Result<bool, AuditErro
         }
     }
     for (name, path) in if heads.is_dir() { names_in(&heads)? } else { Vec::new() } {
-        if name.ends_with(".json") {
+        if name.strip_suffix(".json").is_some() {
             place.heads.push((number_of_head(&name), path));
         }
     }
@@ -250,15 +286,16 @@ fn check_signature(
     keys: &[PublicKey],
 ) -> Result<Result<bool, String>, AuditError> {
     let wrong = |why: String| Ok(Err(why));
-    let Some(fingerprint) = head.key() else {
-        return if keys.is_empty() { Ok(Ok(false)) } else { wrong("it is not signed".to_owned()) };
-    };
+    let Some(fingerprint) = head.key() else { return Ok(Ok(false)) };
+    let is_of = |key: &PublicKey| key.fingerprint().is_ok_and(|found| found == fingerprint);
+    if !keys.is_empty() && !keys.iter().any(is_of) {
+        return Ok(Ok(false));
+    }
     let mut signature = path.as_os_str().to_owned();
     signature.push(".sig");
     let Some(signature) = read_small(Path::new(&signature))? else {
         return wrong(format!("its signature {} is not there", PathBuf::from(signature).display()));
     };
-    let is_of = |key: &PublicKey| key.fingerprint().is_ok_and(|found| found == fingerprint);
     let key = if keys.is_empty() {
         let beside =
             path.parent().and_then(Path::parent).unwrap_or(Path::new("")).join(KEYS).join(key_name(fingerprint));
@@ -296,8 +333,7 @@ fn read_entries(
         while let Some(line) = lines.next()? {
             let sequence = verifier.link().map_or(0, Link::sequence) + 1;
             let Some(line) = line.strip_suffix(b"\n") else {
-                let fault =
-                    if line.len() > LONGEST_LINE { Fault::Long } else { Fault::Form("it is not complete".to_owned()) };
+                let fault = if line.len() > LONGEST_LINE { Fault::Long } else { Fault::Incomplete };
                 return Ok(Some(Broken { sequence, fault }));
             };
             if let Err(broken) = verifier.take(line) {

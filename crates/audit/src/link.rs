@@ -67,6 +67,7 @@ impl Link {
     }
 
     /// The end of the chain behind a line.
+    #[must_use]
     pub fn behind(&self, line: &[u8]) -> Self {
         Self { chain: self.chain.clone(), sequence: self.sequence + 1, sha256: Sha256::of(line) }
     }

@@ -12,7 +12,7 @@ pub const NO_KEY: &str = "none";
 /// With how many entries before it an entry is compared, to find those that say the same.
 const COMPARED: usize = 10;
 /// What tells entries apart that say the same: besides what each has of its own, by what the act is known and in which call it was done.
-const OF_THE_ACT: [&str; 3] = ["id", "number", "request"];
+const OF_THE_ACT: [&str; 2] = ["id", "request"];
 /// How many near duplicates are named; further ones are counted.
 const NAMED: usize = 100;
 
@@ -34,8 +34,9 @@ pub struct Verifier {
     heads: BTreeMap<u64, Head>,
     /// Where heads contradict each other.
     contradiction: Option<u64>,
-    /// By which key heads are signed; unknown where the entry that says so lies before the first that is taken.
-    key: Option<Option<String>>,
+    /// By which key heads are signed; not known where the entry that says so lies before the first that is taken.
+    key: Option<String>,
+    is_key_known: bool,
     /// The first head that is signed by another key: its number, the key that was told of, and its own.
     untold: Option<(u64, Option<String>, Option<String>)>,
     last: VecDeque<(u64, Sha256)>,
@@ -55,13 +56,23 @@ impl Verifier {
             }
         }
         let (last, near) = (VecDeque::new(), NearDuplicates::default());
-        Self { link: None, from: None, heads: known, contradiction, key: Some(None), untold: None, last, near }
+        Self {
+            link: None,
+            from: None,
+            heads: known,
+            contradiction,
+            key: None,
+            is_key_known: true,
+            untold: None,
+            last,
+            near,
+        }
     }
 
     /// The same behind a link that is known: the entries before it are elsewhere.
     #[must_use]
     pub fn behind(mut self, link: Link) -> Self {
-        self.key = if link.sequence() == 0 { Some(None) } else { None };
+        self.is_key_known = link.sequence() == 0;
         self.from = Some(link);
         self
     }
@@ -107,7 +118,7 @@ impl Verifier {
             if let Some(untold) = self.untold.take().filter(|(.., said)| *said != key) {
                 return Err(untold_key(&untold));
             }
-            self.key = Some(key);
+            (self.key, self.is_key_known) = (key, true);
         }
         if let Some(head) = self.heads.get(&sequence) {
             if head.chain() != link.chain() {
@@ -116,9 +127,9 @@ impl Verifier {
             if head.sha256() != link.sha256() {
                 return broken(Fault::Head);
             }
-            if let Some(key) = self.key.as_ref().filter(|key| key.as_deref() != head.key()) {
+            if self.is_key_known && self.key.as_deref() != head.key() {
                 // The entry that says so may come behind it: entries that were published at once have the key of the last one.
-                let found = (sequence, key.clone(), head.key().map(str::to_owned));
+                let found = (sequence, self.key.clone(), head.key().map(str::to_owned));
                 match &self.untold {
                     Some((.., said)) if said.as_deref() == head.key() => {}
                     Some(untold) => return Err(untold_key(untold)),

@@ -294,6 +294,18 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "strongroom journal list --act items --object example.edu/letters --csv",
         ],
     ),
+    ("audit list", &["strongroom audit list"]),
+    (
+        "audit export",
+        &["strongroom audit export audit-2026", "strongroom audit export tables --since 30d --format tsv"],
+    ),
+    (
+        "audit verify",
+        &[
+            "strongroom audit verify audit-2026 data/stores/secondary",
+            "strongroom audit verify audit-2026 --key audit.pem",
+        ],
+    ),
     ("bag create", &["strongroom bag create letters letters.tar --algorithm sha256 --tag Contact-Name=Ann"]),
     (
         "bag validate",

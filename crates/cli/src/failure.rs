@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
+use strongroom_audit::AuditError;
 use strongroom_bagit::{BagError, LeftOver, Problem, WriteError};
 use strongroom_checkm::CheckmError;
 use strongroom_database::DatabaseError;
@@ -478,6 +479,20 @@ impl From<CheckmError> for Failure {
             }
             // What was to be written is not what a manifest can say.
             _ => (Exit::No, None),
+        };
+        Self::of(exit, next, &error)
+    }
+}
+
+impl From<AuditError> for Failure {
+    fn from(error: AuditError) -> Self {
+        let (exit, next) = match &error {
+            AuditError::Read { source, .. } => of_io(source),
+            AuditError::Nothing(_) => (
+                Exit::NotFound,
+                Some("name the folder of an export, of a preservation store, or of a chain in \"_strongroom/audit\" of one".to_owned()),
+            ),
+            _ => (Exit::Usage, None),
         };
         Self::of(exit, next, &error)
     }

@@ -5,6 +5,7 @@ mod access;
 pub mod activities;
 pub mod app;
 mod arks;
+mod audit;
 pub mod backfill;
 pub mod background;
 mod batch_acts;

@@ -180,7 +180,7 @@ fn until_few(
 }
 
 /// What is older than this has had its time; `None` where it is kept without end.
-fn before(now: Time, retention: Duration) -> Option<Time> {
+pub(crate) fn before(now: Time, retention: Duration) -> Option<Time> {
     if retention.is_zero() {
         return None;
     }

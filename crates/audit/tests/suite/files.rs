@@ -90,13 +90,6 @@ impl Written {
         }
     }
 
-    fn change(&self, path: &Path, change: impl Fn(&str) -> String) {
-        let text = fs::read_to_string(path).expect("reads");
-        let changed = change(&text);
-        assert_ne!(changed, text);
-        fs::write(path, changed).expect("writes");
-    }
-
     fn verified(&self) -> Verified {
         self.verified_with(&[], &[])
     }
@@ -125,6 +118,13 @@ impl Written {
     }
 }
 
+fn change(path: &Path, change: impl Fn(&str) -> String) {
+    let text = fs::read_to_string(path).expect("reads");
+    let changed = change(&text);
+    assert_ne!(changed, text);
+    fs::write(path, changed).expect("writes");
+}
+
 #[test]
 fn whole_chains_are_valid_wherever_they_lie() {
     let made = Written::new(CHAIN);
@@ -149,10 +149,10 @@ fn whole_chains_are_valid_wherever_they_lie() {
 #[test]
 fn one_byte_that_is_changed_is_found_in_the_middle_and_at_the_end() {
     let made = Written::new(CHAIN);
-    made.change(&made.entries(1), |text| text.replace("letters-5", "letters-7"));
+    change(&made.entries(1), |text| text.replace("letters-5", "letters-7"));
     assert_eq!(made.fault(), (6, Fault::Previous));
     let made = Written::new(CHAIN);
-    made.change(&made.entries(2), |text| text.replace("letters-9", "letters-7"));
+    change(&made.entries(2), |text| text.replace("letters-9", "letters-7"));
     assert_eq!(made.fault(), (9, Fault::Head));
 }
 
@@ -164,11 +164,11 @@ fn entries_that_are_dropped_or_swapped_are_found() {
             let lines = text.split_inclusive('\n').enumerate();
             lines.filter(|(number, _)| *number != line % 3).map(|(_, line)| line).collect()
         };
-        made.change(&made.entries(line / 3), drop);
+        change(&made.entries(line / 3), drop);
         assert_eq!(made.fault().0, named as u64);
     }
     let made = Written::new(CHAIN);
-    made.change(&made.entries(1), |text| {
+    change(&made.entries(1), |text| {
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
         [lines[1], lines[0], lines[2]].concat()
     });
@@ -195,14 +195,14 @@ fn a_tail_that_is_cut_off_is_found_by_the_heads() {
     assert_eq!((broken.sequence, broken.fault), (7, Fault::Cut(9)));
     // Within a line.
     let made = Written::new(CHAIN);
-    made.change(&made.entries(2), |text| text[..text.len() - 5].to_owned());
-    assert!(matches!(made.fault(), (9, Fault::Form(_))));
+    change(&made.entries(2), |text| text[..text.len() - 5].to_owned());
+    assert_eq!(made.fault(), (9, Fault::Incomplete));
 }
 
 #[test]
 fn a_head_that_was_replaced_is_found() {
     let made = Written::new(CHAIN);
-    made.change(&made.head(1), |text| text.replace("\"sequence\":6", "\"sequence\":5"));
+    change(&made.head(1), |text| text.replace("\"sequence\":6", "\"sequence\":5"));
     assert!(matches!(made.fault(), (6, Fault::Unreadable(_))));
     let made = Written::new(CHAIN);
     fs::copy(made.head(0), made.head(1)).expect("copies");
@@ -217,7 +217,7 @@ fn a_head_that_was_replaced_is_found() {
     assert_eq!(found[0].fault.as_ref().expect("a fault").sequence, 6);
     // The file is another one than it says.
     let made = Written::new(CHAIN);
-    made.change(&made.head(1), |text| {
+    change(&made.head(1), |text| {
         let (before, after) = text.split_once("\"bytes\":").expect("bytes");
         format!("{before}\"bytes\":1{after}")
     });
@@ -264,7 +264,7 @@ fn a_part_of_a_chain_is_valid_and_says_where_it_begins() {
     fs::remove_file(&head).expect("removes");
     let found = made.verified();
     assert_eq!((found.fault, found.first, found.entries), (None, 4, 6));
-    made.change(&made.entries(1), |text| text.replace("letters-4", "letters-7"));
+    change(&made.entries(1), |text| text.replace("letters-4", "letters-7"));
     assert_eq!(made.fault(), (5, Fault::Previous));
 }
 
@@ -287,11 +287,16 @@ fn signed_heads_are_verified_by_the_key_beside_them_and_by_keys_that_are_given()
     let found = made.verified();
     assert_eq!((found.fault.clone(), found.signed, found.heads), (None, 2, 6), "{found:?}");
     let found = made.verified_with(&[], std::slice::from_ref(&public));
-    assert!(matches!(found.fault.expect("a fault").fault, Fault::Signature(_)), "not every head is signed by it");
+    assert!(matches!(found.fault.expect("a fault").fault, Fault::Signature(_)), "the last head is not signed by it");
+    let mut until = Written::new(CHAIN);
+    until.key = Some(SigningKey::from_pem(KEY).expect("a key"));
+    until.range(&[key_entry(&fingerprint)]);
+    let found = until.verified_with(&[], std::slice::from_ref(&public));
+    assert_eq!((found.fault, found.signed), (None, 1), "the heads before it are covered by it");
     // Changed, without its signature, with that of another key.
-    made.change(&made.head(3), |text| text.replace("\"counts\":{}", "\"counts\":{\"event\":1}"));
+    change(&made.head(3), |text| text.replace("\"counts\":{}", "\"counts\":{\"event\":1}"));
     assert!(matches!(made.fault(), (11, Fault::Signature(_))));
-    made.change(&made.head(3), |text| text.replace("\"counts\":{\"event\":1}", "\"counts\":{}"));
+    change(&made.head(3), |text| text.replace("\"counts\":{\"event\":1}", "\"counts\":{}"));
     let signature = made.file(names::HEADS, &names::signature_name(11));
     let kept = fs::read(&signature).expect("reads");
     fs::copy(made.file(names::HEADS, &names::signature_name(13)), &signature).expect("copies");
@@ -301,7 +306,7 @@ fn signed_heads_are_verified_by_the_key_beside_them_and_by_keys_that_are_given()
     fs::write(&signature, kept).expect("writes");
     assert_eq!(made.verified().fault, None);
     // The head says that it is not signed, and the chain says that it is.
-    made.change(&made.head(3), |text| text.replace(&format!("\"key\":\"{fingerprint}\","), ""));
+    change(&made.head(3), |text| text.replace(&format!("\"key\":\"{fingerprint}\","), ""));
     assert!(matches!(made.fault(), (11, Fault::Signature(_))));
 }
 
@@ -322,4 +327,29 @@ fn keys_are_those_of_openssl() {
     assert_eq!(PublicKey::from_pem(&pem).expect("a key"), key);
     assert!(matches!(PublicKey::from_pem("x"), Err(AuditError::Key(_))));
     assert!(matches!(SigningKey::from_pem(&pem), Err(AuditError::Key(_))));
+}
+
+#[test]
+fn what_lies_in_the_wrong_folder_or_nowhere_is_found() {
+    let (made, other) = (Written::new(CHAIN), Written::new("test.edu"));
+    let export = TempDir::new().expect("a folder");
+    fs::rename(other.path(), export.path().join(CHAIN)).expect("moves");
+    let found = strongroom_audit::verify(&[export.path().to_owned()], &[]).expect("verifies");
+    assert!(matches!(found[0].fault.as_ref().expect("a fault").fault, Fault::Chain(_)));
+    // Heads alone tell of entries.
+    fs::rename(made.path(), export.path().join("test.edu")).expect("moves");
+    fs::remove_dir_all(export.path().join("test.edu").join(names::ENTRIES)).expect("removes");
+    let found = strongroom_audit::verify(&[export.path().join("test.edu")], &[]).expect("verifies");
+    assert_eq!(found[0].fault.as_ref().expect("a fault").fault, Fault::Cut(9));
+    let found = strongroom_audit::verify(&[export.path().to_owned()], &[]).expect("verifies");
+    assert!(found.len() == 2 && found.iter().all(|found| found.fault.is_some()));
+    // A store has a chain from its beginning on.
+    let made = Written::new(CHAIN);
+    fs::remove_file(made.entries(0)).expect("removes");
+    fs::remove_file(made.head(0)).expect("removes");
+    let store = TempDir::new().expect("a folder");
+    fs::create_dir_all(store.path().join("_strongroom/audit")).expect("makes a folder");
+    fs::rename(made.path(), store.path().join("_strongroom/audit").join(CHAIN)).expect("moves");
+    let found = strongroom_audit::verify(&[store.path().to_owned()], &[]).expect("verifies");
+    assert_eq!(found[0].fault.as_ref().expect("a fault").sequence, 1);
 }

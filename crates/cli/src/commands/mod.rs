@@ -2,6 +2,7 @@
 
 pub(crate) mod activity;
 mod activity_wait;
+pub(crate) mod audit;
 mod backfill;
 pub(crate) mod background;
 pub(crate) mod backup;
@@ -90,6 +91,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Collection(command) => collection::run(command, context),
         Command::Profile(command) => profile::run(command, context),
         Command::Journal(command) => journal::run(command, context),
+        Command::Audit(command) => audit::run(command, context),
         Command::Bag(command) => bag::run(&command, context),
         Command::Checkm(command) => checkm::run(&command, context),
         Command::Ocfl(command) => ocfl::run(&command, context),

@@ -2,6 +2,7 @@
 //! what an undisturbed run leaves.
 
 mod activities;
+mod auditing;
 mod batches;
 mod deletions;
 mod packages;

@@ -386,6 +386,7 @@ macro_rules! pages {
 pages! {
     activities: "docs/activities.md",
     background: "docs/background.md",
+    audit: "docs/audit.md",
     backup_routine: "docs/backup-routine.md",
     changing_stores: "docs/changing-stores.md",
     checkm: "docs/checkm.md",

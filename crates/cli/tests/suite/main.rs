@@ -3,6 +3,7 @@
 mod activities;
 mod activity_advice;
 mod answers;
+mod auditing;
 mod bad_input;
 mod bags;
 mod batches;

@@ -148,6 +148,8 @@ permissions! {
     ACTIVITIES_FINDINGS "activities.findings" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     ACTIVITIES_DISMISS "activities.dismiss" Institutions Writes [SystemAdmin InstitutionAdmin]
     ACTIVITIES_WORK "activities.work" Installation Writes [SystemAdmin System]
+    AUDIT_EXPORT "audit.export" Institutions Writes [SystemAdmin InstitutionAdmin Auditor]
+    AUDIT_LIST "audit.list" Institutions Reads [SystemAdmin InstitutionAdmin Auditor]
     BACKGROUND_LIST "background.list" Installation Reads [SystemAdmin Auditor]
     BACKGROUND_RUN "background.run" Installation Writes [SystemAdmin System]
     BATCHES_LIST "batches.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]

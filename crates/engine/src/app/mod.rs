@@ -7,6 +7,7 @@
 //! A function that changes something appends a line to the journal in the transaction that does it.
 
 pub mod activities;
+pub mod audit;
 pub mod authorization;
 pub mod background;
 pub mod batches;

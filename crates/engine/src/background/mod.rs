@@ -14,6 +14,7 @@
 //! 6. Its memory does not grow with what it compares: it reads pages.
 
 mod activities;
+mod audit;
 mod deletions;
 mod driver;
 pub(crate) mod fixity;
@@ -52,8 +53,9 @@ pub struct BackgroundTask {
 }
 
 /// Every background task, by name.
-pub const TASKS: [BackgroundTask; 13] = [
+pub const TASKS: [BackgroundTask; 14] = [
     activities::TASK,
+    audit::TASK,
     deletions::TASK,
     fixity::TASK,
     holds::TASK,

@@ -14,7 +14,7 @@ use super::adopt::{Counted, Taking};
 use super::walk::{Visited, Walk};
 use super::{RebuildError, Summary};
 use crate::watermark::{self, StoredWatermark};
-use crate::{EngineError, Home, crash_point};
+use crate::{EngineError, Home, audit, crash_point};
 
 /// How long an adoption belongs to its process without being renewed, in microseconds.
 const LEASE: i64 = 60_000_000;
@@ -77,6 +77,9 @@ pub(super) fn begin(home: &Home) -> Result<HeldAdoption<'_>, EngineError> {
         epoch::set_adoption(tx, Some(&adoption))?;
         Ok((epoch, adoption))
     })?;
+    if !adoption.pending.is_empty() {
+        audit::suspend(home)?;
+    }
     crash_point("rebuild.adoption.begun");
     for name in &adoption.pending {
         watermark::claim(home, home.store(name)?.as_ref(), &epoch)?;
@@ -121,13 +124,26 @@ impl HeldAdoption<'_> {
         Ok(())
     }
 
-    /// Ends the adoption; where stores are pending, the registry stays as it is, and anybody may go on.
-    pub(super) fn end(self) -> Result<Vec<String>, EngineError> {
+    /// Ends the adoption; where stores are pending, the registry stays as it is, and anybody may go on. Else the audit chains are taken up; what
+    /// keeps that from being done is in the summary, and the background task `audit` does it later.
+    pub(super) fn end(self, summary: &mut Summary) -> Result<(), EngineError> {
         let adoption = self.change(|adoption| adoption.until = 0)?;
         if adoption.pending.is_empty() {
             self.home.registry.write(|tx| epoch::set_adoption(tx, None))?;
+            // Not where nothing was lost: what lies in stores beyond the registry's own is not believed then.
+            if audit::is_suspended(self.home)? {
+                match audit::take_up(self.home) {
+                    Ok(problems) => {
+                        for problem in problems {
+                            summary.note("audit", audit::FOLDER, problem);
+                        }
+                    }
+                    Err(error) => summary.note("audit", audit::FOLDER, error.chain()),
+                }
+            }
         }
-        Ok(adoption.pending)
+        summary.pending = adoption.pending;
+        Ok(())
     }
 }
 
@@ -193,7 +209,7 @@ pub fn adopt(home: &Home, request: &AdoptRequest, progress: &mut dyn FnMut(&Summ
             }
         }
     }
-    summary.pending = held.end()?;
+    held.end(&mut summary)?;
     Ok(summary)
 }
 

@@ -203,6 +203,6 @@ pub fn run(home: &Home, store: &str, progress: &mut dyn FnMut(&Summary)) -> Resu
         held.settle(store, acts)?;
         home.registry.write(record::end)?;
     }
-    summary.pending = held.end()?;
+    held.end(&mut summary)?;
     Ok(summary)
 }

@@ -31,9 +31,9 @@ pub use renamed::OldName;
 pub use secret::Secret;
 pub use stores::{FolderSettings, Location, StoreSettings};
 pub use tree::{
-    ArkStatus, CallbackSettings, CollectionSettings, Deletion, Fixity, Identification, IdentifierSettings, Ingest,
-    InstitutionSettings, Log, LogFormat, MailSettings, MailTls, MinterKind, Receiving, RegistrySettings, Restoration,
-    Retention, Roles, Settings, Staging, ToolSettings, Workers, topics,
+    ArkStatus, Audit, CallbackSettings, CollectionSettings, Deletion, Fixity, Identification, IdentifierSettings,
+    Ingest, InstitutionSettings, Log, LogFormat, MailSettings, MailTls, MinterKind, Receiving, RegistrySettings,
+    Restoration, Retention, Roles, Settings, Staging, ToolSettings, Workers, topics,
 };
 pub use units::{duration as parse_duration, size as parse_size};
 pub use watch::Watch;

@@ -250,6 +250,12 @@ sections! {
         console_approval: bool = Is("true"), Kind::Flag,
             "whether a request can be approved on the command line, where nothing proves who the user is";
     }
+    AUDIT Audit "audit" Plain "Audit chains: what was done, in entries that name the digest of the one before." {
+        publish_interval: Duration = Is("\"24h\""), Kind::Duration,
+            "how often entries are published in the preservation stores, with the head of the chain";
+        signing_key: Option<String> = Absent, Kind::Path,
+            "a file with the Ed25519 private key (PEM, PKCS #8) that signs heads; none: they are not signed";
+    }
     RETENTION Retention "retention" Plain
         "How long records of work that has ended are kept. Events, objects, versions and copies are always kept." {
         item_history: Duration = Is("\"0s\""), Kind::Duration,
@@ -264,6 +270,8 @@ sections! {
             "the records of activities that ended, unless another activity takes them; counts, and what was made of each, stay; 0s: without end";
         documents: Duration = Is("\"0s\""), Kind::Duration,
             "documents that were last harvested so long ago, also where they were not deposited; 0s: without end";
+        audit_entries: Duration = Is("\"0s\""), Kind::Duration,
+            "entries of audit chains in the registry, once every preservation store has them; they stay there; 0s: without end";
     }
     MAIL MailSettings "mail" Plain "Mails to people. Without a host none are sent." {
         host: String = Is("\"\""), Kind::Text, "the name of the mail server; empty: no mails are sent";
@@ -341,6 +349,7 @@ pub(super) const SECTIONS: &[Section] = &[
     FIXITY,
     RESTORATION,
     DELETION,
+    AUDIT,
     RETENTION,
     MAIL,
     CALLBACKS,
@@ -428,6 +437,8 @@ pub struct Settings {
     pub restoration: Restoration,
     /// See [`Deletion`].
     pub deletion: Deletion,
+    /// See [`Audit`].
+    pub audit: Audit,
     /// See [`Retention`].
     pub retention: Retention,
     /// See [`MailSettings`].

@@ -240,6 +240,13 @@ const CASES: &[Case] = cases! {
     "documents::show" "documents.show" |call, world| {
         something(app::documents::show(call, &world.document, Some(INSTITUTION)))
     };
+    "audit::list" "audit.list" |call, _| something(app::audit::list(call, Some(INSTITUTION)));
+    "audit::export" "audit.export" |call, world| {
+        let folder = world.home.path().join("audit");
+        let wanted =
+            app::audit::Export { institution: Some(INSTITUTION.to_owned()), ..app::audit::Export::default() };
+        something(app::audit::export(call, &folder, &wanted, &Shutdown::new()))
+    };
     "background::list" "background.list" |call, _| something(app::background::list(call));
     "background::run" "background.run" |call, _| {
         something(app::background::run(call, "retention", &Shutdown::new()))

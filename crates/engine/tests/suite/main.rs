@@ -3,6 +3,7 @@
 mod activities;
 mod adoption;
 mod app;
+mod auditing;
 mod authorization;
 mod backfill;
 mod background;

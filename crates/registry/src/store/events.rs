@@ -330,7 +330,7 @@ fn expand(row: &EventRow, path: Option<&str>, digests: Option<&Digests>, events:
     }
 }
 
-fn event_row(row: &Row) -> Result<EventRow, RegistryError> {
+pub(crate) fn event_row(row: &Row) -> Result<EventRow, RegistryError> {
     let components = row
         .optional_text("components")?
         .filter(|text| !checks::is_passed(text))

@@ -194,7 +194,7 @@ pub(crate) fn optional_actor_row(row: &Row, id: &'static str) -> Result<Option<A
     row.optional_uuid(id)?.map(|_| actor_row(row, id)).transpose()
 }
 
-fn line_row(row: &Row) -> Result<Line, RegistryError> {
+pub(crate) fn line_row(row: &Row) -> Result<Line, RegistryError> {
     Ok(Line {
         id: JournalId(row.uuid("id")?),
         number: row.count("number")?,

@@ -6,6 +6,7 @@ mod activity_runs;
 mod advance;
 pub mod api_keys;
 pub mod approval_tokens;
+pub mod audit;
 pub mod backfill;
 mod batch_requests;
 pub mod batches;

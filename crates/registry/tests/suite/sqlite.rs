@@ -503,6 +503,8 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("activities.behind", "what it has found itself"),
     ("activities.count_in_state", "what was found by an index"),
     ("activities.tried_again", "an index of those that are tried again after an error"),
+    ("audit.chains", "as few as institutions"),
+    ("audit.pending", "a count up to a bound"),
     ("backfill.amount_lacking", "an amount that a person waits for"),
     ("backfill.count_lacking", "a count that a person asks for"),
     ("batches.has_stop", "as few as batches are being cancelled"),

@@ -2,10 +2,10 @@
 //! each list of names with its struct, and the table their order with each row.
 
 use super::{
-    ActivityView, AgentView, BackgroundTaskView, BatchView, CheckView, CollectionView, CoverageView,
-    DeletionTargetView, DeletionView, DifferenceView, DueView, EventView, FailureGroupView, FileView, FindingView,
-    FoundView, HistoryLineView, InstitutionView, InterimFileView, ItemCountsView, ItemView, JournalView, KeyView,
-    LegalHoldView, MessageView, ObjectView, PipelineView, ProfileView, RecordView, ReportRowView, ReportView,
+    ActivityView, AgentView, AuditChainView, AuditExportView, BackgroundTaskView, BatchView, CheckView, CollectionView,
+    CoverageView, DeletionTargetView, DeletionView, DifferenceView, DueView, EventView, FailureGroupView, FileView,
+    FindingView, FoundView, HistoryLineView, InstitutionView, InterimFileView, ItemCountsView, ItemView, JournalView,
+    KeyView, LegalHoldView, MessageView, ObjectView, PipelineView, ProfileView, RecordView, ReportRowView, ReportView,
     RulesView, SettingView, SpotTestView, StoreCheckView, StoreView, TaskView, ToolFindingView, TopicView,
     UnfinishedDeletionView, UploadView, UserView, VersionView,
 };
@@ -35,6 +35,8 @@ macro_rules! views {
 }
 
 views! {
+    AuditChainView { chain, entries, sha256, published, published_at, signing_key }
+    AuditExportView { chain, first, last, sha256, count, path }
     ActivityView {
         activity, agent, state, populated, todo, processing, processed, failed, cancelled, deleted, invalidated, tool_passed, tool_failed, is_complete,
         records_removed, records_per_second, seconds_left, institution, options, input, follows, waits_for, pipeline, pipeline_run, step,

@@ -2,6 +2,7 @@
 //! JSON that scripts read; times are RFC 3339 in UTC, sizes bytes, digests hexadecimal digits in lower case.
 
 mod activities;
+mod audit;
 mod background;
 mod batches;
 mod deletion_requests;
@@ -37,6 +38,7 @@ mod workers;
 pub use crate::held::{HoldView, StopView};
 pub(crate) use activities::ActivityNames;
 pub use activities::{ActivityView, AgentOptionView, AgentView, RecordView, RetriedView, ToolFindingView};
+pub use audit::{AuditChainView, AuditExportView};
 pub use background::{BackgroundRunView, BackgroundTaskView};
 pub use batches::BatchView;
 pub use deletion_requests::{DeletionTargetView, DeletionView, UnfinishedDeletionView};

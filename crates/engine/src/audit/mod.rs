@@ -1,0 +1,123 @@
+//! Audit chains ([decision 66](../../../../docs/decisions/0066-audit-chains.md)): what was done, for outsiders to verify. One chain for
+//! each institution, and one for what belongs to none.
+//!
+//! An act is pending as soon as it is recorded; the background task `audit` appends what is pending to its chain (`seal`), makes ranges of
+//! entries with a head (`publish`), puts these into every preservation store and reads them back (`copies`), and removes old ones from the
+//! registry (`copies`). A registry that was made from its stores, or is behind them, takes the chains up again (`take_up`).
+
+mod copies;
+mod entry;
+mod export;
+mod publish;
+mod seal;
+mod take_up;
+mod tsv;
+
+use strongroom_audit::names;
+use strongroom_registry::audit::{self as rows, Chain};
+use strongroom_registry::{RegistryError, Time, tenants};
+use strongroom_storage::{Key, StorageError, Store};
+
+use crate::runtime::Shutdown;
+use crate::{EngineError, Home};
+
+pub(crate) use export::{Exported, Form, export};
+pub(crate) use take_up::{is_suspended, suspend, take_up};
+
+/// Where a store has the chains, beside its storage roots.
+pub(crate) const FOLDER: &str = "_strongroom/audit";
+
+/// What a run came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Ran {
+    /// Entries that were appended.
+    pub(crate) sealed: u64,
+    /// Ranges that were made.
+    pub(crate) published: u64,
+    /// Ranges that were put into a store.
+    pub(crate) put: u64,
+    /// Ranges that were read in a store again.
+    pub(crate) checked: u64,
+    /// Ranges whose entries were removed from the registry.
+    pub(crate) moved: u64,
+}
+
+/// Does what is due.
+pub(crate) fn run(home: &Home, stop: &Shutdown) -> Result<Ran, EngineError> {
+    if is_suspended(home)? {
+        // An adoption that could not read the chains of every store.
+        take_up(home)?;
+    }
+    let mut ran = Ran { sealed: seal::seal(home, stop)?, ..Ran::default() };
+    // Nothing that fails keeps anything else from being done.
+    let mut failure = None;
+    match publish::publish(home, &|chain, now| publish::is_due(home, chain, now), stop) {
+        Ok((published, sealed)) => {
+            ran.published = published;
+            ran.sealed += sealed;
+        }
+        Err(error) => failure = Some(error),
+    }
+    for store in home.preservation_stores() {
+        if home.is_retired(store.name())? || home.away(store.name()).is_some() {
+            continue;
+        }
+        match copies::bring(home, store, stop) {
+            Ok(put) => ran.put += put,
+            Err(error) => _ = failure.get_or_insert(error),
+        }
+        match copies::look_again(home, store, stop) {
+            Ok(checked) => ran.checked += checked,
+            Err(error) => _ = failure.get_or_insert(error),
+        }
+    }
+    ran.moved = copies::move_out(home, stop)?;
+    failure.map_or(Ok(ran), Err)
+}
+
+/// What is to be known of the chains.
+pub(crate) fn chains(home: &Home) -> Result<(Vec<Chain>, u64), RegistryError> {
+    home.registry.read(|tx| Ok::<_, RegistryError>((rows::chains(tx)?, rows::count_pending(tx)?)))
+}
+
+/// The folder of a chain in a store.
+fn folder(chain: &str) -> Result<Key, StorageError> {
+    Ok(Key::new(format!("{FOLDER}/{chain}"))?)
+}
+
+fn entries_key(chain: &str, first: u64, last: u64) -> Result<Key, StorageError> {
+    Ok(folder(chain)?.join(&format!("{}/{}", names::ENTRIES, names::entries_name(first, last)))?)
+}
+
+fn head_key(chain: &str, last: u64) -> Result<Key, StorageError> {
+    Ok(folder(chain)?.join(&format!("{}/{}", names::HEADS, names::head_name(last)))?)
+}
+
+fn signature_key(chain: &str, last: u64) -> Result<Key, StorageError> {
+    Ok(folder(chain)?.join(&format!("{}/{}", names::HEADS, names::signature_name(last)))?)
+}
+
+fn public_key_key(chain: &str, fingerprint: &str) -> Result<Key, StorageError> {
+    Ok(folder(chain)?.join(&format!("{}/{}", names::KEYS, names::key_name(fingerprint)))?)
+}
+
+fn now(home: &Home) -> Result<Time, RegistryError> {
+    home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?))
+}
+
+/// What a text of the registry or of a store that should be of a chain is not.
+fn unfit(what: &'static str, error: &strongroom_audit::AuditError) -> EngineError {
+    RegistryError::Corrupt { wanted: what, found: error.to_string() }.into()
+}
+
+/// Reading a store failed.
+fn unread(store: &dyn Store, key: &Key, source: std::io::Error) -> EngineError {
+    StorageError::Io { store: store.name().to_owned(), act: "read", key: key.clone(), source }.into()
+}
+
+/// The fact that is there while chains are to be taken up from the stores.
+const SUSPENDED: &str = "audit.suspended";
+
+fn set_suspended(home: &Home, is_suspended: bool) -> Result<(), RegistryError> {
+    home.registry.write(move |tx| tenants::set_fact(tx, SUSPENDED, if is_suspended { "yes" } else { "no" }))
+}

@@ -1,0 +1,113 @@
+//! Appending what is pending to its chain, behind those who act: they write no row that others write too.
+
+use std::collections::BTreeMap;
+
+use strongroom_audit::{KEY_ACT, Link, NO_KEY, Sha256};
+use strongroom_registry::audit::{self as rows, Act, Chain, NewEntry};
+use strongroom_registry::{InstitutionId, RegistryError, Time};
+
+use super::{entry, is_suspended, unfit};
+use crate::runtime::Shutdown;
+use crate::{EngineError, Home, crash_point};
+
+/// Acts of each table that are appended in one transaction.
+const AT_ONCE: usize = 500;
+/// How often it is tried while other processes append to the same chains.
+const TRIES: u32 = 20;
+
+/// Appends everything that is pending; how many entries.
+pub(super) fn seal(home: &Home, stop: &Shutdown) -> Result<u64, EngineError> {
+    let (mut sealed, mut tries) = (0, 0);
+    while !stop.is_requested() && !is_suspended(home)? {
+        let (chains, acts) =
+            home.registry.read(|tx| Ok::<_, RegistryError>((rows::chains(tx)?, rows::pending(tx, AT_ONCE)?)))?;
+        if acts.is_empty() {
+            break;
+        }
+        let (count, parts) = (acts.len() as u64, in_chains(chains, &acts)?);
+        let appended = home.registry.write(move |tx| {
+            for part in &parts {
+                rows::begin(tx, &part.from.name, part.from.institution, &part.from.sha256)?;
+                rows::append(tx, &part.from, &part.to, &part.entries)?;
+            }
+            Ok::<_, RegistryError>(())
+        });
+        match appended {
+            Ok(()) => {
+                crash_point("audit.sealed");
+                sealed += count;
+                tries = 0;
+            }
+            // Another process has appended them.
+            Err(RegistryError::FenceLost { .. }) if tries < TRIES => tries += 1,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(sealed)
+}
+
+/// What is appended to one chain.
+struct Part {
+    from: Chain,
+    to: Chain,
+    entries: Vec<NewEntry>,
+}
+
+fn in_chains(chains: Vec<Chain>, acts: &[Act]) -> Result<Vec<Part>, EngineError> {
+    let mut parts: BTreeMap<Option<InstitutionId>, Part> = chains
+        .into_iter()
+        .map(|chain| (chain.institution, Part { from: chain.clone(), to: chain, entries: Vec::new() }))
+        .collect();
+    for act in acts {
+        let institution = act.institution();
+        let part = parts.entry(institution.map(|(id, _)| id)).or_insert_with(|| {
+            let chain = new_chain(institution);
+            Part { from: chain.clone(), to: chain, entries: Vec::new() }
+        });
+        part.add(act)?;
+    }
+    Ok(parts.into_values().filter(|part| !part.entries.is_empty()).collect())
+}
+
+fn new_chain(institution: Option<(InstitutionId, &str)>) -> Chain {
+    Chain {
+        name: institution.map_or(rows::SYSTEM, |(_, name)| name).to_owned(),
+        institution: institution.map(|(id, _)| id),
+        sequence: 0,
+        sha256: Sha256::NOTHING.0,
+        published: 0,
+        published_at: Time(0),
+        counts: "{}".to_owned(),
+        signing_key: None,
+    }
+}
+
+impl Part {
+    fn add(&mut self, act: &Act) -> Result<(), EngineError> {
+        let link = Link::at(self.to.name.clone(), self.to.sequence, Sha256(self.to.sha256));
+        let body = entry::body(act);
+        let (line, link) = link
+            .append(&act.time().to_string(), &body)
+            .map_err(|error| unfit("an act that can be an entry", &error))?;
+        let (source, id) = act.key();
+        self.to.sequence = link.sequence();
+        self.to.sha256 = link.sha256().0;
+        let mut counts = counts(&self.to)?;
+        *counts.entry(source.to_owned()).or_default() += 1;
+        self.to.counts = serde_json::to_string(&counts).unwrap_or_default();
+        if let Act::Line { line, .. } = act
+            && line.act == KEY_ACT
+        {
+            self.to.signing_key = Some(line.target.clone()).filter(|key| key != NO_KEY);
+        }
+        self.entries.push(NewEntry { key: (source, id), line });
+        Ok(())
+    }
+}
+
+/// How many entries of what a chain has.
+pub(super) fn counts(chain: &Chain) -> Result<BTreeMap<String, u64>, EngineError> {
+    let counts = serde_json::from_str(&chain.counts);
+    Ok(counts
+        .map_err(|_| RegistryError::Corrupt { wanted: "counts of an audit chain", found: chain.counts.clone() })?)
+}
