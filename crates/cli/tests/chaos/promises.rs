@@ -39,6 +39,7 @@ impl Cast {
         self.arks_are_registered(&kept)?;
         self.uploads_are_kept(&kept)?;
         self.objects_come_back(&kept, &origins)?;
+        self.chains_are_whole()?;
         for bag in self.bags.iter().flatten() {
             if fs::read(&bag.tar).map(|bytes| sha512(&bytes)).ok().as_ref() != Some(&bag.sha512) {
                 self.findings.push(format!("the deposited {} was touched", bag.tar.display()));

@@ -221,6 +221,8 @@ impl World {
             .env("STRONGROOM_CALLBACKS__ALLOW_PRIVATE_ADDRESSES", "true")
             .env("STRONGROOM_CALLBACKS__SECRET", SECRET)
             .env("STRONGROOM_CALLBACKS__TIMEOUT", "2s")
+            // Chains are published all the time, also into stores that fail.
+            .env("STRONGROOM_AUDIT__PUBLISH_INTERVAL", "1s")
             .envs(self.of_arks())
             .envs(self.settings.iter().map(|(name, value)| (name, value)))
             .current_dir(&self.folder)

@@ -64,6 +64,8 @@ INSERT INTO audit_copies (store, chain, last, checked_at) VALUES (?1, ?2, ?3, ?4
 ON CONFLICT (chain, last, store) DO UPDATE SET checked_at = excluded.checked_at
 -- name: audit.drop_copy
 DELETE FROM audit_copies WHERE store = ?1 AND chain = ?2 AND last = ?3
+-- name: audit.forget_store
+DELETE FROM audit_copies WHERE store = ?1
 -- name: audit.movable
 SELECT r.chain, r.last, r.made_at, r.head, r.signature, r.public_key, r.moved_at FROM audit_ranges r
 WHERE r.moved_at IS NULL AND r.made_at < ?1 AND (r.chain > ?2 OR (r.chain = ?2 AND r.last > ?3)) ORDER BY r.chain, r.last LIMIT ?4

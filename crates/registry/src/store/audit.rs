@@ -382,6 +382,12 @@ pub fn drop_copy(tx: &mut dyn Transaction, store: &str, range: &RangeRow) -> Res
     Ok(())
 }
 
+/// Forgets which ranges a store has: another one is in its place.
+pub(crate) fn forget_store(tx: &mut dyn Transaction, store: &str) -> Result<(), RegistryError> {
+    tx.execute(Statement("audit.forget_store"), &[store.into()])?;
+    Ok(())
+}
+
 /// Ranges that were made before then and whose entries lie in the registry, behind that of the chain and number `after`.
 pub fn movable(
     tx: &mut dyn Transaction,

@@ -1,6 +1,7 @@
 //! What the registry knows of the stores themselves: which store each name stands for, and what has still to be put into
 //! one that could not be reached.
 
+use super::audit;
 use strongroom_database::{Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
@@ -339,6 +340,7 @@ pub fn end_replacing(tx: &mut dyn Transaction, name: &str) -> Result<(), Registr
     let now = tx.now()?;
     count_replacement(tx)?;
     tx.execute(Statement("unread_logs.delete_of_holder"), &[name.into()])?;
+    audit::forget_store(tx, name)?;
     tx.execute(Statement("stores.replaced"), &[name.into(), now.into()])?;
     Ok(())
 }
