@@ -26,10 +26,12 @@ use crate::answers::VARYING;
 use crate::program::Place;
 
 /// What differs from run to run in pages, besides what differs in snapshots.
-const VARYING_IN_PAGES: [(&str, &str); 7] = [
+const VARYING_IN_PAGES: [(&str, &str); 8] = [
     (r"<date> \d\d:\d\d(:\d\d)?", "<time>"),
     (r"\b[0-9a-f]{4,}(…|\.\.)[0-9a-f]{2,}", "<id>"),
     (r"\b[0-9a-f]{12,}(…|\.\.+)", "<digest>"),
+    // Of an identifier that a table shortens, with what is behind it: it begins with the time.
+    (r"\b01[0-9a-f]{2,}…", "<id>…"),
     (r"\b\d+(\.\d+)? ?(µs|ms|s|min|h)\b", "<duration>"),
     (r"\b\d+(\.\d+)? ?%", "<share>"),
     (r"\b\d+(\.\d+)? [kMGTP]B\b", "<size>"),
