@@ -20,6 +20,9 @@ pub enum AuditError {
     /// A digest is not 64 hexadecimal digits in lower case.
     #[error("{0:?} is no SHA-256: 64 hexadecimal digits in lower case")]
     Digest(String),
+    /// It says the same as a head, and is written in another way.
+    #[error("it is not in the canonical form of RFC 8785")]
+    Form,
     /// A range begins behind its end.
     #[error("a range cannot begin with entry {first} and end with entry {last}")]
     Range {

@@ -20,6 +20,8 @@ pub enum Fault {
     Head,
     /// A head that was published says that there are so many entries: the chain ends before.
     Cut(u64),
+    /// No head was published of it.
+    NoHead,
     /// Heads that were published contradict each other.
     Heads,
     /// A head that was published cannot be read, or has the name of another one; why.
@@ -53,6 +55,7 @@ impl std::fmt::Display for Broken {
             Fault::Cut(entries) => {
                 write!(f, "entry {sequence} is not there: a head was published of {entries} entries")
             }
+            Fault::NoHead => write!(f, "no head was published of entry {sequence} and of what comes behind it"),
             Fault::Heads => write!(f, "two heads that were published of entry {sequence} contradict each other"),
             Fault::Unreadable(why) => {
                 write!(f, "the head of entry {sequence} is not the one that was published: {why}")

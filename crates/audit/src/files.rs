@@ -50,6 +50,7 @@ pub fn verify(paths: &[PathBuf], keys: &[PublicKey]) -> Result<Vec<Verified>, Au
     }
     let mut heads: BTreeMap<String, Vec<ReadHead>> = BTreeMap::new();
     for place in &mut places {
+        place.is_signed = !keys.is_empty();
         for (number, path) in std::mem::take(&mut place.heads) {
             match read_head(number, &path, keys)? {
                 Ok(head) => {
@@ -100,6 +101,10 @@ struct Place {
     named: Option<String>,
     /// Whether it is a store, which has a chain from its first entry on.
     is_store: bool,
+    /// Whether it is a file that was given alone.
+    is_file: bool,
+    /// Whether the last head has to be signed.
+    is_signed: bool,
     /// The least entry of which a head here tells.
     least: u64,
 }
@@ -107,7 +112,18 @@ struct Place {
 impl Place {
     fn of(path: &Path) -> Self {
         let (entries, heads, broken, chains) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { path: path.to_owned(), entries, heads, broken, chains, named: None, is_store: false, least: u64::MAX }
+        Self {
+            path: path.to_owned(),
+            entries,
+            heads,
+            broken,
+            chains,
+            named: None,
+            is_store: false,
+            is_file: false,
+            is_signed: false,
+            least: u64::MAX,
+        }
     }
 
     fn verify(
@@ -166,6 +182,13 @@ impl Place {
             fault = fault.or(Some(Broken { sequence: first, fault: Fault::Chain(other.clone()) }));
         }
         let broken = read_entries(&self.entries, &mut verifier, &by_last)?;
+        // Entries lie there with a head; only a file that is given alone has none beside it.
+        let covered = by_last.keys().next_back().copied().unwrap_or(0);
+        let behind = verifier.link().map_or(0, Link::sequence);
+        let is_alone = self.is_file && !self.is_signed;
+        let broken = broken
+            .or((behind > covered && !is_alone)
+                .then(|| Broken { sequence: first.max(covered + 1), fault: Fault::NoHead }));
         let near_duplicates = verifier.near_duplicates().clone();
         let link = verifier.link().cloned();
         let entries = link.as_ref().map_or(0, |link| (link.sequence() + 1).saturating_sub(first));
@@ -196,7 +219,7 @@ impl Place {
 fn find(path: &Path, places: &mut Vec<Place>) -> Result<(), AuditError> {
     let unreadable = |source| AuditError::Read { path: path.to_owned(), source };
     if std::fs::metadata(path).map_err(unreadable)?.is_file() {
-        let mut place = Place::of(path);
+        let mut place = Place { is_file: true, ..Place::of(path) };
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         if name.strip_suffix(".jsonl").is_some() {
             place.entries.push((numbers_of_entries(&name), path.to_owned()));
@@ -259,6 +282,9 @@ fn names_in(folder: &Path) -> Result<Vec<(String, PathBuf)>, AuditError> {
 fn read_head(number: Option<u64>, path: &Path, keys: &[PublicKey]) -> Result<Result<ReadHead, Broken>, AuditError> {
     let sequence = number.unwrap_or(0);
     let broken = |fault| Ok(Err(Broken { sequence, fault }));
+    if !is_regular(path)? {
+        return broken(Fault::Unreadable(format!("{} is no regular file", path.display())));
+    }
     let bytes = read_small(path)?.unwrap_or_default();
     let head = match std::str::from_utf8(&bytes)
         .map_err(|error| error.to_string())
@@ -308,6 +334,12 @@ fn check_signature(
     if key.verifies(bytes, &signature) { Ok(Ok(true)) } else { wrong("the signature is of something else".to_owned()) }
 }
 
+/// Whether it is a file that ends, and no pipe or device.
+fn is_regular(path: &Path) -> Result<bool, AuditError> {
+    let found = std::fs::metadata(path).map_err(|source| AuditError::Read { path: path.to_owned(), source })?;
+    Ok(found.is_file())
+}
+
 /// The bytes of a small file; none where there is none.
 fn read_small(path: &Path) -> Result<Option<Vec<u8>>, AuditError> {
     let unreadable = |source| AuditError::Read { path: path.to_owned(), source };
@@ -327,7 +359,12 @@ fn read_entries(
     verifier: &mut Verifier,
     heads: &BTreeMap<u64, &Head>,
 ) -> Result<Option<Broken>, AuditError> {
-    for (_, path) in files {
+    for (numbers, path) in files {
+        let before = verifier.link().map_or(0, Link::sequence);
+        if !is_regular(path)? {
+            let fault = Fault::Form("what should be its file is no regular file".to_owned());
+            return Ok(Some(Broken { sequence: before + 1, fault }));
+        }
         let mut lines = Lines::open(path)?;
         let mut sum = verifier.link().cloned().map(RangeSum::behind);
         while let Some(line) = lines.next()? {
@@ -342,6 +379,11 @@ fn read_entries(
             if let Some(sum) = &mut sum {
                 sum.take(line);
             }
+        }
+        let sequence = verifier.link().map_or(0, Link::sequence);
+        if numbers.is_some_and(|(_, last)| last != sequence) {
+            let fault = Fault::Form("its file has other entries than its name says".to_owned());
+            return Ok(Some(Broken { sequence: sequence + 1, fault }));
         }
         let Some((range, link)) = sum.map(RangeSum::finish) else { continue };
         let sequence = link.sequence();

@@ -182,14 +182,18 @@ impl Head {
     /// Reads the text of a head.
     ///
     /// # Errors
-    /// It is no head, or says of a range that its end is before its beginning.
+    /// It is no head, is written in another way than the canonical one, or says of a range that its end is before its beginning.
     pub fn read(text: &str) -> Result<Self, AuditError> {
         let Written { at, chain, counts, key, range, sequence, sha256 } = serde_json::from_str(text)?;
         let WrittenRange { bytes, first, previous, sha256: of_file } = range;
         if first == 0 || first > sequence {
             return Err(AuditError::Range { first, last: sequence });
         }
+        if let Some(key) = &key {
+            Sha256::read(key)?;
+        }
         let range = Range { first, previous: Sha256::read(&previous)?, bytes, sha256: Sha256::read(&of_file)? };
-        Ok(Self { chain, sequence, sha256: Sha256::read(&sha256)?, range, at, counts, key })
+        let head = Self { chain, sequence, sha256: Sha256::read(&sha256)?, range, at, counts, key };
+        if head.to_text()? == text { Ok(head) } else { Err(AuditError::Form) }
     }
 }

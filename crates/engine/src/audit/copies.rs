@@ -1,6 +1,7 @@
 //! Ranges in the preservation stores: put there, read back, read again, and brought back where they were lost. Entries that every store
 //! has go from the registry.
 
+use std::collections::BTreeSet;
 use std::io::{self, Read};
 
 use strongroom_audit::Sha256;
@@ -66,11 +67,15 @@ pub(super) fn bring(home: &Home, store: &dyn Store, stop: &Shutdown) -> Result<u
     let name = store.name();
     let list =
         |after: Option<(String, u64)>, limit| home.registry.read(|tx| rows::uncopied(tx, name, after.as_ref(), limit));
-    let (mut announced, mut failure) = (None, None);
+    let (mut announced, mut failure, mut refused) = (None, None, BTreeSet::new());
     for range in paging::rows(AT_ONCE, |range: &RangeRow| (range.chain.clone(), range.last), list) {
         let range = range?;
         if stop.is_requested() {
             break;
+        }
+        // Of a chain that goes another way in the store nothing further is put there.
+        if refused.contains(&range.chain) {
+            continue;
         }
         let epoch = match announced {
             Some(epoch) => epoch,
@@ -80,12 +85,13 @@ pub(super) fn bring(home: &Home, store: &dyn Store, stop: &Shutdown) -> Result<u
         watermark::advance(home, store, &epoch)?;
         match put_range(home, store, &range) {
             Ok(()) => {}
-            // Of another state of the registry, or of nobody: what belongs elsewhere is put all the same.
-            Err(error @ EngineError::Advised(_)) => {
+            Err(error) if is_of_store(&error) => return Err(error),
+            // What belongs to other chains is put all the same.
+            Err(error) => {
+                refused.insert(range.chain.clone());
                 failure.get_or_insert(error);
                 continue;
             }
-            Err(error) => return Err(error),
         }
         watermark::confirm(home, &[store], &epoch)?;
         let name = name.to_owned();
@@ -93,6 +99,11 @@ pub(super) fn bring(home: &Home, store: &dyn Store, stop: &Shutdown) -> Result<u
         put += 1;
     }
     failure.map_or(Ok(put), Err)
+}
+
+/// Whether an error ends the work in a store: the registry failed, the store is away, or it belongs to another registry.
+fn is_of_store(error: &EngineError) -> bool {
+    error.away().is_some() || matches!(error, EngineError::Registry(_) | EngineError::Superseded { .. })
 }
 
 fn put_range(home: &Home, store: &dyn Store, range: &RangeRow) -> Result<(), EngineError> {
@@ -108,9 +119,10 @@ fn put_range(home: &Home, store: &dyn Store, range: &RangeRow) -> Result<(), Eng
     Ok(())
 }
 
-fn other_bytes(store: &dyn Store, file: &File<'_>, found: Sha256) -> EngineError {
+fn other_bytes(store: &dyn Store, file: &File<'_>, found: Option<Sha256>) -> EngineError {
+    let found = told(found);
     EngineError::Refused(format!(
-        "{} in store {} has other bytes (sha256:{found}) than this registry publishes there (sha256:{}): it is not replaced",
+        "{} in store {} has other bytes ({found}) than this registry publishes there (sha256:{}): it is not replaced",
         file.key,
         store.name(),
         file.sha256
@@ -121,11 +133,19 @@ fn other_bytes(store: &dyn Store, file: &File<'_>, found: Sha256) -> EngineError
     )
 }
 
+fn told(found: Option<Sha256>) -> String {
+    found.map_or_else(|| "of another length".to_owned(), |sha256| format!("sha256:{sha256}"))
+}
+
 /// What lies in the place of a file.
 enum Lies {
     Right,
     Nowhere,
-    Other { sha256: Sha256, etag: String },
+    /// Other bytes; the digest is known where they are as many.
+    Other {
+        sha256: Option<Sha256>,
+        etag: String,
+    },
 }
 
 fn look(store: &dyn Store, file: &File<'_>) -> Result<Lies, EngineError> {
@@ -134,8 +154,11 @@ fn look(store: &dyn Store, file: &File<'_>) -> Result<Lies, EngineError> {
         Err(error) if error.is_absent() => return Ok(Lies::Nowhere),
         Err(error) => return Err(error.into()),
     };
+    if head.size != file.size {
+        return Ok(Lies::Other { sha256: None, etag: head.etag });
+    }
     let sha256 = read_sha256(store, &file.key)?;
-    if sha256 == file.sha256 { Ok(Lies::Right) } else { Ok(Lies::Other { sha256, etag: head.etag }) }
+    if sha256 == file.sha256 { Ok(Lies::Right) } else { Ok(Lies::Other { sha256: Some(sha256), etag: head.etag }) }
 }
 
 fn read_sha256(store: &dyn Store, key: &Key) -> Result<Sha256, EngineError> {
@@ -181,12 +204,19 @@ pub(super) fn look_again(home: &Home, store: &dyn Store, stop: &Shutdown) -> Res
     let mut checked = 0;
     loop {
         let due = home.registry.read(|tx| rows::unchecked(tx, store.name(), before, AT_ONCE))?;
+        let mut failure = None;
         for range in &due {
             if stop.is_requested() {
                 return Ok(checked);
             }
-            check(home, store, range)?;
-            checked += 1;
+            match check(home, store, range) {
+                Ok(()) => checked += 1,
+                Err(error) if is_of_store(&error) => return Err(error),
+                Err(error) => _ = failure.get_or_insert(error),
+            }
+        }
+        if let Some(error) = failure {
+            return Err(error);
         }
         if due.len() < AT_ONCE {
             return Ok(checked);
@@ -200,8 +230,12 @@ fn check(home: &Home, store: &dyn Store, range: &RangeRow) -> Result<(), EngineE
         let (found, condition) = match look(store, &file)? {
             Lies::Right => continue,
             Lies::Nowhere => ("nothing".to_owned(), PutCondition::IfAbsent),
-            Lies::Other { sha256, etag } => (format!("sha256:{sha256}"), PutCondition::IfMatch(etag)),
+            Lies::Other { sha256, etag } => (told(sha256), PutCondition::IfMatch(etag)),
         };
+        if let Bytes::Entries = file.bytes {
+            // Nothing is told of a repair that cannot be made.
+            drop(open_entries(home, range)?);
+        }
         let institution = home.registry.read(rows::chains)?.into_iter().find(|chain| chain.name == range.chain);
         let target = Target {
             name: format!("{} in store {}", file.key, store.name()),

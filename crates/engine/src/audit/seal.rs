@@ -54,16 +54,21 @@ struct Part {
 }
 
 fn in_chains(chains: Vec<Chain>, acts: &[Act]) -> Result<Vec<Part>, EngineError> {
-    let mut parts: BTreeMap<Option<InstitutionId>, Part> = chains
+    let names: BTreeMap<InstitutionId, String> =
+        chains.iter().filter_map(|chain| Some((chain.institution?, chain.name.clone()))).collect();
+    let mut parts: BTreeMap<String, Part> = chains
         .into_iter()
-        .map(|chain| (chain.institution, Part { from: chain.clone(), to: chain, entries: Vec::new() }))
+        .map(|chain| (chain.name.clone(), Part { from: chain.clone(), to: chain, entries: Vec::new() }))
         .collect();
     for act in acts {
         let institution = act.institution();
-        let part = parts.entry(institution.map(|(id, _)| id)).or_insert_with(|| {
+        let name = institution.map_or(rows::SYSTEM, |(id, name)| names.get(&id).map_or(name, String::as_str));
+        let part = parts.entry(name.to_owned()).or_insert_with(|| {
             let chain = new_chain(institution);
             Part { from: chain.clone(), to: chain, entries: Vec::new() }
         });
+        // A chain that stores had of an institution which the registry did not know then.
+        part.to.institution = institution.map(|(id, _)| id);
         part.add(act)?;
     }
     Ok(parts.into_values().filter(|part| !part.entries.is_empty()).collect())
@@ -93,7 +98,8 @@ impl Part {
         self.to.sequence = link.sequence();
         self.to.sha256 = link.sha256().0;
         let mut counts = counts(&self.to)?;
-        *counts.entry(source.to_owned()).or_default() += 1;
+        let count = counts.entry(source.to_owned()).or_default();
+        *count = count.saturating_add(1);
         self.to.counts = serde_json::to_string(&counts).unwrap_or_default();
         if let Act::Line { line, .. } = act
             && line.act == KEY_ACT

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read};
 
-use strongroom_audit::{Head, LONGEST_LINE, Link, RangeSum, Sha256, Verifier, names};
+use strongroom_audit::{Head, LONGEST_LINE, Link, PublicKey, RangeSum, Sha256, Verifier, names};
 use strongroom_registry::audit::{self as rows, Chain, RangeRow};
 use strongroom_registry::{RegistryError, Scope, Time, tenants};
 use strongroom_storage::{Key, StorageError, Store};
@@ -197,6 +197,14 @@ impl<'a> Taking<'a> {
         if let Some(fingerprint) = head.key() {
             let pem = small(store, &public_key_key(name, fingerprint)?)?.and_then(|pem| String::from_utf8(pem).ok());
             signature = small(store, &signature_key(name, last)?)?.zip(pem);
+            let is_signed = signature.as_ref().is_some_and(|(signature, pem)| {
+                let key = PublicKey::from_pem(pem).ok();
+                let key = key.filter(|key| key.fingerprint().is_ok_and(|found| found == fingerprint));
+                key.is_some_and(|key| key.verifies(text.as_bytes(), signature))
+            });
+            if !is_signed {
+                return Ok(None);
+            }
         }
         let made_at = published_at(&head).unwrap_or(now(self.home)?);
         let moved_at = Some(now(self.home)?);
@@ -206,7 +214,7 @@ impl<'a> Taking<'a> {
     /// Notes a range that a store has, and that its acts are in the chain.
     fn note(&mut self, Found { range, head, store }: Found) -> Result<(), EngineError> {
         self.forget_acts(&store, &head)?;
-        self.chain.published_at = range.made_at;
+        self.chain.published_at = range.made_at.min(now(self.home)?);
         self.chain.signing_key = head.key().map(str::to_owned);
         if !head.counts().is_empty() {
             self.chain.counts = serde_json::to_string(head.counts()).unwrap_or_default();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use strongroom_audit::{PublicKey, SigningKey, Verified};
 use strongroom_engine::app::audit::{self, Export, Form};
-use strongroom_engine::app::{Caller, OpContext, journal, legal_holds};
+use strongroom_engine::app::{Caller, OpContext, institutions, journal, legal_holds};
 use strongroom_engine::rebuild::{self, AdoptRequest};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::{Home, background};
@@ -331,4 +331,29 @@ fn a_table_has_a_row_for_each_file_that_a_version_brought() {
     assert!(rows.iter().all(|row| row.len() == 14), "{table}");
     let added: Vec<&str> = rows.iter().filter(|row| row[12] == "ADD_CONTENT").map(|row| row[3]).collect();
     assert!(added.contains(&"deposit/data/a.txt") && added.contains(&"deposit/data/b/c.txt"), "{added:?}");
+}
+
+#[test]
+fn the_chain_of_an_institution_without_objects_goes_on_after_a_rebuild() {
+    const EMPTY: &str = "empty.edu";
+    let add = |home: &Arc<Home>| institutions::add(&console(home), EMPTY, Some("Empty")).expect("is added");
+    let home = fixture::home();
+    home.ingest("letters", &[("a.txt", b"one")]);
+    add(&home.home);
+    publish(&home);
+    let (_folder, made) = rebuilt(&home, "primary");
+    let made = Arc::new(made);
+    // The registry does not know the institution: what belongs to none is in its own chain all the same.
+    run(&made);
+    let before = exported(&made);
+    let in_chain = |folder: &TempDir, chain: &str| entries(&folder.path().join(chain)).len();
+    let (empty, system) = (in_chain(&before, EMPTY), in_chain(&before, "_system"));
+    assert_eq!(
+        entries(&before.path().join(EMPTY)).iter().filter(|entry| entry["act"] == "registry.rebuild").count(),
+        0
+    );
+    add(&made);
+    let after = exported(&made);
+    assert!(in_chain(&after, EMPTY) > empty && in_chain(&after, "_system") > system);
+    assert_once(&after.path().join(EMPTY));
 }

@@ -34,7 +34,8 @@ FROM audit_chains c ORDER BY c.name
 INSERT INTO audit_chains (name, institution_id, sequence, sha256, published, published_at, counts) VALUES (?1, ?2, 0, ?3, 0, ?4, '{}')
 ON CONFLICT DO NOTHING
 -- name: audit.advance
-UPDATE audit_chains SET sequence = ?4, sha256 = ?5, counts = ?6, signing_key = ?7 WHERE name = ?1 AND sequence = ?2 AND sha256 = ?3
+UPDATE audit_chains SET sequence = ?4, sha256 = ?5, counts = ?6, signing_key = ?7, institution_id = coalesce(institution_id, ?8)
+WHERE name = ?1 AND sequence = ?2 AND sha256 = ?3
 -- name: audit.append
 INSERT INTO audit_entries (chain, sequence, source, id, line) VALUES (?1, ?2, ?3, ?4, ?5)
 -- name: audit.entries
@@ -74,7 +75,7 @@ UPDATE audit_ranges SET moved_at = ?3 WHERE chain = ?1 AND last = ?2 AND moved_a
 -- name: audit.take_up
 INSERT INTO audit_chains (name, institution_id, sequence, sha256, published, published_at, counts, signing_key)
 VALUES (?1, ?2, ?3, ?4, ?3, ?5, ?6, ?7)
-ON CONFLICT (name) DO UPDATE SET sequence = excluded.sequence, sha256 = excluded.sha256, published = excluded.published,
+ON CONFLICT (name) DO UPDATE SET institution_id = coalesce(audit_chains.institution_id, excluded.institution_id), sequence = excluded.sequence, sha256 = excluded.sha256, published = excluded.published,
     published_at = excluded.published_at, counts = excluded.counts, signing_key = excluded.signing_key
 -- The files of which a version brought the contents.
 -- name: audit.files_of_version

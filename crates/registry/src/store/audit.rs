@@ -233,6 +233,7 @@ pub fn append(tx: &mut dyn Transaction, from: &Chain, to: &Chain, entries: &[New
             to.sha256.as_slice().into(),
             (&to.counts).into(),
             to.signing_key.clone().into(),
+            to.institution.into(),
         ],
     )?;
     let lost = || RegistryError::FenceLost { what: "audit chain", id: from.name.clone() };

@@ -7,14 +7,14 @@ CREATE TABLE audit_pending (
     PRIMARY KEY (source, id)
 );
 CREATE FUNCTION journal_is_audited() RETURNS trigger LANGUAGE plpgsql AS
-$$ BEGIN INSERT INTO audit_pending (source, id) VALUES ('journal', NEW.id); RETURN NULL; END $$;
+$$ BEGIN INSERT INTO audit_pending (source, id) VALUES ('journal', NEW.id) ON CONFLICT DO NOTHING; RETURN NULL; END $$;
 CREATE TRIGGER journal_is_audited AFTER INSERT ON journal FOR EACH ROW EXECUTE FUNCTION journal_is_audited();
 CREATE FUNCTION event_is_audited() RETURNS trigger LANGUAGE plpgsql AS
-$$ BEGIN INSERT INTO audit_pending (source, id) VALUES ('event', NEW.id); RETURN NULL; END $$;
+$$ BEGIN INSERT INTO audit_pending (source, id) VALUES ('event', NEW.id) ON CONFLICT DO NOTHING; RETURN NULL; END $$;
 CREATE TRIGGER event_is_audited AFTER INSERT ON events FOR EACH ROW
 WHEN (NEW.version IS NULL AND NOT (NEW.type = 'fixity check' AND NEW.outcome = 'success')) EXECUTE FUNCTION event_is_audited();
 CREATE FUNCTION version_is_audited() RETURNS trigger LANGUAGE plpgsql AS
-$$ BEGIN INSERT INTO audit_pending (source, id) VALUES ('version', NEW.id); RETURN NULL; END $$;
+$$ BEGIN INSERT INTO audit_pending (source, id) VALUES ('version', NEW.id) ON CONFLICT DO NOTHING; RETURN NULL; END $$;
 CREATE TRIGGER version_is_audited AFTER UPDATE OF state ON versions FOR EACH ROW
 WHEN (NEW.state = 'published' AND OLD.state <> 'published') EXECUTE FUNCTION version_is_audited();
 CREATE TRIGGER made_version_is_audited AFTER INSERT ON versions FOR EACH ROW

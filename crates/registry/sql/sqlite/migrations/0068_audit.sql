@@ -7,13 +7,13 @@ CREATE TABLE audit_pending (
     PRIMARY KEY (source, id)
 ) STRICT, WITHOUT ROWID;
 CREATE TRIGGER journal_is_audited AFTER INSERT ON journal
-BEGIN INSERT INTO audit_pending (source, id) VALUES ('journal', NEW.id); END;
+BEGIN INSERT INTO audit_pending (source, id) VALUES ('journal', NEW.id) ON CONFLICT DO NOTHING; END;
 CREATE TRIGGER event_is_audited AFTER INSERT ON events WHEN NEW.version IS NULL AND NOT (NEW.type = 'fixity check' AND NEW.outcome = 'success')
-BEGIN INSERT INTO audit_pending (source, id) VALUES ('event', NEW.id); END;
+BEGIN INSERT INTO audit_pending (source, id) VALUES ('event', NEW.id) ON CONFLICT DO NOTHING; END;
 CREATE TRIGGER version_is_audited AFTER UPDATE OF state ON versions WHEN NEW.state = 'published' AND OLD.state <> 'published'
-BEGIN INSERT INTO audit_pending (source, id) VALUES ('version', NEW.id); END;
+BEGIN INSERT INTO audit_pending (source, id) VALUES ('version', NEW.id) ON CONFLICT DO NOTHING; END;
 CREATE TRIGGER made_version_is_audited AFTER INSERT ON versions WHEN NEW.state = 'published'
-BEGIN INSERT INTO audit_pending (source, id) VALUES ('version', NEW.id); END;
+BEGIN INSERT INTO audit_pending (source, id) VALUES ('version', NEW.id) ON CONFLICT DO NOTHING; END;
 INSERT INTO audit_pending (source, id) SELECT 'journal', id FROM journal;
 INSERT INTO audit_pending (source, id) SELECT 'event', id FROM events
 WHERE version IS NULL AND NOT (type = 'fixity check' AND outcome = 'success');
