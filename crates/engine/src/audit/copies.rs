@@ -128,8 +128,8 @@ fn other_bytes(store: &dyn Store, file: &File<'_>, found: Option<Sha256>) -> Eng
         file.sha256
     ))
     .next(
-        "find out who wrote it: another state of this registry (\"strongroom rebuild --adopt\" takes up what it published), or nobody who \
-         should have; then move it away by hand, and it is put there",
+        "if another state of this registry published it, \"strongroom rebuild --adopt\" imports that; otherwise move the file out of the \
+         store by hand, and the next run of the background task audit puts the right one there",
     )
 }
 

@@ -115,7 +115,7 @@ fn unread(store: &dyn Store, key: &Key, source: std::io::Error) -> EngineError {
     StorageError::Io { store: store.name().to_owned(), act: "read", key: key.clone(), source }.into()
 }
 
-/// The fact that is there while chains are to be taken up from the stores.
+/// The name of the fact that is `yes` while nothing is appended until chains were read in the stores.
 const SUSPENDED: &str = "audit.suspended";
 
 fn set_suspended(home: &Home, is_suspended: bool) -> Result<(), RegistryError> {

@@ -1,10 +1,11 @@
 //! Appending what is pending to its chain, behind those who act: they write no row that others write too.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use strongroom_audit::{KEY_ACT, Link, NO_KEY, Sha256};
 use strongroom_registry::audit::{self as rows, Act, Chain, NewEntry};
-use strongroom_registry::{InstitutionId, RegistryError, Time};
+use strongroom_registry::{InstitutionId, RegistryError};
 
 use super::{entry, is_suspended, unfit};
 use crate::runtime::Shutdown;
@@ -27,7 +28,6 @@ pub(super) fn seal(home: &Home, stop: &Shutdown) -> Result<u64, EngineError> {
         let (count, parts) = (acts.len() as u64, in_chains(chains, &acts)?);
         let appended = home.registry.write(move |tx| {
             for part in &parts {
-                rows::begin(tx, &part.from.name, part.from.institution, &part.from.sha256)?;
                 rows::append(tx, &part.from, &part.to, &part.entries)?;
             }
             Ok::<_, RegistryError>(())
@@ -50,44 +50,44 @@ pub(super) fn seal(home: &Home, stop: &Shutdown) -> Result<u64, EngineError> {
 struct Part {
     from: Chain,
     to: Chain,
+    counts: BTreeMap<String, u64>,
     entries: Vec<NewEntry>,
 }
 
 fn in_chains(chains: Vec<Chain>, acts: &[Act]) -> Result<Vec<Part>, EngineError> {
     let names: BTreeMap<InstitutionId, String> =
         chains.iter().filter_map(|chain| Some((chain.institution?, chain.name.clone()))).collect();
-    let mut parts: BTreeMap<String, Part> = chains
-        .into_iter()
-        .map(|chain| (chain.name.clone(), Part { from: chain.clone(), to: chain, entries: Vec::new() }))
-        .collect();
+    let mut known: BTreeMap<String, Chain> = chains.into_iter().map(|chain| (chain.name.clone(), chain)).collect();
+    let mut parts: BTreeMap<String, Part> = BTreeMap::new();
     for act in acts {
         let institution = act.institution();
         let name = institution.map_or(rows::SYSTEM, |(id, name)| names.get(&id).map_or(name, String::as_str));
-        let part = parts.entry(name.to_owned()).or_insert_with(|| {
-            let chain = new_chain(institution);
-            Part { from: chain.clone(), to: chain, entries: Vec::new() }
-        });
-        // A chain that stores had of an institution which the registry did not know then.
-        part.to.institution = institution.map(|(id, _)| id);
+        let part = match parts.entry(name.to_owned()) {
+            Entry::Occupied(part) => part.into_mut(),
+            Entry::Vacant(place) => {
+                let id = institution.map(|(id, _)| id);
+                let chain = known.remove(name).unwrap_or_else(|| Chain::new(name, id));
+                place.insert(Part::of(chain, id)?)
+            }
+        };
         part.add(act)?;
     }
-    Ok(parts.into_values().filter(|part| !part.entries.is_empty()).collect())
-}
-
-fn new_chain(institution: Option<(InstitutionId, &str)>) -> Chain {
-    Chain {
-        name: institution.map_or(rows::SYSTEM, |(_, name)| name).to_owned(),
-        institution: institution.map(|(id, _)| id),
-        sequence: 0,
-        sha256: Sha256::NOTHING.0,
-        published: 0,
-        published_at: Time(0),
-        counts: "{}".to_owned(),
-        signing_key: None,
-    }
+    parts.into_values().map(Part::finish).collect()
 }
 
 impl Part {
+    fn of(from: Chain, institution: Option<InstitutionId>) -> Result<Self, EngineError> {
+        // A chain that was read in the stores may be of an institution that the registry did not know then.
+        let to = Chain { institution, ..from.clone() };
+        Ok(Self { counts: counts(&from)?, from, to, entries: Vec::new() })
+    }
+
+    fn finish(mut self) -> Result<Self, EngineError> {
+        self.to.counts = serde_json::to_string(&self.counts)
+            .map_err(|error| RegistryError::Corrupt { wanted: "counts of an audit chain", found: error.to_string() })?;
+        Ok(self)
+    }
+
     fn add(&mut self, act: &Act) -> Result<(), EngineError> {
         let link = Link::at(self.to.name.clone(), self.to.sequence, Sha256(self.to.sha256));
         let body = entry::body(act);
@@ -97,10 +97,8 @@ impl Part {
         let (source, id) = act.key();
         self.to.sequence = link.sequence();
         self.to.sha256 = link.sha256().0;
-        let mut counts = counts(&self.to)?;
-        let count = counts.entry(source.to_owned()).or_default();
+        let count = self.counts.entry(source.to_owned()).or_default();
         *count = count.saturating_add(1);
-        self.to.counts = serde_json::to_string(&counts).unwrap_or_default();
         if let Act::Line { line, .. } = act
             && line.act == KEY_ACT
         {

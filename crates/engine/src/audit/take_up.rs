@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read};
 
-use strongroom_audit::{Head, LONGEST_LINE, Link, PublicKey, RangeSum, Sha256, Verifier, names};
+use strongroom_audit::{Head, LONGEST_LINE, Link, PublicKey, RangeSum, Verifier, names};
 use strongroom_registry::audit::{self as rows, Chain, RangeRow};
 use strongroom_registry::{RegistryError, Scope, Time, tenants};
 use strongroom_storage::{Key, StorageError, Store};
@@ -21,20 +21,21 @@ const LONGEST: u64 = 64 * 1024;
 /// Acts that are noted as appended at once.
 const AT_ONCE: usize = 500;
 
-/// Lets nothing be appended to chains until they were taken up from the stores.
+/// Stops appending to chains until [`take_up`] has read them in the stores.
 pub(crate) fn suspend(home: &Home) -> Result<(), RegistryError> {
     set_suspended(home, true)
 }
 
-/// Whether chains are to be taken up first.
+/// Whether nothing is appended to chains until [`take_up`] has read them in the stores.
 pub(crate) fn is_suspended(home: &Home) -> Result<bool, RegistryError> {
     Ok(home.registry.read(|tx| tenants::fact(tx, SUSPENDED))?.is_some_and(|fact| fact == "yes"))
 }
 
-/// Takes up every chain as far as the stores have it; what is the matter with those that are not there as their heads say.
+/// Records every chain as far as the stores have it, and allows appending again. Returns a message for each chain of which a head tells of more
+/// entries than the stores have.
 ///
 /// # Errors
-/// A store cannot be read: nothing is appended until it can, and this was done again.
+/// A store cannot be read. Nothing is appended then until this succeeds; the background task `audit` tries it again.
 pub(crate) fn take_up(home: &Home) -> Result<Vec<String>, EngineError> {
     let mut stores = Vec::new();
     for store in home.preservation_stores() {
@@ -67,7 +68,7 @@ struct Found {
     store: String,
 }
 
-/// One chain that is taken up.
+/// One chain that is read in the stores.
 struct Taking<'a> {
     home: &'a Home,
     stores: &'a [&'a dyn Store],
@@ -82,16 +83,7 @@ impl<'a> Taking<'a> {
     fn new(home: &'a Home, stores: &'a [&'a dyn Store], name: String) -> Result<Self, EngineError> {
         let known = home.registry.read(rows::chains)?.into_iter().find(|chain| chain.name == name);
         let institution = home.registry.read(|tx| tenants::institution(tx, Scope::System, &name))?;
-        let chain = known.unwrap_or_else(|| Chain {
-            name,
-            institution: institution.map(|found| found.id),
-            sequence: 0,
-            sha256: Sha256::NOTHING.0,
-            published: 0,
-            published_at: Time(0),
-            counts: "{}".to_owned(),
-            signing_key: None,
-        });
+        let chain = known.unwrap_or_else(|| Chain::new(name, institution.map(|found| found.id)));
         let mut taking = Self { home, stores, chain, files: BTreeMap::new(), told: 0 };
         for store in stores {
             let root = folder(&taking.chain.name)?;
@@ -110,7 +102,7 @@ impl<'a> Taking<'a> {
         Ok(taking)
     }
 
-    /// Takes up one range behind the other. Cut short after any of them, it goes on behind that.
+    /// Records one range after the other. After an interruption it continues after the last one that was recorded.
     fn run(mut self) -> Result<Option<String>, EngineError> {
         let mut link = self.published_link()?;
         while let Some(found) = self.next(&link)? {
@@ -222,7 +214,7 @@ impl<'a> Taking<'a> {
         self.set_end(&head.link(), Some((range, store)))
     }
 
-    /// Takes the acts of a range from those that are in no chain.
+    /// Removes the acts of a range from those that are in no chain.
     fn forget_acts(&self, store: &str, head: &Head) -> Result<(), EngineError> {
         let store = self.home.store(store)?.as_ref();
         let key = entries_key(&self.chain.name, head.range().first, head.sequence())?;

@@ -124,8 +124,8 @@ impl HeldAdoption<'_> {
         Ok(())
     }
 
-    /// Ends the adoption; where stores are pending, the registry stays as it is, and anybody may go on. Else the audit chains are taken up; what
-    /// keeps that from being done is in the summary, and the background task `audit` does it later.
+    /// Ends the adoption; where stores are pending, the registry stays as it is, and another process may continue. Otherwise the audit chains are read in
+    /// the stores; an error of that is in the summary, and the background task `audit` tries it again.
     pub(super) fn end(self, summary: &mut Summary) -> Result<(), EngineError> {
         let adoption = self.change(|adoption| adoption.until = 0)?;
         if adoption.pending.is_empty() {

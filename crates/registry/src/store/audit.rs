@@ -175,6 +175,22 @@ pub struct Chain {
     pub signing_key: Option<String>,
 }
 
+impl Chain {
+    /// A chain without entries: the SHA-256 of its last one is 32 zeros.
+    pub fn new(name: impl Into<String>, institution: Option<InstitutionId>) -> Self {
+        Self {
+            name: name.into(),
+            institution,
+            sequence: 0,
+            sha256: [0; 32],
+            published: 0,
+            published_at: Time(0),
+            counts: "{}".to_owned(),
+            signing_key: None,
+        }
+    }
+}
+
 /// Every chain, by name: as few as institutions.
 pub fn chains(tx: &mut dyn Transaction) -> Result<Vec<Chain>, RegistryError> {
     tx.query(Statement("audit.chains"), &[])?.iter().map(chain_row).collect()
@@ -197,15 +213,12 @@ fn chain_row(row: &Row) -> Result<Chain, RegistryError> {
     })
 }
 
-/// Begins a chain, which may have begun.
-pub fn begin(
-    tx: &mut dyn Transaction,
-    name: &str,
-    institution: Option<InstitutionId>,
-    sha256: &[u8; 32],
-) -> Result<(), RegistryError> {
+/// Begins a chain that has no entries, unless it has begun.
+fn begin(tx: &mut dyn Transaction, chain: &Chain) -> Result<(), RegistryError> {
     let now = tx.now()?;
-    tx.execute(Statement("audit.begin"), &[name.into(), institution.into(), sha256.as_slice().into(), now.into()])?;
+    let sha256 = chain.sha256.as_slice();
+    let values = [(&chain.name).into(), chain.institution.into(), sha256.into(), now.into()];
+    tx.execute(Statement("audit.begin"), &values)?;
     Ok(())
 }
 
@@ -218,11 +231,15 @@ pub struct NewEntry {
     pub line: String,
 }
 
-/// Appends entries to a chain, and takes their acts from those that are in none; `to` is the chain behind them.
+/// Appends entries to a chain, which begins with them where it has none, and removes their acts from those that are in no chain; `to` is the
+/// chain with them.
 ///
 /// # Errors
 /// [`RegistryError::FenceLost`] where the chain does not end with `from`: another process has appended to it.
 pub fn append(tx: &mut dyn Transaction, from: &Chain, to: &Chain, entries: &[NewEntry]) -> Result<(), RegistryError> {
+    if from.sequence == 0 {
+        begin(tx, from)?;
+    }
     let moved = tx.execute(
         Statement("audit.advance"),
         &[
@@ -256,7 +273,7 @@ pub fn append(tx: &mut dyn Transaction, from: &Chain, to: &Chain, entries: &[New
     if sealed == entries.len() as u64 { Ok(()) } else { Err(lost()) }
 }
 
-/// Takes acts from those that are in no chain: a chain that was read in the stores has them.
+/// Removes acts from those that are in no chain: a chain that was read in the stores has them.
 pub fn are_sealed(tx: &mut dyn Transaction, keys: &[(String, Uuid)]) -> Result<(), RegistryError> {
     let mut rows = keys.iter().map(|(source, id)| vec![source.into(), (*id).into()]);
     tx.execute_each(Statement("audit.is_sealed"), &mut rows)?;
@@ -413,8 +430,7 @@ fn drop_entries(tx: &mut dyn Transaction, chain: &str, first: u64, last: u64) ->
     Ok(())
 }
 
-/// Takes up a chain as the stores have it: what the registry has behind `published` and the stores do not is in no chain any more, and is
-/// appended again.
+/// Sets a chain to what the stores have of it. Entries of the registry after `published` are removed, and their acts are in no chain again.
 pub fn take_up(tx: &mut dyn Transaction, published: u64, chain: &Chain) -> Result<(), RegistryError> {
     tx.execute(Statement("audit.is_pending_again"), &[(&chain.name).into(), published.into()])?;
     drop_entries(tx, &chain.name, published + 1, i64::MAX.unsigned_abs())?;

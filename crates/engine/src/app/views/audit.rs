@@ -45,7 +45,7 @@ pub struct AuditExportView {
     pub first: u64,
     /// The number of the last one.
     pub last: u64,
-    /// The SHA-256 of the last one: whoever knows it finds out whether the export was changed.
+    /// The SHA-256 of the last one. Compared with that of a later verification, it shows whether the export was changed.
     pub sha256: String,
     /// How many files of entries, or rows of the table, there are.
     pub count: u64,
