@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::commands::{
     activity, audit, background, backup, bag, batches, bench, checkm, collection, config, delete, demo, deposit,
     fixity, hold, identify, init, institution, items, journal, key, man, migrate, notify, objects, ocfl, outbox,
-    pipeline, profile, queue, rebuild, receiving, restore, shell, signatures, status, store, user, work,
+    pipeline, problems, profile, queue, rebuild, receiving, restore, shell, signatures, status, store, user, work,
 };
 
 /// Preserve digital deposits: check bags, keep verified copies in several stores, check the copies, restore objects.
@@ -125,6 +125,9 @@ pub(crate) enum Command {
     /// Forbid the deletion of collections, objects and files
     #[command(subcommand)]
     Hold(hold::Hold),
+    /// List what is wrong in the installation, and record who works on it
+    #[command(subcommand)]
+    Problems(problems::Problems),
     /// List, add and remove the profiles that bags are checked against
     #[command(subcommand)]
     Profile(profile::Profile),

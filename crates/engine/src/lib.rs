@@ -35,6 +35,7 @@ mod paging;
 mod people;
 mod pipelines;
 pub mod places;
+mod problems;
 mod profiles;
 mod provenance;
 pub mod rebuild;

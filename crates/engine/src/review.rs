@@ -587,7 +587,7 @@ fn retried(tx: &mut dyn Transaction, queue: &[TopicCounts]) -> Result<(u64, Vec<
 }
 
 /// How many messages are attempted again after an error, of the kinds that a channel delivers, and the error of the first.
-fn failing_messages(tx: &mut dyn Transaction) -> Result<(u64, Option<String>), RegistryError> {
+pub(crate) fn failing_messages(tx: &mut dyn Transaction) -> Result<(u64, Option<String>), RegistryError> {
     let (mut count, mut error) = (0, None);
     for kind in CHANNELS.iter().flat_map(|channel| channel.kinds()) {
         count += outbox::count_failing(tx, kind)?;
@@ -618,7 +618,10 @@ fn stops_of_many(tx: &mut dyn Transaction) -> Result<Vec<StoppingBatch>, Registr
 
 /// Topics with tasks that wait for a worker: of which no worker holds any; and, where no worker holds a lease at all, those of which one that is
 /// gone held some.
-fn unattended<'q>(tx: &mut dyn Transaction, queue: &'q [TopicCounts]) -> Result<Vec<&'q TopicCounts>, RegistryError> {
+pub(crate) fn unattended<'q>(
+    tx: &mut dyn Transaction,
+    queue: &'q [TopicCounts],
+) -> Result<Vec<&'q TopicCounts>, RegistryError> {
     let now = tx.now()?;
     if tasks::are_all_paused(tx)? {
         return Ok(Vec::new());

@@ -24,10 +24,10 @@ pub use model::{
     CopyState, Decision, DeletionId, DeletionRequestId, DeletionRequestState, DeletionState, DocumentId, EntityId,
     EventId, FileId, FindingId, FindingKind, FindingState, Format, GenerationId, GrantAct, HARVESTED_FROM, Health,
     HoldKind, InstitutionId, ItemId, ItemStatus, JournalId, JournalOutcome, KeyScope, LegalHoldId, MailKind, ObjectId,
-    ObjectState, OneTimeKind, Order, Origin, PERMANENT_CODES, Period, PipelineId, Position, ProfileOrigin,
-    ProvenanceKind, PublicAccess, ReportId, ReportKind, RestoredState, Scope, SessionId, SpotTestId, SpotTestState,
-    Stage, Subject, ToolFindingId, ToolFindingState, UploadId, UploadState, UserId, UserRole, VersionId, VersionState,
-    WaitKey, WaitReason, Workflows, is_permanent_code,
+    ObjectState, OneTimeKind, Order, Origin, PERMANENT_CODES, Period, PipelineId, Position, ProblemId, ProblemState,
+    ProfileOrigin, ProvenanceKind, PublicAccess, ReportId, ReportKind, RestoredState, Scope, SessionId, SpotTestId,
+    SpotTestState, Stage, Subject, ToolFindingId, ToolFindingState, UploadId, UploadState, UserId, UserRole, VersionId,
+    VersionState, WaitKey, WaitReason, Workflows, is_permanent_code,
 };
 pub use registry::{Registry, check_schema, migrations, schema, statements};
 pub use store::objects::{Description, Digests, Layout};
@@ -36,7 +36,7 @@ pub use store::{
     activities, api_keys, approval_tokens, audit, backfill, batches, begun_deletions, checks, comparing, confirmations,
     copies, deletion_requests, deletion_targets, deletions, discarding, documents, epoch, events, failures, fixity,
     health, holds, identification, interim, items, journal, leases, legal_holds, named, notifications, object_ids,
-    objects, obstacles, one_time_tokens, outbox, parts, pipelines, placements, profiles, provenance,
+    objects, obstacles, one_time_tokens, outbox, parts, pipelines, placements, problems, profiles, provenance,
     provisional_reports, rebuild, receiving, reports, restorations, restored, retention, schedules, search,
     second_factors, sessions, spot_tests, stores, tenants, throttles, tool_findings, users, versions, watermarks, work,
 };

@@ -32,6 +32,7 @@ pub(crate) mod objects;
 pub(crate) mod ocfl;
 pub(crate) mod outbox;
 pub(crate) mod pipeline;
+pub(crate) mod problems;
 pub(crate) mod profile;
 pub(crate) mod queue;
 pub(crate) mod rebuild;
@@ -89,6 +90,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Key(command) => key::run(command, context),
         Command::Hold(command) => hold::run(command, context),
         Command::Collection(command) => collection::run(command, context),
+        Command::Problems(command) => problems::run(command, context),
         Command::Profile(command) => profile::run(command, context),
         Command::Journal(command) => journal::run(command, context),
         Command::Audit(command) => audit::run(command, context),

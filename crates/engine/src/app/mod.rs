@@ -34,6 +34,7 @@ pub mod notifications;
 pub mod objects;
 pub mod outbox;
 pub mod pipelines;
+pub mod problems;
 pub mod profiles;
 pub mod provenance;
 pub mod queues;

@@ -23,6 +23,7 @@ mod listing;
 mod logs;
 pub(crate) mod outbox;
 mod placements;
+mod problems;
 mod receiving;
 mod restoration;
 mod retention;
@@ -53,7 +54,7 @@ pub struct BackgroundTask {
 }
 
 /// Every background task, by name.
-pub const TASKS: [BackgroundTask; 14] = [
+pub const TASKS: [BackgroundTask; 15] = [
     activities::TASK,
     audit::TASK,
     deletions::TASK,
@@ -62,6 +63,7 @@ pub const TASKS: [BackgroundTask; 14] = [
     logs::TASK,
     outbox::TASK,
     placements::TASK,
+    problems::TASK,
     receiving::TASK,
     restoration::TASK,
     retention::TASK,

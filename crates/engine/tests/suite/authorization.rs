@@ -24,13 +24,14 @@ use strongroom_records::Takes;
 use strongroom_registry::activities::{self, Input, NewActivity};
 use strongroom_registry::items::{self, ItemFilter};
 use strongroom_registry::journal::Actor;
+use strongroom_registry::problems::{self, NewProblem};
 use strongroom_registry::restorations::RestorationResult;
 use strongroom_registry::spot_tests::{self, Candidate, Ended, NewSpotTest};
 use strongroom_registry::tenants::{self, CollectionRules};
 use strongroom_registry::tool_findings::{Examined, NewToolFinding};
 use strongroom_registry::{
     ActivityId, ActorKind, BatchId, CollectionId, DeletionRequestId, FindingId, InstitutionId, ItemId, LegalHoldId,
-    RegistryError, Scope, SpotTestId, Time, ToolFindingId, UploadId, UserId, api_keys, approval_tokens,
+    ProblemId, RegistryError, Scope, SpotTestId, Time, ToolFindingId, UploadId, UserId, api_keys, approval_tokens,
     deletion_requests, deletion_targets, documents, holds, journal, legal_holds, objects, pipelines, provenance,
     second_factors, tool_findings, users,
 };
@@ -65,6 +66,8 @@ struct World {
     failed: BatchId,
     upload: UploadId,
     /// Two whose results wait to be looked at, and one that failed.
+    problem: ProblemId,
+    other_problem: ProblemId,
     spot_test: SpotTestId,
     other_spot_test: SpotTestId,
     failed_spot_test: SpotTestId,
@@ -476,6 +479,22 @@ const CASES: &[Case] = cases! {
     "outbox::send_all" "outbox.send" |call, _| something(app::outbox::send_all(call, &[FindingId::new().0]));
     "outbox::send_of_batch" "outbox.send" |call, world| something(app::outbox::send_of_batch(call, world.batch, &mut |_| Ok::<_, EngineError>(())));
     "outbox::remove" "outbox.remove" |call, _| something(app::outbox::remove(call, FindingId::new().0, None));
+    "problems::compare" "problems.compare" |call, _| something(app::problems::compare(call));
+    "problems::list" "problems.list" |call, _| {
+        app::problems::list(call, &app::problems::Filter::default(), None).map(|page| some(&page.items))
+    };
+    "problems::named" "problems.list" |call, world| {
+        something(app::problems::named(call, &world.problem.to_string()))
+    };
+    "problems::show" "problems.list" |call, world| something(app::problems::show(call, world.problem));
+    "problems::assign" "problems.assign" |call, world| {
+        let ticket = app::problems::Assignee::Ticket("T-1".to_owned());
+        something(app::problems::assign(call, world.problem, &ticket, None))
+    };
+    "problems::waive" "problems.waive" |call, world| {
+        something(app::problems::waive(call, world.other_problem, "a test", None))
+    };
+    "problems::resolve" "problems.resolve" |call, world| something(app::problems::resolve(call, world.problem));
     "spot_tests::list" "spot_tests.list" |call, _| {
         app::spot_tests::list(call, &app::spot_tests::Filter::default(), None).map(|page| some(&page.items))
     };
@@ -802,7 +821,27 @@ impl World {
                 Ok::<_, RegistryError>(())
             })
             .expect("makes spot tests");
+        let [problem, other_problem] = ["one", "other"].map(|name| {
+            let new = NewProblem {
+                key: format!("test:{name}"),
+                kind: "test.case".to_owned(),
+                institution: Some(own),
+                subject: name.to_owned(),
+                store: None,
+                object: None,
+                finding: None,
+                detail: "a test".to_owned(),
+            };
+            home.registry
+                .write(move |tx| {
+                    problems::open(tx, &new)?;
+                    Ok::<_, RegistryError>(problems::by_key(tx, &new.key)?.expect("the problem").id)
+                })
+                .expect("opens a problem")
+        });
         Self {
+            problem,
+            other_problem,
             spot_test,
             other_spot_test,
             failed_spot_test,

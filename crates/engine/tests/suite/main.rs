@@ -26,6 +26,7 @@ mod older;
 mod outbox;
 mod packages;
 mod people;
+mod problems;
 mod profiles;
 mod rebuild;
 mod receiving;

@@ -51,3 +51,7 @@ ORDER BY t.id LIMIT $4
 SELECT t.id FROM spot_tests t
 WHERE t.id >= $1 AND t.id <= $2 AND ($3::uuid IS NULL OR t.institution_id = $3)
 ORDER BY t.id LIMIT $4
+-- name: named.problems
+SELECT t.id FROM problems t
+WHERE t.id >= $1 AND t.id <= $2 AND ($3::uuid IS NULL OR t.institution_id = $3)
+ORDER BY t.id LIMIT $4

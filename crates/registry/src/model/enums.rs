@@ -344,6 +344,20 @@ words! {
         Dropped = "dropped",
     }
 
+    /// Where a problem is.
+    ProblemState ("a state of a problem") {
+        /// It is there, and no person has done anything about it.
+        Open = "open",
+        /// A person works on it.
+        Assigned = "assigned",
+        /// Others work on it, such as the provider of a store.
+        External = "external",
+        /// It is there, and a person has decided with a reason that it may be.
+        Waived = "waived",
+        /// It was seen not to be there any more: repaired, and verified.
+        Resolved = "resolved",
+    }
+
     /// What became of something that lies, or lay, in a receiving store.
     UploadState ("an upload's state") {
         /// It is waits until it no longer changes (quiet period).

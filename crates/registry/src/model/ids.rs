@@ -99,6 +99,8 @@ ids! {
     LegalHoldId,
     /// A spot test of restoration.
     SpotTestId,
+    /// A problem.
+    ProblemId,
 }
 
 /// An identifier that follows from others, so that making it again makes the same one: of the SHA-256 of both, as a UUID of an

@@ -19,14 +19,14 @@ pub(crate) mod workflow;
 pub use enums::{
     ActivityInput, ActivityState, ActorKind, BatchState, CopyState, Decision, DeletionRequestState, DeletionState,
     FindingKind, FindingState, GrantAct, Health, HoldKind, ItemStatus, JournalOutcome, KeyScope, MailKind, ObjectState,
-    OneTimeKind, ProfileOrigin, ProvenanceKind, PublicAccess, ReportKind, RestoredState, SpotTestState,
+    OneTimeKind, ProblemState, ProfileOrigin, ProvenanceKind, PublicAccess, ReportKind, RestoredState, SpotTestState,
     ToolFindingState, UploadState, UserRole, VersionState, WaitReason,
 };
 pub use format::Format;
 pub use ids::{
     ActivityId, ActorId, BatchId, CollectionId, ContentId, DeletionId, DeletionRequestId, DocumentId, EntityId,
     EventId, FileId, FindingId, GenerationId, InstitutionId, ItemId, JournalId, LegalHoldId, ObjectId, PipelineId,
-    ReportId, SessionId, SpotTestId, ToolFindingId, UploadId, UserId, VersionId,
+    ProblemId, ReportId, SessionId, SpotTestId, ToolFindingId, UploadId, UserId, VersionId,
 };
 pub use order::Order;
 pub use origin::{HARVESTED_FROM, Origin};

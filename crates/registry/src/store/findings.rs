@@ -3,6 +3,7 @@
 use strongroom_database::{Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
+use super::problems;
 use crate::{
     ContentId, FindingId, FindingKind, FindingState, InstitutionId, ObjectId, RegistryError, Scope, WaitReason,
 };
@@ -81,7 +82,7 @@ pub fn open_finding(tx: &mut dyn Transaction, new: &NewFinding) -> Result<(), Re
         ],
     )?;
     tx.execute(Statement("findings.reopen"), &[new.id.into(), new.kind.as_str().into(), (&new.detail).into()])?;
-    Ok(())
+    problems::open_for_finding(tx, new)
 }
 
 /// Notes what the repair of an open finding waits for.
@@ -105,6 +106,9 @@ pub fn close_finding(
 ) -> Result<(), RegistryError> {
     let repaired_at = if state == FindingState::Repaired { Some(tx.now()?) } else { None };
     tx.execute(Statement("findings.close"), &[id.into(), state.as_str().into(), detail.into(), repaired_at.into()])?;
+    if state == FindingState::Repaired {
+        problems::resolve_for_finding(tx, id, detail)?;
+    }
     Ok(())
 }
 

@@ -47,6 +47,7 @@ pub mod parts;
 pub mod pipelines;
 pub mod placements;
 mod populating;
+pub mod problems;
 pub mod profiles;
 pub mod provenance;
 pub mod provisional_reports;

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::outbox::MessageId;
 use crate::{
-    ActivityId, BatchId, DeletionRequestId, DocumentId, FileId, FindingId, ItemId, LegalHoldId, ObjectId,
+    ActivityId, BatchId, DeletionRequestId, DocumentId, FileId, FindingId, ItemId, LegalHoldId, ObjectId, ProblemId,
     RegistryError, Scope, SpotTestId, ToolFindingId, UploadId,
 };
 
@@ -54,6 +54,7 @@ named! {
     DeletionRequestId "request for deletion" Statement("named.deletions"),
     LegalHoldId "legal hold" Statement("named.legal_holds"),
     SpotTestId "spot test" Statement("named.spot_tests"),
+    ProblemId "problem" Statement("named.problems"),
 }
 
 /// The one record that a text names.

@@ -5,9 +5,9 @@ use super::{
     ActivityView, AgentView, AuditChainView, AuditExportView, BackgroundTaskView, BatchView, CheckView, CollectionView,
     CoverageView, DeletionTargetView, DeletionView, DifferenceView, DueView, EventView, FailureGroupView, FileView,
     FindingView, FoundView, HistoryLineView, InstitutionView, InterimFileView, ItemCountsView, ItemView, JournalView,
-    KeyView, LegalHoldView, MessageView, ObjectView, PipelineView, ProfileView, RecordView, ReportRowView, ReportView,
-    RulesView, SettingView, SpotTestView, StoreCheckView, StoreView, TaskView, ToolFindingView, TopicView,
-    UnfinishedDeletionView, UploadView, UserView, VersionView,
+    KeyView, LegalHoldView, MessageView, ObjectView, PipelineView, ProblemLineView, ProblemView, ProfileView,
+    RecordView, ReportRowView, ReportView, RulesView, SettingView, SpotTestView, StoreCheckView, StoreView, TaskView,
+    ToolFindingView, TopicView, UnfinishedDeletionView, UploadView, UserView, VersionView,
 };
 
 /// What lists show row by row.
@@ -47,6 +47,11 @@ views! {
     SpotTestView {
         test, institution, object, version, state, reason, item, place, size, sha256, begun_at, ended_at, reminded_at, decided_at, decided_by
     }
+    ProblemView {
+        problem, kind, state, subject, institution, store, finding, detail, resolver, next, assigned_to, ticket, reason, waived_until, opened_at,
+        reopened_at, times_opened, changed_at, resolved_at
+    }
+    ProblemLineView { time, state, actor, note }
     ToolFindingView {
         finding, institution, object, path, file, tool, detail, state, found_at, settled_at, note, document, record, activity
     }

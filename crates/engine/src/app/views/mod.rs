@@ -22,6 +22,7 @@ mod legal_holds;
 mod objects;
 mod outbox;
 mod pipelines;
+mod problems;
 mod profiles;
 mod queues;
 mod receiving;
@@ -61,6 +62,7 @@ pub use legal_holds::LegalHoldView;
 pub use objects::{FoundView, ObjectView};
 pub use outbox::{MessageCountsView, MessageState, MessageView, NotificationTestView, ToldView};
 pub use pipelines::{PipelineRunView, PipelineStepView, PipelineView, SetPipelineView};
+pub use problems::{ProblemLineView, ProblemView};
 pub use profiles::{AddedProfileView, ProfileDocumentView, ProfileOutcome, ProfileState, ProfileView};
 pub use queues::{AffectedTasksView, TaskView, TopicView};
 pub use receiving::UploadView;
@@ -89,6 +91,6 @@ pub use strongroom_queue::{TaskId, TaskState};
 pub use strongroom_registry::items::ItemProblem;
 pub use strongroom_registry::{
     Action, ActivityId, ActivityState, BatchId, BatchState, CopyState, DeletionRequestId, DeletionRequestState, FileId,
-    FindingId, FindingState, ItemId, ItemStatus, MailKind, ObjectId, ObjectState, Period, PublicAccess, ReportKind,
-    SpotTestState, Stage, Time, ToolFindingId, ToolFindingState, UploadId,
+    FindingId, FindingState, ItemId, ItemStatus, MailKind, ObjectId, ObjectState, Period, ProblemId, ProblemState,
+    PublicAccess, ReportKind, SpotTestState, Stage, Time, ToolFindingId, ToolFindingState, UploadId,
 };

@@ -1,0 +1,256 @@
+//! Problems: what is wrong, who works on it, and what became of it.
+
+use strongroom_credentials::AccountName;
+use strongroom_registry::fixity as findings;
+use strongroom_registry::problems::{self as record, Change, Problem, ProblemFilter};
+use strongroom_registry::{ProblemId, ProblemState, RegistryError, Scope, Time, Transaction, users};
+
+use super::authorization::{PROBLEMS_ASSIGN, PROBLEMS_COMPARE, PROBLEMS_LIST, PROBLEMS_RESOLVE, PROBLEMS_WAIVE};
+use super::views::{ProblemLineView, ProblemView};
+use super::{Authorized, OpContext, PAGE, Page};
+use crate::content_name::ContentName;
+use crate::journal::Target;
+use crate::problems::{self, Kind};
+use crate::{EngineError, fixity};
+
+/// Longer reasons, references and remarks are refused, in characters.
+const LONGEST_TEXT: usize = 1_000;
+
+/// Which problems are listed.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Only those of this institution.
+    pub institution: Option<String>,
+    /// Only those in this state.
+    pub state: Option<ProblemState>,
+    /// Only those of this kind, such as `store.away`, or of these kinds, such as `store`.
+    pub kind: Option<String>,
+    /// Only those about this store.
+    pub store: Option<String>,
+    /// Also those that are resolved.
+    pub resolved_too: bool,
+}
+
+/// Who works on a problem.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Assignee {
+    /// A user, by the address.
+    User(String),
+    /// Another organization, by its reference, such as the ticket of a storage provider.
+    Ticket(String),
+    /// None: it is open again.
+    None,
+}
+
+/// Compares the records with what is wrong now, for a caller who sees the whole installation; when they were compared last. The problems of
+/// findings are always as the findings are.
+///
+/// A registry that can only be read is not changed: its records are as of the last comparison then.
+pub fn compare(context: &OpContext) -> Result<Option<String>, EngineError> {
+    let authorized = context.authorize(&PROBLEMS_COMPARE)?;
+    let home = authorized.home();
+    if authorized.scope() == Scope::System && home.require_writable().is_ok() {
+        problems::compare(home)?;
+    }
+    Ok(authorized.read(problems::compared_at)?)
+}
+
+/// Problems in the order in which they were first opened, after `after`.
+pub fn list(
+    context: &OpContext,
+    filter: &Filter,
+    after: Option<ProblemId>,
+) -> Result<Page<ProblemView, ProblemId>, EngineError> {
+    let authorized = context.authorize(&PROBLEMS_LIST)?;
+    let scope = authorized.scope_of(filter.institution.as_deref())?;
+    if let Some(kind) = &filter.kind {
+        require_kind(kind)?;
+    }
+    let wanted = ProblemFilter {
+        state: filter.state,
+        kind: filter.kind.as_deref(),
+        store: filter.store.as_deref(),
+        resolved_too: filter.resolved_too,
+    };
+    let (items, next) = authorized.read(|tx| {
+        let found = record::list(tx, scope, wanted, after, PAGE)?;
+        let next = found.last().map(|problem| problem.id);
+        let views = found.into_iter().map(|problem| view(tx, problem)).collect::<Result<Vec<_>, _>>()?;
+        Ok::<_, RegistryError>((views, next))
+    })?;
+    Ok(Page { items, next })
+}
+
+/// The problem that a text names: its identifier, or a part of it that no other problem has.
+pub fn named(context: &OpContext, text: &str) -> Result<ProblemId, EngineError> {
+    context.authorize(&PROBLEMS_LIST)?.named(text)
+}
+
+/// A problem with its history, oldest first.
+pub fn show(context: &OpContext, id: ProblemId) -> Result<(ProblemView, Vec<ProblemLineView>), EngineError> {
+    let authorized = context.authorize(&PROBLEMS_LIST)?;
+    let scope = authorized.scope();
+    Ok(authorized.read(|tx| {
+        let known = record::find(tx, scope, id)?;
+        let history = record::history(tx, id)?.into_iter().map(ProblemLineView::from).collect();
+        Ok::<_, RegistryError>((view(tx, known)?, history))
+    })?)
+}
+
+/// Notes who works on a problem.
+///
+/// # Errors
+/// There is no such problem or user, or the problem is resolved.
+pub fn assign(
+    context: &OpContext,
+    id: ProblemId,
+    assignee: &Assignee,
+    note: Option<&str>,
+) -> Result<ProblemView, EngineError> {
+    let authorized = context.authorize(&PROBLEMS_ASSIGN)?;
+    let remark = text("note", note.unwrap_or_default())?;
+    let (change, said) = match assignee {
+        Assignee::User(email) => {
+            let account = AccountName::new(email);
+            let said = format!("assigned to {}", account.as_str());
+            (Change::Assigned(account.as_str().to_owned()), said)
+        }
+        Assignee::Ticket(ticket) => {
+            let ticket = required("ticket", ticket)?;
+            let said = format!("ticket {ticket}");
+            (Change::External(ticket), said)
+        }
+        Assignee::None => (Change::Opened, "assigned to no user".to_owned()),
+    };
+    let remark = if remark.is_empty() { said } else { format!("{said}: {remark}") };
+    decide(&authorized, id, change, remark)
+}
+
+/// Notes that a problem may be there, for a reason, until a time or until its kind changes. It is counted and shown as waived, not as
+/// resolved.
+///
+/// # Errors
+/// There is no such problem, it is resolved, the reason is empty, or the time has passed.
+pub fn waive(
+    context: &OpContext,
+    id: ProblemId,
+    reason: &str,
+    until: Option<Time>,
+) -> Result<ProblemView, EngineError> {
+    let authorized = context.authorize(&PROBLEMS_WAIVE)?;
+    let reason = required("reason", reason)?;
+    if let Some(until) = until
+        && until <= authorized.read(|tx| Ok::<_, RegistryError>(tx.now()?))?
+    {
+        return Err(EngineError::Usage(format!("{until} has passed")).next("give a time to come, or none"));
+    }
+    decide(&authorized, id, Change::Waived(reason.clone(), until), reason)
+}
+
+/// Finds out whether a problem is there still, and resolves it if it is not. What a finding of a fixity check is about is repaired first.
+/// The answer is how the problem is then.
+pub fn resolve(context: &OpContext, id: ProblemId) -> Result<ProblemView, EngineError> {
+    let authorized = context.authorize(&PROBLEMS_RESOLVE)?;
+    let (scope, actor) = (authorized.scope(), authorized.actor().clone());
+    let known = authorized.read(|tx| record::find(tx, scope, id))?;
+    let unresolved = |known: &Problem| (known.state != ProblemState::Resolved).then(|| known.detail.clone());
+    let found = authorized.around_unless(
+        &target(&known),
+        |home| {
+            let finding = known.finding.map(|finding| home.registry.read(|tx| findings::finding(tx, scope, finding)));
+            if let Some(finding) = finding.transpose()?.flatten()
+                && known.state != ProblemState::Resolved
+                && finding.repaired_at.is_none()
+            {
+                fixity::repair(home, finding.id, Some(&actor))?;
+            }
+            problems::compare(home)?;
+            Ok(home.registry.read(|tx| record::find(tx, scope, id))?)
+        },
+        unresolved,
+    )?;
+    Ok(authorized.read(|tx| view(tx, found.clone()))?)
+}
+
+/// Changes a problem that is not resolved, with a line of the journal.
+fn decide(
+    authorized: &Authorized<'_>,
+    id: ProblemId,
+    change: Change,
+    remark: String,
+) -> Result<ProblemView, EngineError> {
+    let (scope, actor) = (authorized.scope(), authorized.actor().name.clone());
+    let changed = authorized.write(move |tx| {
+        let known = record::find(tx, scope, id)?;
+        if let Change::Assigned(account) = &change {
+            require_user(tx, &known, account)?;
+        }
+        let is_resolved = known.state == ProblemState::Resolved;
+        if is_resolved || !record::change(tx, &known, &change, &actor, &remark)? {
+            let state = record::find(tx, scope, id)?.state.to_string();
+            let act = "change what is resolved".to_owned();
+            return Err(RegistryError::State { what: "problem", id: id.to_string(), state, act });
+        }
+        Ok((target(&known), record::find(tx, scope, id)?))
+    })?;
+    Ok(authorized.read(|tx| view(tx, changed.clone()))?)
+}
+
+/// The user must exist, be active, and see the problem.
+fn require_user(tx: &mut dyn Transaction, known: &Problem, account: &str) -> Result<(), RegistryError> {
+    let user = users::find(tx, Scope::System, &AccountName::new(account))?;
+    let sees = match user.scope() {
+        Scope::System => true,
+        Scope::Institution(id) => known.institution == Some(id),
+    };
+    if user.deactivated_at.is_some() || !sees {
+        return Err(RegistryError::NotFound { what: "user who sees this problem", id: account.to_owned() });
+    }
+    Ok(())
+}
+
+fn target(known: &Problem) -> Target {
+    let name = format!("problem {}, {} {}", known.id, known.kind, known.subject);
+    match known.institution {
+        Some(institution) => Target::of(institution, name),
+        None => Target::of_system(name),
+    }
+}
+
+/// The problem, with the names and newest details of what it is about.
+fn view(tx: &mut dyn Transaction, problem: Problem) -> Result<ProblemView, RegistryError> {
+    let finding = problem.finding.map(|id| findings::finding(tx, Scope::System, id)).transpose()?.flatten();
+    let mut view = ProblemView::from(problem);
+    if let Some(finding) = finding {
+        view.subject = ContentName::read(tx, &finding.object_identifier, finding.content)?.to_string();
+        view.detail = finding.detail;
+    }
+    Ok(view)
+}
+
+fn require_kind(kind: &str) -> Result<(), EngineError> {
+    let fits = |known: &Kind| known.name == kind || known.name.split('.').next() == Some(kind);
+    if Kind::ALL.iter().any(fits) {
+        return Ok(());
+    }
+    let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name).collect();
+    Err(EngineError::Usage(format!("there is no kind of problem {kind:?}"))
+        .next(format!("use one of {}", names.join(", "))))
+}
+
+fn required(what: &str, given: &str) -> Result<String, EngineError> {
+    let given = text(what, given)?;
+    if given.is_empty() {
+        return Err(EngineError::Usage(format!("the {what} is empty")).next("give one that others understand later"));
+    }
+    Ok(given)
+}
+
+fn text(what: &str, given: &str) -> Result<String, EngineError> {
+    let given = given.trim();
+    if given.chars().count() > LONGEST_TEXT {
+        return Err(EngineError::Usage(format!("the {what} has more than {LONGEST_TEXT} characters"))
+            .next("give a shorter one"));
+    }
+    Ok(given.to_owned())
+}

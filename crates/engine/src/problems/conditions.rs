@@ -1,0 +1,208 @@
+//! What is wrong now besides the findings of fixity checks: stores, background tasks, the queue, messages, deletions and spot tests.
+
+use std::collections::BTreeSet;
+
+use strongroom_registry::problems::{NewProblem, Problem};
+use strongroom_registry::{RegistryError, Scope, SpotTestState, Transaction, counted, deletions, outbox, spot_tests};
+
+use super::PAGE;
+use super::kinds::{
+    BACKGROUND_FAILED, BACKGROUND_OVERDUE, CLOCK_AHEAD, COPIES_LACKING, DELETION_REFUSED, MESSAGES_FAILING,
+    MESSAGES_UNDELIVERABLE, QUEUE_DEAD, QUEUE_UNATTENDED, SPOT_TEST_FAILED, STORE_AWAY, STORE_REFUSED, STORE_WATERMARK,
+};
+use crate::background::{self, TaskStatus};
+use crate::findings::LACKING;
+use crate::review;
+use crate::survey::{Condition, Survey, SurveyedStore};
+use crate::{EngineError, Home};
+
+/// Longer details are cut, in characters.
+const LONGEST_DETAIL: usize = 2_000;
+
+/// What is wrong, and what could not be seen.
+#[derive(Debug, Default)]
+pub(super) struct Conditions {
+    /// What is wrong.
+    pub(super) standing: Vec<NewProblem>,
+    /// The keys of what may be wrong or not: what would tell did not answer, or not all was counted.
+    unknown: BTreeSet<String>,
+}
+
+impl Conditions {
+    /// Whether a recorded problem was seen not to be there any more.
+    pub(super) fn is_gone(&self, known: &Problem) -> bool {
+        // Problems of a kind that this program does not know are those of a newer one.
+        super::Kind::named(&known.kind).is_some()
+            && !self.unknown.contains(&known.key)
+            && self.standing.iter().all(|new| new.key != known.key)
+    }
+
+    fn add(&mut self, kind: &str, subject: &str, detail: String) -> &mut NewProblem {
+        let detail = if detail.chars().count() > LONGEST_DETAIL {
+            detail.chars().take(LONGEST_DETAIL).chain("...".chars()).collect()
+        } else {
+            detail
+        };
+        self.standing.push(NewProblem {
+            key: key(kind, subject),
+            kind: kind.to_owned(),
+            institution: None,
+            subject: subject.to_owned(),
+            store: None,
+            object: None,
+            finding: None,
+            detail,
+        });
+        let last = self.standing.len() - 1;
+        &mut self.standing[last]
+    }
+
+    fn add_of_store(&mut self, kind: &str, store: &str, detail: String) {
+        self.add(kind, store, detail).store = Some(store.to_owned());
+    }
+}
+
+fn key(kind: &str, subject: &str) -> String {
+    format!("{kind}:{subject}")
+}
+
+/// Everything that is wrong now.
+pub(super) fn collect(home: &Home) -> Result<Conditions, EngineError> {
+    let survey = Survey::bounded(&home.directory, &home.settings, Some(&home.registry))?;
+    let tasks = background::list(&home.settings, &home.registry)?;
+    let mut found = Conditions::default();
+    for store in &survey.stores {
+        of_store(&mut found, &survey, store);
+    }
+    for task in &tasks {
+        of_task(&mut found, task);
+    }
+    let overdue: Vec<&str> = tasks.iter().filter(|task| task.is_overdue).map(|task| task.name).collect();
+    if !overdue.is_empty() {
+        let names = overdue.join(", ");
+        found.add(
+            BACKGROUND_OVERDUE,
+            "background tasks",
+            format!("due for an hour, and no process runs them: {names}"),
+        );
+    }
+    home.registry
+        .read(|tx| {
+            // A transaction that is attempted again begins anew.
+            let mut within = Conditions::default();
+            of_queue(tx, &mut within)?;
+            of_messages(tx, &mut within)?;
+            of_deletions(tx, &mut within)?;
+            of_spot_tests(tx, &mut within)?;
+            Ok::<_, RegistryError>(within)
+        })
+        .map(|within| {
+            found.standing.extend(within.standing);
+            found.unknown.extend(within.unknown);
+            found
+        })
+        .map_err(EngineError::from)
+}
+
+fn of_store(found: &mut Conditions, survey: &Survey, store: &SurveyedStore) {
+    let name = &store.name;
+    let why = || store.problem.clone().unwrap_or_else(|| "it cannot be used".to_owned());
+    match store.condition {
+        Condition::Away => {
+            found.add_of_store(STORE_AWAY, name, why());
+            // Which store it is, and its watermark, are seen when it answers.
+            found.unknown.extend([key(STORE_REFUSED, name), key(STORE_WATERMARK, name)]);
+        }
+        Condition::Refused => {
+            found.add_of_store(STORE_REFUSED, name, why());
+            found.unknown.insert(key(STORE_WATERMARK, name));
+        }
+        Condition::Available => {
+            if let Some(problem) = &store.problem {
+                found.add_of_store(STORE_WATERMARK, name, problem.clone());
+            }
+        }
+        Condition::Retired => return,
+    }
+    let lacking = survey.findings.iter().flatten().filter(|one| one.store == *name && one.kind == LACKING);
+    let (objects, is_all) = lacking.fold((0, true), |(sum, all), one| (sum + one.findings, all && one.is_all));
+    if objects > 0 {
+        let at_least = if is_all { "" } else { "at least " };
+        let objects = counted(objects, "object is", "objects are");
+        found.add_of_store(COPIES_LACKING, name, format!("{at_least}{objects} not whole in it"));
+    } else if !is_all {
+        found.unknown.insert(key(COPIES_LACKING, name));
+    }
+}
+
+fn of_task(found: &mut Conditions, task: &TaskStatus) {
+    if let Some(error) = &task.error {
+        let since = task.error_since.map(|since| format!("since {since}: ")).unwrap_or_default();
+        found.add(BACKGROUND_FAILED, task.name, format!("{since}{error}"));
+    }
+    if let Some(time) = task.started_ahead {
+        found.add(CLOCK_AHEAD, task.name, format!("the clock of the registry was ahead: its last run began at {time}"));
+    }
+}
+
+fn of_queue(tx: &mut dyn Transaction, found: &mut Conditions) -> Result<(), RegistryError> {
+    let topics = strongroom_queue::tasks::counts(tx)?;
+    for topic in topics.iter().filter(|topic| topic.dead > 0) {
+        let dead = counted(topic.dead, "task was", "tasks were");
+        found.add(QUEUE_DEAD, &topic.topic, format!("{dead} given up after the last attempt"));
+    }
+    for topic in review::unattended(tx, &topics)? {
+        let tasks = counted(topic.ready + topic.leased, "task", "tasks");
+        found.add(QUEUE_UNATTENDED, &topic.topic, format!("{tasks} that no worker processes"));
+    }
+    Ok(())
+}
+
+fn of_messages(tx: &mut dyn Transaction, found: &mut Conditions) -> Result<(), RegistryError> {
+    let undeliverable = outbox::count_undeliverable(tx)?;
+    if undeliverable > 0 {
+        let messages = counted(undeliverable, "message", "messages");
+        found.add(MESSAGES_UNDELIVERABLE, "outbox", format!("{messages} cannot be delivered as things are"));
+    }
+    let (failing, error) = review::failing_messages(tx)?;
+    if failing > 0 {
+        let messages = counted(failing, "message is", "messages are");
+        let error = error.map(|error| format!(": {error}")).unwrap_or_default();
+        found.add(MESSAGES_FAILING, "outbox", format!("{messages} attempted again after an error{error}"));
+    }
+    Ok(())
+}
+
+/// Stores that refuse to remove what was deleted, with the first reason of each.
+fn of_deletions(tx: &mut dyn Transaction, found: &mut Conditions) -> Result<(), RegistryError> {
+    let mut after = None;
+    loop {
+        let page = deletions::list_unfinished(tx, Scope::System, after.as_ref(), PAGE)?;
+        let Some(last) = page.last() else { return Ok(()) };
+        after = Some(last.cursor());
+        for one in &page {
+            let Some(reason) = &one.reason else { continue };
+            if found.standing.iter().all(|known| known.key != key(DELETION_REFUSED, &one.store)) {
+                let detail =
+                    format!("it refuses to remove what was deleted, such as {}: {reason}", one.object_identifier);
+                found.add_of_store(DELETION_REFUSED, &one.store, detail);
+            }
+        }
+    }
+}
+
+fn of_spot_tests(tx: &mut dyn Transaction, found: &mut Conditions) -> Result<(), RegistryError> {
+    let mut after = None;
+    loop {
+        let page = spot_tests::list(tx, Scope::System, Some(SpotTestState::Failed), after, PAGE)?;
+        let Some(last) = page.last() else { return Ok(()) };
+        after = Some(last.id);
+        for test in page {
+            let reason = test.reason.unwrap_or_default();
+            let new =
+                found.add(SPOT_TEST_FAILED, &test.id.to_string(), format!("{}: {reason}", test.object_identifier));
+            new.institution = Some(test.institution);
+            new.object = Some(test.object);
+        }
+    }
+}
