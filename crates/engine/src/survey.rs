@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use strongroom_registry::{Registry, backfill, deletions, stores};
 use strongroom_storage::Store;
@@ -15,10 +14,6 @@ use crate::places::{self, Conflict};
 use crate::settings::Settings;
 use crate::watermark::{self, StoredWatermark, Watermark};
 use crate::{EngineError, Home};
-
-/// How long the answer of a store is waited for where a person waits. Workers wait as long as the settings say, and attempt a request several
-/// times: a server that takes connections and never answers would take that for minutes.
-const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// How a store stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,12 +107,14 @@ impl Survey {
         Ok(survey)
     }
 
-    /// The same for a person who waits for it, in a time that does not grow with what is kept.
-    pub fn bounded(directory: &Path, settings: &Settings, registry: Option<&Registry>) -> Result<Self, EngineError> {
-        let settings = settings.clone();
-        let stores = settings.stores.into_iter().map(|(name, store)| (name, store.answering_within(ANSWER_WITHIN)));
-        let settings = Settings { stores: stores.collect(), ..settings };
-        Self::of(directory, &settings, registry, Counting::Bounded)
+    /// The stores of a data directory that is open, each tried again where it was not there; what stores lack is counted up to a bound.
+    pub(crate) fn of_open(home: &Home) -> Result<Self, EngineError> {
+        home.try_stores();
+        let registry = home.registry.clone();
+        let mut survey =
+            Self { stores: of_home(home), conflicts: Vec::new(), registry: Some(registry), findings: None };
+        survey.compare(&home.settings, &home.registry, Counting::Bounded)?;
+        Ok(survey)
     }
 
     /// Adds what the registry knows of each store.

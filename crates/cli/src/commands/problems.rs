@@ -76,7 +76,7 @@ pub(crate) struct AssignArguments {
 }
 
 #[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
+#[group(multiple = false)]
 pub(crate) struct Whom {
     /// The user who works on it
     #[arg(long, value_name = "EMAIL")]
@@ -98,7 +98,11 @@ pub(crate) fn run(command: Problems, context: &Context) -> Outcome {
             let assignee = match arguments.whom {
                 Whom { to: Some(email), .. } => Assignee::User(email),
                 Whom { ticket: Some(ticket), .. } => Assignee::Ticket(ticket),
-                Whom { .. } => Assignee::None,
+                Whom { none: true, .. } => Assignee::None,
+                Whom { .. } => {
+                    return Err(Failure::usage("it is not said who works on the problem")
+                        .next("give --to EMAIL, --ticket REFERENCE or --none"));
+                }
             };
             let problem = problems::named(&call, &arguments.problem)?;
             context.output.show(&problems::assign(&call, problem, &assignee, arguments.note.as_deref())?)?;

@@ -68,7 +68,7 @@ fn key(kind: &str, subject: &str) -> String {
 
 /// Everything that is wrong now.
 pub(super) fn collect(home: &Home) -> Result<Conditions, EngineError> {
-    let survey = Survey::bounded(&home.directory, &home.settings, Some(&home.registry))?;
+    let survey = Survey::of_open(home)?;
     let tasks = background::list(&home.settings, &home.registry)?;
     let mut found = Conditions::default();
     for store in &survey.stores {
