@@ -166,13 +166,11 @@ pub fn open(tx: &mut dyn Transaction, new: &NewProblem) -> Result<(), RegistryEr
     let [key, kind, subject] = [(&new.key).into(), (&new.kind).into(), (&new.subject).into()];
     let (finding, detail) = (new.finding.into(), (&new.detail).into());
     let values = [key, kind, subject, finding, detail, now.into()];
-    match tx.query_one(Statement("problems.reopen"), &values)? {
-        Some(row) => note(tx, ProblemId(row.uuid("id")?), ProblemState::Open, SYSTEM, &new.detail),
-        None => {
-            tx.execute(Statement("problems.refresh"), &values[..5])?;
-            Ok(())
-        }
+    if let Some(row) = tx.query_one(Statement("problems.reopen"), &values)? {
+        return note(tx, ProblemId(row.uuid("id")?), ProblemState::Open, SYSTEM, &new.detail);
     }
+    tx.execute(Statement("problems.refresh"), &values[..5])?;
+    Ok(())
 }
 
 /// Changes the state of a problem that is as it is known; false where it is in another state by now.
@@ -271,7 +269,7 @@ pub(super) fn resolve_for_finding(
 }
 
 fn of_finding(tx: &mut dyn Transaction, finding: FindingId) -> Result<Vec<Problem>, RegistryError> {
-    problems(tx.query(Statement("problems.of_finding"), &[finding.into()])?)
+    problems(&tx.query(Statement("problems.of_finding"), &[finding.into()])?)
 }
 
 /// Findings that are unsolved and have no problem that is unresolved: those of registries that had no problems yet, and of stores that are
@@ -328,13 +326,13 @@ fn page(
     limit: usize,
 ) -> Result<Vec<Problem>, RegistryError> {
     let after = after.unwrap_or(ProblemId(Uuid::nil()));
-    problems(tx.query(statement, &[after.into(), limit.into()])?)
+    problems(&tx.query(statement, &[after.into(), limit.into()])?)
 }
 
 /// Waived problems whose time has ended; at most `limit`.
 pub fn ended_waivers(tx: &mut dyn Transaction, limit: usize) -> Result<Vec<Problem>, RegistryError> {
     let now = tx.now()?;
-    problems(tx.query(Statement("problems.waivers_ended"), &[now.into(), limit.into()])?)
+    problems(&tx.query(Statement("problems.waivers_ended"), &[now.into(), limit.into()])?)
 }
 
 /// The problem of this key.
@@ -369,7 +367,7 @@ pub fn list(
         limit.into(),
     ];
     let all = filter.resolved_too || filter.state == Some(ProblemState::Resolved);
-    problems(tx.query(if all { Statement("problems.list_all") } else { Statement("problems.list") }, &values)?)
+    problems(&tx.query(if all { Statement("problems.list_all") } else { Statement("problems.list") }, &values)?)
 }
 
 /// What became of a problem, oldest first.
@@ -392,7 +390,7 @@ pub fn counts(tx: &mut dyn Transaction) -> Result<Vec<(ProblemState, u64)>, Regi
     rows.iter().map(|row| Ok((row.text("state")?.parse()?, row.count("problems")?))).collect()
 }
 
-fn problems(rows: Vec<Row>) -> Result<Vec<Problem>, RegistryError> {
+fn problems(rows: &[Row]) -> Result<Vec<Problem>, RegistryError> {
     rows.iter().map(problem).collect()
 }
 
