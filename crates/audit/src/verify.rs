@@ -77,6 +77,13 @@ impl Verifier {
         self
     }
 
+    /// The same where it is known by which key the heads before the first entry are signed.
+    #[must_use]
+    pub fn signed_by(mut self, key: Option<&str>) -> Self {
+        (self.key, self.is_key_known) = (key.map(str::to_owned), true);
+        self
+    }
+
     /// Where the chain ends, as far as it was taken.
     pub fn link(&self) -> Option<&Link> {
         self.link.as_ref().or(self.from.as_ref())

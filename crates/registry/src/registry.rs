@@ -113,7 +113,8 @@ macro_rules! schema_in {
                 59 "deletions" "0065_deletions"
                 60 "bytes of requests for deletion" "0066_deletion_bytes"
                 61 "deleted contents by their digests" "0067_deleted_contents"
-                62 "audit chains" "0068_audit"),
+                62 "audit chains" "0068_audit"
+                63 "acts of audit chains" "0069_audit_acts"),
         )
     };
 }

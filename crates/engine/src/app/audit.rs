@@ -31,11 +31,11 @@ pub struct Export {
     pub form: Form,
 }
 
-/// Every chain that the caller may read, by name, and how many acts are in none yet.
+/// Every chain that the caller may read, by name, and how many acts of theirs are in none yet.
 pub fn list(context: &OpContext, institution: Option<&str>) -> Result<(Vec<AuditChainView>, u64), EngineError> {
     let authorized = context.authorize(&AUDIT_LIST)?;
     let scope = authorized.scope_of(institution)?;
-    let (chains, pending) = audit::chains(authorized.home())?;
+    let (chains, pending) = audit::chains(authorized.home(), scope)?;
     let is_of = |chain: Option<_>| match scope {
         Scope::System => true,
         Scope::Institution(id) => chain == Some(id),

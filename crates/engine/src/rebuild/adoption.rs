@@ -132,7 +132,7 @@ impl HeldAdoption<'_> {
             self.home.registry.write(|tx| epoch::set_adoption(tx, None))?;
             // Not where nothing was lost: what lies in stores beyond the registry's own is not believed then.
             if audit::is_suspended(self.home)? {
-                match audit::take_up(self.home) {
+                match audit::import(self.home) {
                     Ok(problems) => {
                         for problem in problems {
                             summary.note("audit", audit::FOLDER, problem);

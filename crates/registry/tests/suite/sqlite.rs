@@ -504,6 +504,7 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("activities.count_in_state", "what was found by an index"),
     ("activities.tried_again", "an index of those that are tried again after an error"),
     ("audit.chains", "as few as institutions"),
+    ("audit.contradictions", "as few as people have to resolve"),
     ("audit.pending", "a count up to a bound"),
     ("backfill.amount_lacking", "an amount that a person waits for"),
     ("backfill.count_lacking", "a count that a person asks for"),
