@@ -65,7 +65,9 @@ impl std::fmt::Display for Broken {
                 write!(f, "the head of entry {sequence} is not the one that was published: {why}")
             }
             Fault::Counts => write!(f, "the head of entry {sequence} says other counts than the entries have"),
-            Fault::Nothing => write!(f, "entry {sequence} is not there: there are no entries and no heads of audit chains"),
+            Fault::Nothing => {
+                write!(f, "entry {sequence} is not there: there are no entries and no heads of audit chains")
+            }
             Fault::Signature(why) => write!(f, "the head of entry {sequence} is not signed as it should be: {why}"),
         }
     }

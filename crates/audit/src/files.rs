@@ -1,4 +1,4 @@
-//! Chains as they lie in files: in a preservation store, and where they were exported to.
+//! Chains in files: in a preservation store, and where they were exported to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -26,7 +26,7 @@ pub struct Verified {
     pub entries: u64,
     /// The end of the chain as far as it holds.
     pub link: Option<Link>,
-    /// With how many heads it was compared, wherever they lie.
+    /// With how many heads it was compared, from all paths.
     pub heads: u64,
     /// How many of these are signed, with a signature that is right.
     pub signed: u64,
@@ -39,7 +39,7 @@ pub struct Verified {
 /// Verifies chains by the files below `paths` alone. Each path is a folder with `entries` and `heads`, a folder of such folders (an
 /// export), the folder of a store, a file of entries or a file of a head. Each chain in each place is compared with the heads of that chain
 /// from all of them. Where `keys` are given, the last head has to be signed by one of these; else each that says it is signed, by the key that
-/// lies beside it.
+/// is beside it.
 ///
 /// # Errors
 /// A path cannot be read, or no path has anything of a chain. What does not hold is no error.
@@ -87,11 +87,15 @@ pub fn verify(paths: &[PathBuf], keys: &[PublicKey]) -> Result<Vec<Verified>, Au
             || !place.broken.is_empty()
             || !place.chains.iter().any(|chain| with_entries.contains(chain))
     };
-    let mut missing: Vec<Verified> = empty.into_iter().map(|path| Verified::nothing(path, None, Fault::Nothing)).collect();
+    let mut missing: Vec<Verified> =
+        empty.into_iter().map(|path| Verified::nothing(path, None, Fault::Nothing)).collect();
     // Every store has every chain.
-    let names: BTreeSet<String> = heads.keys().cloned().chain(places.iter().filter_map(|place| place.named.clone())).collect();
+    let names: BTreeSet<String> =
+        heads.keys().cloned().chain(places.iter().filter_map(|place| place.named.clone())).collect();
     for (root, of_store) in stores {
-        let has = |name: &String| places.get(of_store.clone()).is_some_and(|places| places.iter().any(|place| place.is_of(name)));
+        let has = |name: &String| {
+            places.get(of_store.clone()).is_some_and(|places| places.iter().any(|place| place.is_of(name)))
+        };
         for name in names.iter().filter(|name| !has(name)) {
             let last = heads.get(name).and_then(|heads| heads.iter().map(|read| read.head.sequence()).max());
             missing.push(Verified::nothing(&root.join(name), Some(name), last.map_or(Fault::Nothing, Fault::Cut)));
@@ -142,7 +146,7 @@ struct Place {
     is_file: bool,
     /// Whether the last head has to be signed.
     is_signed: bool,
-    /// The least entry of which a head here tells.
+    /// The least entry that a head here names.
     least: u64,
 }
 
@@ -196,7 +200,7 @@ impl Place {
                     (before.sequence() + 1 == first).then_some(before)
                 }
             });
-            // Nothing tells what is before it but the entry itself.
+            // Only the entry itself says what is before it.
             let before = before.or_else(|| named_before(&self.entries, first));
             if let Some(before) = before {
                 verifier = verifier.behind(before);
@@ -224,7 +228,7 @@ impl Place {
             fault = fault.or(Some(Broken { sequence: first, fault: Fault::Chain(other.clone()) }));
         }
         let broken = read_entries(&self.entries, &mut verifier, &by_last)?;
-        // Entries lie there with a head; only a file that is given alone has none beside it.
+        // Entries are there with a head; only a file that is given alone has none beside it.
         let covered = by_last.keys().next_back().copied().unwrap_or(0);
         let behind = verifier.link().map_or(0, Link::sequence);
         let is_alone = self.is_file && !self.is_signed;

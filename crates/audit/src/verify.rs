@@ -37,7 +37,7 @@ pub struct Verifier {
     heads: BTreeMap<u64, Head>,
     /// Where heads contradict each other.
     contradiction: Option<u64>,
-    /// By which key heads are signed; not known where the entry that says so lies before the first that is taken.
+    /// By which key heads are signed; not known where the entry that says so is before the first one.
     key: Option<String>,
     is_key_known: bool,
     /// The first head that is signed by another key: its number, the key that was announced, and its own.

@@ -49,7 +49,8 @@ impl<'a> StoreFiles<'a> {
         let first = link.sequence() + 1;
         let mut found = Vec::new();
         for last in self.entries.get(&first).into_iter().flatten().rev() {
-            let text = small(self.store, &head_key(link.chain(), *last)?)?.and_then(|bytes| String::from_utf8(bytes).ok());
+            let text =
+                small(self.store, &head_key(link.chain(), *last)?)?.and_then(|bytes| String::from_utf8(bytes).ok());
             let Some(text) = text else { continue };
             let Ok(head) = Head::read(&text) else { continue };
             if head.chain() == link.chain() && head.sequence() == *last && head.before() == *link {

@@ -235,7 +235,7 @@ fn check(home: &Home, store: &dyn Store, range: &RangeRow) -> Result<(), EngineE
             Found::Other { sha256, etag } => (digest_text(sha256), PutCondition::IfMatch(etag)),
         };
         if let Bytes::Entries = file.bytes {
-    // The journal names no repair that cannot be made.
+            // The journal names no repair that cannot be made.
             drop(open_entries(home, range)?);
         }
         let institution = home.registry.read(rows::chains)?.into_iter().find(|chain| chain.name == range.chain);
@@ -293,7 +293,7 @@ pub(super) fn move_out(home: &Home, stop: &Shutdown) -> Result<u64, EngineError>
     Ok(moved)
 }
 
-/// The entries of a range, as they lie in their file: from the registry, or from a store where they are there alone.
+/// The entries of a range, as they are in their file: from the registry, or from a store where they are there alone.
 pub(super) fn open_entries<'h>(home: &'h Home, range: &RangeRow) -> Result<Box<dyn Read + 'h>, EngineError> {
     let head = head_of(range)?;
     let first = head.range().first;

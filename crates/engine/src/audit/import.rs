@@ -31,8 +31,8 @@ pub(crate) fn is_suspended(home: &Home) -> Result<bool, RegistryError> {
     Ok(home.registry.read(|tx| tenants::fact(tx, SUSPENDED))?.is_some_and(|fact| fact == "yes"))
 }
 
-/// Records every chain as far as the stores have it, and allows appending again. Returns a message for each chain of which a head tells of more
-/// entries than the stores have, for each that the stores continue in several ways, and for each file that is passed over.
+/// Records every chain as far as the stores have it, and allows appending again. Returns a message for each chain of which a head says that there
+/// are more entries than the stores have, for each that the stores continue in several ways, and for each file that is passed over.
 ///
 /// # Errors
 /// A store cannot be read. Nothing is appended then until this succeeds; the background task `audit` tries it again.
@@ -66,7 +66,8 @@ fn stores(home: &Home) -> Result<Vec<&dyn Store>, EngineError> {
 
 /// Adds the acts of ranges whose entries an older version of the program has removed from the registry.
 pub(super) fn add_lacking_acts(home: &Home) -> Result<(), EngineError> {
-    let list = |after: Option<(String, u64)>, limit| home.registry.read(|tx| imports::lacking(tx, after.as_ref(), limit));
+    let list =
+        |after: Option<(String, u64)>, limit| home.registry.read(|tx| imports::lacking(tx, after.as_ref(), limit));
     for range in paging::rows(AT_ONCE, |range: &RangeRow| (range.chain.clone(), range.last), list) {
         let range = range?;
         let first = head_of(&range)?.range().first;
@@ -77,8 +78,9 @@ pub(super) fn add_lacking_acts(home: &Home) -> Result<(), EngineError> {
             source,
         })?;
         let lines = (first..).zip(text.lines());
-        let acts: Vec<_> =
-            lines.filter_map(|(number, line)| act_of(line.as_bytes()).map(|((source, id), _)| (number, source, id))).collect();
+        let acts: Vec<_> = lines
+            .filter_map(|(number, line)| act_of(line.as_bytes()).map(|((source, id), _)| (number, source, id)))
+            .collect();
         home.registry.write(move |tx| imports::add_lacking(tx, &range, &acts))?;
     }
     Ok(())
@@ -166,11 +168,11 @@ impl<'a> Importing<'a> {
             }
         }
         let there = self.chain.published;
-        let told = self.stores.iter().filter_map(|files| files.heads.last().copied()).max().unwrap_or(0);
-        if told > there {
+        let said_to_be = self.stores.iter().filter_map(|files| files.heads.last().copied()).max().unwrap_or(0);
+        if said_to_be > there {
             problems.push(format!(
                 "the audit chain {} continues behind entry {there}, of which the stores have the last one that holds: a head in a store \
-                 says that there are {told} entries",
+                 says that there are {said_to_be} entries",
                 self.chain.name
             ));
         }
@@ -268,8 +270,7 @@ impl<'a> Importing<'a> {
             self.own_key.as_deref() == Some(key)
                 || announced.iter().any(|(known, sequence)| known == key && *sequence <= link.sequence())
         };
-        let signed: Vec<usize> =
-            (0..found.len()).filter(|at| found[*at].head.key().is_some_and(is_known)).collect();
+        let signed: Vec<usize> = (0..found.len()).filter(|at| found[*at].head.key().is_some_and(is_known)).collect();
         let [only] = signed.as_slice() else { return Ok(Err(found)) };
         let chosen = found.swap_remove(*only);
         Ok(Ok(Some((chosen, found))))

@@ -1,4 +1,4 @@
-//! Adoption: a registry takes up what its stores know and it does not, because it was restored from a backup, or because a
+//! Adoption: a registry imports what its stores know and it does not, because it was restored from a backup, or because a
 //! store joins it. While it is behind, it can only be read; the stores are taken over first, so that the caller that
 //! still works with another state of the registry is stopped by their marks, and then walked one after the other.
 

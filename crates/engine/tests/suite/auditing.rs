@@ -252,6 +252,7 @@ fn a_registry_that_was_restored_imports_what_it_has_lost_and_appends_its_own_beh
     assert_eq!(&found[..published.len()], published);
     assert_once(&folder.path().join(INSTITUTION));
     assert_eq!(found.iter().filter(|entry| entry["source"] == "version").count(), 3);
+    run(&after);
     verify(&[&home.file("primary", ""), folder.path()], &[]);
 }
 

@@ -12,9 +12,7 @@ use strongroom_engine::rebuild::{self, AdoptRequest, Summary};
 use strongroom_engine::settings::Settings;
 use tempfile::TempDir;
 
-use crate::auditing::{
-    DAY, KEY, assert_once, console, entries, exported, folder_in, publish, run, try_run, verify,
-};
+use crate::auditing::{DAY, KEY, assert_once, console, entries, exported, folder_in, publish, run, try_run, verify};
 use crate::fixture::{self, INSTITUTION, KEPT_IN, TestHome};
 
 fn adopt(home: &Home) -> Summary {
@@ -150,8 +148,8 @@ fn own_ranges_stay_where_the_stores_have_nothing_further() {
     let before = exported(&home.home);
     let before = entries(&before.path().join(INSTITUTION));
     // An adoption as of a registry that is behind.
-    home.change_rows("INSERT INTO registry_facts (name, value) VALUES ('audit.suspended', 'yes') ON CONFLICT DO NOTHING");
-    home.change_rows("DELETE FROM audit_copies");
+    home.change_rows("-- name: change\nINSERT INTO registry_facts (name, value) VALUES ('audit.suspended', 'yes') ON CONFLICT DO NOTHING");
+    home.change_rows("-- name: change\nDELETE FROM audit_copies");
     run(&home);
     let found = is_once_and_whole(&home, &home.home);
     assert_eq!(&found[..before.len()], before);
@@ -171,13 +169,17 @@ fn a_signed_range_is_imported_and_not_a_longer_one_that_is_not_signed() {
     let common = heads(&home, "primary")[0].link();
     remove_last(&home, "secondary");
     let ends = json!({"act": "audit.key", "outcome": "done", "target": "none"});
-    let forged = forge(&home, "secondary", common, &[ends, json!({"act": "forged", "outcome": "done"}), json!({"act": "x"})]);
+    let forged =
+        forge(&home, "secondary", common, &[ends, json!({"act": "forged", "outcome": "done"}), json!({"act": "x"})]);
     let bytes = fs::read(&forged[0]).expect("reads");
     for from in KEPT_IN {
         let (folder, made, summary) = rebuilt(&home, from);
         fs::write(folder.path().join("audit.pem"), KEY).expect("writes");
         let said: Vec<&str> = summary.problems.iter().map(|problem| problem.reason.as_str()).collect();
-        assert!(said.iter().any(|said| said.contains("contradict the audit chain") && said.contains("secondary")), "{said:?}");
+        assert!(
+            said.iter().any(|said| said.contains("contradict the audit chain") && said.contains("secondary")),
+            "{said:?}"
+        );
         let error = try_run(&made).expect_err("it is not resolved");
         assert!(error.contains("contradict the audit chain"), "{error}");
         assert_eq!(fs::read(&forged[0]).expect("reads"), bytes);
@@ -232,7 +234,7 @@ fn where_stores_contradict_each_other_the_common_part_is_imported_until_people_r
         act(&made, "New");
         for _ in 0..2 {
             let error = try_run(&made).expect_err("it is not resolved");
-            assert!(error.contains("contradict each other") && error.contains("move the entries"), "{error}");
+            assert!(error.contains("contradict each other"), "{error}");
         }
         let (chains, _) = audit::list(&console(&made), Some(INSTITUTION)).expect("lists");
         assert_eq!(chains[0].published, common.sequence());
@@ -250,10 +252,11 @@ fn where_stores_contradict_each_other_the_common_part_is_imported_until_people_r
 }
 
 fn object_folder(home: &TestHome, store: &str, name: &str) -> PathBuf {
-    let keys = home.keys(store);
-    let found = keys.iter().find(|key| key.contains(name) && key.contains("0=ocfl_object"));
-    let key = found.unwrap_or_else(|| panic!("{keys:?}"));
-    home.file(store, Path::new(key).parent().and_then(Path::to_str).expect("a folder"))
+    let roots = home.keys(store).into_iter().filter(|key| key.contains("0=ocfl_object"));
+    let mut folders =
+        roots.map(|key| home.file(store, Path::new(&key).parent().and_then(Path::to_str).expect("a folder")));
+    let is_it = |folder: &PathBuf| fs::read_to_string(folder.join("inventory.json")).expect("reads").contains(name);
+    folders.find(is_it).expect("the object")
 }
 
 #[test]
@@ -331,18 +334,13 @@ MC4CAQAwBQYDK2VwBCIEIEzNCJso/5banbbDRuwiTyBijGj9hNigYcOdeWXIGF5v
         if let Err(error) = first {
             assert!(error.contains("was replaced earlier"), "{error}");
         }
+        act(&home.home, &format!("B{round}"));
         home.clock.advance(DAY);
         run(&two);
     }
-    run(&home_with_all(&home));
     let found = entries(&folder_in(&home, "primary"));
     assert_eq!(found.iter().filter(|entry| entry["act"] == "audit.key").count(), 2);
     verify(&[&home.file("primary", "")], &[]);
-}
-
-/// The same home, which has nothing to publish.
-fn home_with_all(home: &TestHome) -> Arc<Home> {
-    home.home.clone()
 }
 
 #[test]

@@ -314,7 +314,7 @@ pub fn are_sealed(tx: &mut dyn Transaction, keys: &[(&'static str, Uuid)]) -> Re
     Ok(())
 }
 
-/// Entries of a chain that lie in the registry, from one number to another, at most `limit`.
+/// Entries of a chain whose text is in the registry, from one number to another, at most `limit`.
 pub fn entries(
     tx: &mut dyn Transaction,
     chain: &str,
@@ -325,7 +325,7 @@ pub fn entries(
     rows.iter().map(|row| Ok((row.count("sequence")?, row.text("line")?.to_owned()))).collect()
 }
 
-/// Entries that lie in one file, with the head that is published with them.
+/// Entries that are in one file, with the head that is published with them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RangeRow {
     /// The name of the chain.
@@ -338,7 +338,7 @@ pub struct RangeRow {
     pub head: String,
     /// Its signature, and the public key as PEM, where it is signed.
     pub signature: Option<(Vec<u8>, String)>,
-    /// Since when its entries lie in the stores alone.
+    /// Since when the text of its entries is in the stores alone.
     pub moved_at: Option<Time>,
 }
 
@@ -449,7 +449,7 @@ pub(crate) fn forget_store(tx: &mut dyn Transaction, store: &str) -> Result<(), 
     Ok(())
 }
 
-/// Ranges that were made before then and whose entries lie in the registry, behind that of the chain and number `after`.
+/// Ranges that were made before then and whose entries are in the registry, behind that of the chain and number `after`.
 pub fn movable(
     tx: &mut dyn Transaction,
     before: Time,

@@ -62,8 +62,9 @@ pub fn import(tx: &mut dyn Transaction, imported: &ImportedRange) -> Result<(), 
 
 /// Adds the rows of entries that are in the stores alone. Their acts are not pending any more.
 fn add_acts(tx: &mut dyn Transaction, chain: &str, acts: &[ImportedAct]) -> Result<(), RegistryError> {
-    let mut rows =
-        acts.iter().map(|(sequence, source, id)| vec![chain.into(), (*sequence).into(), (*source).into(), (*id).into()]);
+    let mut rows = acts
+        .iter()
+        .map(|(sequence, source, id)| vec![chain.into(), (*sequence).into(), (*source).into(), (*id).into()]);
     tx.execute_each(Statement("audit.add_act"), &mut rows)?;
     let keys: Vec<(&'static str, Uuid)> = acts.iter().map(|(_, source, id)| (*source, *id)).collect();
     audit::are_sealed(tx, &keys)
