@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use strongroom_audit::{Head, Link};
 use strongroom_registry::audit::{self as rows, Chain, RangeRow};
-use strongroom_registry::audit_imports::{self as imports, Contradiction, ImportedRange};
+use strongroom_registry::audit_imports::{self as imports, Contradiction, ImportedAct, ImportedRange};
 use strongroom_registry::{RegistryError, Scope, tenants};
 use strongroom_storage::{Key, StorageError, Store};
 
@@ -37,8 +37,8 @@ pub(crate) fn is_suspended(home: &Home) -> Result<bool, RegistryError> {
 /// # Errors
 /// A store cannot be read. Nothing is appended then until this succeeds; the background task `audit` tries it again.
 pub(crate) fn import(home: &Home) -> Result<Vec<String>, EngineError> {
-    add_lacking_acts(home)?;
     let (mut problems, mut names) = (Vec::new(), BTreeSet::new());
+    problems.extend(add_lacking_acts(home).err().map(|error| error.chain()));
     for store in stores(home)? {
         let root = Key::new(FOLDER).map_err(StorageError::from)?;
         each_key(store, &root, &mut problems, &mut |key| {
@@ -65,25 +65,33 @@ fn stores(home: &Home) -> Result<Vec<&dyn Store>, EngineError> {
 }
 
 /// Adds the acts of ranges whose entries an older version of the program has removed from the registry.
+///
+/// # Errors
+/// A range cannot be read in any store; those of others are added.
 pub(super) fn add_lacking_acts(home: &Home) -> Result<(), EngineError> {
+    let mut failure = None;
     let list =
         |after: Option<(String, u64)>, limit| home.registry.read(|tx| imports::lacking(tx, after.as_ref(), limit));
     for range in paging::rows(AT_ONCE, |range: &RangeRow| (range.chain.clone(), range.last), list) {
         let range = range?;
-        let first = head_of(&range)?.range().first;
-        let mut text = String::new();
-        open_entries(home, &range)?.read_to_string(&mut text).map_err(|source| EngineError::Io {
-            act: "read",
-            path: range.chain.clone(),
-            source,
-        })?;
-        let lines = (first..).zip(text.lines());
-        let acts: Vec<_> = lines
-            .filter_map(|(number, line)| act_of(line.as_bytes()).map(|((source, id), _)| (number, source, id)))
-            .collect();
-        home.registry.write(move |tx| imports::add_lacking(tx, &range, &acts))?;
+        match acts_in(home, &range) {
+            Ok(acts) => home.registry.write(move |tx| imports::add_lacking(tx, &range, &acts))?,
+            Err(error) => _ = failure.get_or_insert(error),
+        }
     }
-    Ok(())
+    failure.map_or(Ok(()), Err)
+}
+
+/// The acts of a range, read in a store.
+fn acts_in(home: &Home, range: &RangeRow) -> Result<Vec<ImportedAct>, EngineError> {
+    let first = head_of(range)?.range().first;
+    let mut text = String::new();
+    let unread = |source| EngineError::Io { act: "read", path: format!("the audit chain {}", range.chain), source };
+    open_entries(home, range)?.read_to_string(&mut text).map_err(unread)?;
+    let lines = (first..).zip(text.lines());
+    Ok(lines
+        .filter_map(|(number, line)| act_of(line.as_bytes()).map(|((source, id), _)| (number, source, id)))
+        .collect())
 }
 
 /// Records one chain as far as the stores have it. Contradictions that are not found any more are resolved.
@@ -182,21 +190,31 @@ impl<'a> Importing<'a> {
     /// Where reading begins: the end of the last own range that a store has as it is, in the store that has a continuation of it; the
     /// earliest one where several have. None where no store has a continuation.
     fn start(&mut self) -> Result<Option<Link>, EngineError> {
-        let mut start: Option<(u64, Link, Option<String>)> = None;
+        let mut start: Option<(u64, Option<Head>, Link)> = None;
         for files in &self.stores {
             let own = self.last_own_in(files)?;
             let last = own.as_ref().map_or(0, Head::sequence);
             self.confirmed = self.confirmed.max(last);
             let link = own.as_ref().map_or_else(|| Link::start(self.chain.name.clone()), Head::link);
             if start.as_ref().is_none_or(|(first, ..)| last < *first) && !files.heads_behind(&link)?.is_empty() {
-                start = Some((last, link, own.and_then(|head| head.key().map(str::to_owned))));
+                start = Some((last, own, link));
             }
         }
-        let Some((last, link, key)) = start else { return Ok(None) };
+        let Some((last, own, link)) = start else { return Ok(None) };
         let name = &self.chain.name;
         self.counts = self.home.registry.read(|tx| imports::counts(tx, name, last))?;
-        self.key = key;
+        if let Some(head) = &own {
+            self.correct_counts(head);
+        }
+        self.key = own.and_then(|head| head.key().map(str::to_owned));
         Ok(Some(link))
+    }
+
+    /// Takes the counts of a head, where the acts of some earlier range are not known.
+    fn correct_counts(&mut self, head: &Head) {
+        if self.counts.values().sum::<u64>() != head.sequence() && !head.counts().is_empty() {
+            self.counts.clone_from(head.counts());
+        }
     }
 
     /// The head of the last range of the registry that a store has as it is.
@@ -302,6 +320,7 @@ impl<'a> Importing<'a> {
         for (_, source, _) in &acts {
             *self.counts.entry((*source).to_owned()).or_default() += 1;
         }
+        self.correct_counts(&head);
         self.confirmed = self.confirmed.min(behind);
         let chain = &mut self.chain;
         (chain.sequence, chain.sha256, chain.published) = (head.sequence(), head.sha256().0, head.sequence());
