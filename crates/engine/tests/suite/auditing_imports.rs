@@ -10,10 +10,11 @@ use strongroom_engine::Home;
 use strongroom_engine::app::{audit, institutions};
 use strongroom_engine::rebuild::{self, AdoptRequest, Summary};
 use strongroom_engine::settings::Settings;
+use strongroom_registry::tenants;
 use tempfile::TempDir;
 
 use crate::auditing::{DAY, KEY, assert_once, console, entries, exported, folder_in, publish, run, try_run, verify};
-use crate::fixture::{self, INSTITUTION, KEPT_IN, TestHome};
+use crate::fixture::{self, Engine, INSTITUTION, KEPT_IN, TestHome, home_on};
 
 fn adopt(home: &Home) -> Summary {
     rebuild::adopt(home, &AdoptRequest::default(), &mut |_| {}).expect("adopts")
@@ -98,6 +99,11 @@ fn remove_last(home: &TestHome, store: &str) {
     fs::remove_file(head).expect("removes");
 }
 
+/// As an adoption of a registry that is behind begins.
+fn suspend(home: &TestHome) {
+    home.registry.write(|tx| tenants::set_fact(tx, "audit.suspended", "yes")).expect("sets it");
+}
+
 fn of_source(entries: &[serde_json::Value], source: &str) -> usize {
     entries.iter().filter(|entry| entry["source"] == source).count()
 }
@@ -147,8 +153,7 @@ fn own_ranges_stay_where_the_stores_have_nothing_further() {
     }
     let before = exported(&home.home);
     let before = entries(&before.path().join(INSTITUTION));
-    // An adoption as of a registry that is behind.
-    home.change_rows("-- name: change\nINSERT INTO registry_facts (name, value) VALUES ('audit.suspended', 'yes') ON CONFLICT DO NOTHING");
+    suspend(&home);
     home.change_rows("-- name: change\nDELETE FROM audit_copies");
     run(&home);
     let found = is_once_and_whole(&home, &home.home);
@@ -356,4 +361,32 @@ fn a_clock_that_was_ahead_delays_nothing() {
     run(&home);
     assert_eq!(heads(&home, "primary").len(), 2, "it is read again, and the next one is published");
     verify(&[&home.file("primary", "")], &[]);
+}
+
+#[test]
+fn what_the_registry_has_appended_behind_an_imported_range_is_appended_again_in_both_databases() {
+    for engine in [Engine::Sqlite, Engine::Postgres] {
+        let Some(home) = home_on(engine, "") else { continue };
+        home.ingest("letters", &[("a.txt", b"one")]);
+        publish(&home);
+        act(&home.home, "One");
+        run(&home);
+        let common = heads(&home, "primary")[0].link();
+        let one = forge(&home, "primary", common.clone(), &[json!({"act": "one"}), json!({"act": "two"})]);
+        let other = forge(&home, "secondary", common.clone(), &[json!({"act": "other"})]);
+        suspend(&home);
+        let error = try_run(&home).expect_err("it is not resolved");
+        assert!(error.contains("contradict each other"), "{error}");
+        let (_, pending) = audit::list(&console(&home.home), Some(INSTITUTION)).expect("lists");
+        assert_eq!(pending, 0, "acts are appended meanwhile");
+        for file in other {
+            fs::remove_file(file).expect("removes");
+        }
+        run(&home);
+        let found = is_once_and_whole(&home, &home.home);
+        let acts: Vec<_> = found.iter().filter_map(|entry| entry["act"].as_str()).collect();
+        let behind = &acts[usize::try_from(common.sequence()).expect("a number")..];
+        assert_eq!(behind[..3], ["one", "two", "institutions.set"]);
+        assert!(one.iter().all(|file| file.is_file()));
+    }
 }
