@@ -331,6 +331,8 @@ MC4CAQAwBQYDK2VwBCIEIEzNCJso/5banbbDRuwiTyBijGj9hNigYcOdeWXIGF5v
     };
     let (one, two) = (with("one.pem"), with("two.pem"));
     home.ingest("letters", &[("a.txt", b"one")]);
+    // The chain begins.
+    run(&one);
     for round in 0..3 {
         act(&home.home, &format!("A{round}"));
         home.clock.advance(DAY);
