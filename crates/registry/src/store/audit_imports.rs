@@ -37,9 +37,10 @@ pub fn import(tx: &mut dyn Transaction, imported: &ImportedRange) -> Result<(), 
     // Others append and publish before this, or find that the end is another one.
     tx.execute(Statement("audit.lock"), &[(&chain.name).into()])?;
     tx.execute(Statement("audit.is_pending_again"), &values)?;
-    for statement in ["audit.drop_entries", "audit.drop_ranges", "audit.drop_copies", "audit.drop_keys"] {
-        tx.execute(Statement(statement), &values)?;
-    }
+    tx.execute(Statement("audit.drop_entries"), &values)?;
+    tx.execute(Statement("audit.drop_ranges"), &values)?;
+    tx.execute(Statement("audit.drop_copies"), &values)?;
+    tx.execute(Statement("audit.drop_keys"), &values)?;
     add_acts(tx, &chain.name, &imported.acts)?;
     for (sequence, key) in &imported.keys {
         put_key(tx, &chain.name, key, *sequence)?;
