@@ -42,7 +42,7 @@ pub enum AuditError {
         /// Why not.
         source: std::io::Error,
     },
-    /// Nothing of a chain lies there.
+    /// Nothing of a chain is there.
     #[error("{0} has no entries and no heads of audit chains")]
     Nothing(PathBuf),
 }

@@ -28,6 +28,10 @@ pub enum Fault {
     Unreadable(String),
     /// A head that was published is not signed as it should be; why.
     Signature(String),
+    /// A head that was published says other counts than the entries have.
+    Counts,
+    /// Nothing of an audit chain is there.
+    Nothing,
 }
 
 /// The first entry that does not hold, and why.
@@ -59,6 +63,10 @@ impl std::fmt::Display for Broken {
             Fault::Heads => write!(f, "two heads that were published of entry {sequence} contradict each other"),
             Fault::Unreadable(why) => {
                 write!(f, "the head of entry {sequence} is not the one that was published: {why}")
+            }
+            Fault::Counts => write!(f, "the head of entry {sequence} says other counts than the entries have"),
+            Fault::Nothing => {
+                write!(f, "entry {sequence} is not there: there are no entries and no heads of audit chains")
             }
             Fault::Signature(why) => write!(f, "the head of entry {sequence} is not signed as it should be: {why}"),
         }

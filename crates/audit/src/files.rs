@@ -1,4 +1,4 @@
-//! Chains as they lie in files: in a preservation store, and where they were exported to.
+//! Chains in files: in a preservation store, and where they were exported to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -26,7 +26,7 @@ pub struct Verified {
     pub entries: u64,
     /// The end of the chain as far as it holds.
     pub link: Option<Link>,
-    /// With how many heads it was compared, wherever they lie.
+    /// With how many heads it was compared, from all paths.
     pub heads: u64,
     /// How many of these are signed, with a signature that is right.
     pub signed: u64,
@@ -39,14 +39,22 @@ pub struct Verified {
 /// Verifies chains by the files below `paths` alone. Each path is a folder with `entries` and `heads`, a folder of such folders (an
 /// export), the folder of a store, a file of entries or a file of a head. Each chain in each place is compared with the heads of that chain
 /// from all of them. Where `keys` are given, the last head has to be signed by one of these; else each that says it is signed, by the key that
-/// lies beside it.
+/// is beside it.
 ///
 /// # Errors
-/// A path cannot be read, or has nothing of a chain. What does not hold is no error.
+/// A path cannot be read, or no path has anything of a chain. What does not hold is no error.
 pub fn verify(paths: &[PathBuf], keys: &[PublicKey]) -> Result<Vec<Verified>, AuditError> {
-    let mut places = Vec::new();
+    let (mut places, mut stores, mut empty) = (Vec::new(), Vec::new(), Vec::new());
     for path in paths {
-        find(path, &mut places)?;
+        let before = places.len();
+        let root = find(path, &mut places)?;
+        if places.len() == before && root.is_none() {
+            empty.push(path);
+        }
+        stores.extend(root.map(|root| (root, before..places.len())));
+    }
+    if places.is_empty() {
+        return Err(AuditError::Nothing(paths.first().cloned().unwrap_or_default()));
     }
     let mut heads: BTreeMap<String, Vec<ReadHead>> = BTreeMap::new();
     for place in &mut places {
@@ -75,10 +83,43 @@ pub fn verify(paths: &[PathBuf], keys: &[PublicKey]) -> Result<Vec<Verified>, Au
     // A place with heads alone is there to compare others with, unless there are no others of the chain.
     let is_compared = |place: &Place| {
         !place.entries.is_empty()
+            || place.is_store
             || !place.broken.is_empty()
             || !place.chains.iter().any(|chain| with_entries.contains(chain))
     };
-    places.into_iter().filter(is_compared).map(|place| place.verify(&heads, &unsigned)).collect()
+    let mut missing: Vec<Verified> =
+        empty.into_iter().map(|path| Verified::nothing(path, None, Fault::Nothing)).collect();
+    // Every store has every chain.
+    let names: BTreeSet<String> =
+        heads.keys().cloned().chain(places.iter().filter_map(|place| place.named.clone())).collect();
+    for (root, of_store) in stores {
+        let has = |name: &String| {
+            places.get(of_store.clone()).is_some_and(|places| places.iter().any(|place| place.is_of(name)))
+        };
+        for name in names.iter().filter(|name| !has(name)) {
+            let last = heads.get(name).and_then(|heads| heads.iter().map(|read| read.head.sequence()).max());
+            missing.push(Verified::nothing(&root.join(name), Some(name), last.map_or(Fault::Nothing, Fault::Cut)));
+        }
+    }
+    let found = places.into_iter().filter(is_compared).map(|place| place.verify(&heads, &unsigned));
+    found.chain(missing.into_iter().map(Ok)).collect()
+}
+
+impl Verified {
+    /// Nothing of a chain is in a place.
+    fn nothing(path: &Path, chain: Option<&String>, fault: Fault) -> Self {
+        Self {
+            path: path.to_owned(),
+            chain: chain.cloned(),
+            first: 1,
+            entries: 0,
+            link: None,
+            heads: 0,
+            signed: 0,
+            near_duplicates: NearDuplicates::default(),
+            fault: Some(Broken { sequence: 1, fault }),
+        }
+    }
 }
 
 /// A head, and whether it has a signature that is right.
@@ -105,11 +146,16 @@ struct Place {
     is_file: bool,
     /// Whether the last head has to be signed.
     is_signed: bool,
-    /// The least entry of which a head here tells.
+    /// The least entry that a head here names.
     least: u64,
 }
 
 impl Place {
+    /// Whether it is the folder of the chain of this name.
+    fn is_of(&self, name: &str) -> bool {
+        self.named.as_deref() == Some(name)
+    }
+
     fn of(path: &Path) -> Self {
         let (entries, heads, broken, chains) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self {
@@ -154,7 +200,7 @@ impl Place {
                     (before.sequence() + 1 == first).then_some(before)
                 }
             });
-            // Nothing tells what is before it but the entry itself.
+            // Only the entry itself says what is before it.
             let before = before.or_else(|| named_before(&self.entries, first));
             if let Some(before) = before {
                 verifier = verifier.behind(before);
@@ -182,7 +228,7 @@ impl Place {
             fault = fault.or(Some(Broken { sequence: first, fault: Fault::Chain(other.clone()) }));
         }
         let broken = read_entries(&self.entries, &mut verifier, &by_last)?;
-        // Entries lie there with a head; only a file that is given alone has none beside it.
+        // Entries are there with a head; only a file that is given alone has none beside it.
         let covered = by_last.keys().next_back().copied().unwrap_or(0);
         let behind = verifier.link().map_or(0, Link::sequence);
         let is_alone = self.is_file && !self.is_signed;
@@ -215,8 +261,8 @@ impl Place {
     }
 }
 
-/// Finds what lies at a path.
-fn find(path: &Path, places: &mut Vec<Place>) -> Result<(), AuditError> {
+/// Finds what is at a path; of a store, the folder of its chains.
+fn find(path: &Path, places: &mut Vec<Place>) -> Result<Option<PathBuf>, AuditError> {
     let unreadable = |source| AuditError::Read { path: path.to_owned(), source };
     if std::fs::metadata(path).map_err(unreadable)?.is_file() {
         let mut place = Place { is_file: true, ..Place::of(path) };
@@ -227,12 +273,11 @@ fn find(path: &Path, places: &mut Vec<Place>) -> Result<(), AuditError> {
             place.heads.push((number_of_head(&name), path.to_owned()));
         }
         places.push(place);
-        return Ok(());
+        return Ok(None);
     }
     let in_store = path.join(IN_STORE);
     let is_store = in_store.is_dir();
     let root = if is_store { in_store } else { path.to_owned() };
-    let before = places.len();
     if !take_folder(&root, places)? {
         for (name, folder) in names_in(&root)? {
             if folder.is_dir()
@@ -243,7 +288,7 @@ fn find(path: &Path, places: &mut Vec<Place>) -> Result<(), AuditError> {
             }
         }
     }
-    if places.len() == before { Err(AuditError::Nothing(path.to_owned())) } else { Ok(()) }
+    Ok(is_store.then_some(root))
 }
 
 /// Takes the folder of a chain; whether it is one.

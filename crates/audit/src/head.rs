@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::sha256::Sum;
 use crate::{AuditError, Link, Sha256};
 
-/// Entries that lie in one file, one behind the other.
+/// Entries that are in one file, one behind the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Range {
     /// The number of the first one.
@@ -51,7 +51,7 @@ impl RangeSum {
     }
 }
 
-/// What is published of a chain: its entries up to one are those that there were then, and the last of them lie in one file.
+/// What is published of a chain: its entries up to one are those that there were then, and the last of them are in one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
     chain: String,
@@ -135,7 +135,7 @@ impl Head {
         Link::at(self.chain.clone(), self.sequence, self.sha256)
     }
 
-    /// The last entries, which lie in one file.
+    /// The last entries, which are in one file.
     pub fn range(&self) -> &Range {
         &self.range
     }

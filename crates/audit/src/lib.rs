@@ -11,8 +11,8 @@
 //! | `time` | when, as RFC 3339 in UTC |
 //!
 //! [`Link`] is the end of a chain, and appends to it. A [`Head`] is what is published of a chain at a moment: how many entries it has,
-//! the SHA-256 of the last one, and which of them lie in one file (a [`Range`]). A [`SigningKey`] signs it. [`Verifier`] reads a chain in the
-//! memory of one line and tells the first entry that does not hold; [`verify`] does so for files, which lie as [`names`] says.
+//! the SHA-256 of the last one, and which of them are in one file (a [`Range`]). A [`SigningKey`] signs it. [`Verifier`] reads a chain in the
+//! memory of one line and names the first entry that does not hold; [`verify`] does so for files, with the names of [`names`].
 //!
 //! A chain alone proves that nothing was changed *in* it. That it was not made anew from some entry on, or cut off, is proved by heads
 //! which were published before, in places where the chain's keeper cannot change them: the verifier compares them.

@@ -1,4 +1,4 @@
-//! Where the files of a chain lie in its directory. Numbers are written with twelve digits, so that names sort as numbers do.
+//! The names of the files of a chain in its directory. Numbers are written with twelve digits, so that names sort as numbers do.
 
 /// The folder of the entries.
 pub const ENTRIES: &str = "entries";

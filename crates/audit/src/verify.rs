@@ -11,10 +11,13 @@ pub const KEY_ACT: &str = "audit.key";
 pub const NO_KEY: &str = "none";
 /// With how many entries before it an entry is compared, to find those that say the same.
 const COMPARED: usize = 10;
-/// What tells entries apart that say the same: besides what each has of its own, by what the act is known and in which call it was done.
+/// In what entries differ that say the same: besides what each has of its own, by what the act is known and in which call it was done.
 const OF_THE_ACT: [&str; 2] = ["id", "request"];
 /// How many near duplicates are named; further ones are counted.
 const NAMED: usize = 100;
+
+/// The most sources that are counted: further ones are in no true head.
+const SOURCES: usize = 100;
 
 /// Entries that say the same as one shortly before them. They are no fault.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,13 +37,15 @@ pub struct Verifier {
     heads: BTreeMap<u64, Head>,
     /// Where heads contradict each other.
     contradiction: Option<u64>,
-    /// By which key heads are signed; not known where the entry that says so lies before the first that is taken.
+    /// By which key heads are signed; not known where the entry that says so is before the first one.
     key: Option<String>,
     is_key_known: bool,
-    /// The first head that is signed by another key: its number, the key that was told of, and its own.
-    untold: Option<(u64, Option<String>, Option<String>)>,
+    /// The first head that is signed by another key: its number, the key that was announced, and its own.
+    unannounced: Option<(u64, Option<String>, Option<String>)>,
     last: VecDeque<(u64, Sha256)>,
     near: NearDuplicates,
+    /// How many entries of each source were taken.
+    counts: BTreeMap<String, u64>,
 }
 
 impl Verifier {
@@ -63,9 +68,10 @@ impl Verifier {
             contradiction,
             key: None,
             is_key_known: true,
-            untold: None,
+            unannounced: None,
             last,
             near,
+            counts: BTreeMap::new(),
         }
     }
 
@@ -74,6 +80,13 @@ impl Verifier {
     pub fn behind(mut self, link: Link) -> Self {
         self.is_key_known = link.sequence() == 0;
         self.from = Some(link);
+        self
+    }
+
+    /// The same where it is known by which key the heads before the first entry are signed.
+    #[must_use]
+    pub fn signed_by(mut self, key: Option<&str>) -> Self {
+        (self.key, self.is_key_known) = (key.map(str::to_owned), true);
         self
     }
 
@@ -115,10 +128,15 @@ impl Verifier {
         let link = last.behind(line);
         if let Some(key) = entry.key {
             let key = Some(key).filter(|key| key != NO_KEY);
-            if let Some(untold) = self.untold.take().filter(|(.., said)| *said != key) {
-                return Err(untold_key(&untold));
+            if let Some(unannounced) = self.unannounced.take().filter(|(.., said)| *said != key) {
+                return Err(unannounced_key(&unannounced));
             }
             (self.key, self.is_key_known) = (key, true);
+        }
+        if let Some(source) = entry.source
+            && (self.counts.len() < SOURCES || self.counts.contains_key(&source))
+        {
+            *self.counts.entry(source).or_default() += 1;
         }
         if let Some(head) = self.heads.get(&sequence) {
             if head.chain() != link.chain() {
@@ -127,13 +145,18 @@ impl Verifier {
             if head.sha256() != link.sha256() {
                 return broken(Fault::Head);
             }
+            // Counts are known where the chain is read from its beginning.
+            let is_whole = self.from.as_ref().is_none_or(|from| from.sequence() == 0);
+            if is_whole && !head.counts().is_empty() && *head.counts() != self.counts {
+                return broken(Fault::Counts);
+            }
             if self.is_key_known && self.key.as_deref() != head.key() {
                 // The entry that says so may come behind it: entries that were published at once have the key of the last one.
                 let found = (sequence, self.key.clone(), head.key().map(str::to_owned));
-                match &self.untold {
+                match &self.unannounced {
                     Some((.., said)) if said.as_deref() == head.key() => {}
-                    Some(untold) => return Err(untold_key(untold)),
-                    None => self.untold = Some(found),
+                    Some(unannounced) => return Err(unannounced_key(unannounced)),
+                    None => self.unannounced = Some(found),
                 }
             }
         }
@@ -163,8 +186,8 @@ impl Verifier {
         if let Some(sequence) = self.contradiction {
             return Err(Broken { sequence, fault: Fault::Heads });
         }
-        if let Some(untold) = &self.untold {
-            return Err(untold_key(untold));
+        if let Some(unannounced) = &self.unannounced {
+            return Err(unannounced_key(unannounced));
         }
         let last = self.link.or(self.from);
         let sequence = last.as_ref().map_or(0, Link::sequence);
@@ -175,9 +198,9 @@ impl Verifier {
     }
 }
 
-fn untold_key((sequence, told, said): &(u64, Option<String>, Option<String>)) -> Broken {
+fn unannounced_key((sequence, announced, said): &(u64, Option<String>, Option<String>)) -> Broken {
     let by = |key: &Option<String>| key.as_ref().map_or("no key".to_owned(), |key| format!("the key {key}"));
-    let why = format!("the chain says that it is signed by {}, the head says by {}", by(told), by(said));
+    let why = format!("the chain says that it is signed by {}, the head says by {}", by(announced), by(said));
     Broken { sequence: *sequence, fault: Fault::Signature(why) }
 }
 
@@ -188,6 +211,8 @@ struct Entry {
     previous: Sha256,
     /// By which key heads are signed from here on, where it says so.
     key: Option<String>,
+    /// From which table the act is, where it says so.
+    source: Option<String>,
     /// Of what it says besides.
     said: Sha256,
 }
@@ -212,9 +237,10 @@ fn read(line: &[u8]) -> Result<Entry, String> {
     if canonical(&entry)? != text {
         return Err("it is written in another way".to_owned());
     }
+    let source = entry.get("source").and_then(Value::as_str).map(str::to_owned);
     for key in OWN.iter().chain(&OF_THE_ACT) {
         entry.remove(*key);
     }
     let said = Sha256::of(canonical(&entry)?.as_bytes());
-    Ok(Entry { chain, sequence, previous, key, said })
+    Ok(Entry { chain, sequence, previous, key, source, said })
 }

@@ -114,7 +114,8 @@ macro_rules! schema_in {
                 60 "bytes of requests for deletion" "0066_deletion_bytes"
                 61 "deleted contents by their digests" "0067_deleted_contents"
                 62 "audit chains" "0068_audit"
-                63 "problems" "0070_problems"),
+                63 "acts of audit chains" "0069_audit_acts"
+                64 "problems" "0070_problems"),
         )
     };
 }

@@ -353,3 +353,55 @@ fn what_lies_in_the_wrong_folder_or_nowhere_is_found() {
     let found = strongroom_audit::verify(&[store.path().to_owned()], &[]).expect("verifies");
     assert_eq!(found[0].fault.as_ref().expect("a fault").sequence, 1);
 }
+
+#[test]
+fn a_store_without_a_chain_that_another_path_has_is_named() {
+    let stores = [TempDir::new().expect("a folder"), TempDir::new().expect("a folder")];
+    let inside = |store: &TempDir| store.path().join("_strongroom/audit");
+    for store in &stores {
+        for name in [CHAIN, "test.edu"] {
+            let made = Written::new(name);
+            fs::create_dir_all(inside(store)).expect("makes a folder");
+            fs::rename(made.path(), inside(store).join(name)).expect("moves");
+        }
+    }
+    let paths: Vec<PathBuf> = stores.iter().map(|store| store.path().to_owned()).collect();
+    let faults = || {
+        let found = strongroom_audit::verify(&paths, &[]).expect("verifies");
+        found.into_iter().filter_map(|found| Some((found.path, found.fault?))).collect::<Vec<_>>()
+    };
+    assert_eq!(faults(), []);
+    // The entries alone.
+    fs::remove_dir_all(inside(&stores[1]).join("test.edu").join(names::ENTRIES)).expect("removes");
+    let found = faults();
+    assert_eq!(
+        (found.len(), &found[0].0, &found[0].1.fault),
+        (1, &inside(&stores[1]).join("test.edu"), &Fault::Cut(9))
+    );
+    // The folder of the chain, every folder, and all that there was.
+    fs::remove_dir_all(inside(&stores[1]).join("test.edu")).expect("removes");
+    let found = faults();
+    assert_eq!(
+        (found.len(), &found[0].0, &found[0].1.fault),
+        (1, &inside(&stores[1]).join("test.edu"), &Fault::Cut(9))
+    );
+    fs::remove_dir_all(inside(&stores[1]).join(CHAIN)).expect("removes");
+    assert_eq!(faults().len(), 2);
+    fs::remove_dir_all(inside(&stores[1])).expect("removes");
+    let found = faults();
+    assert_eq!((found.len(), &found[0].0, &found[0].1.fault), (1, &paths[1], &Fault::Nothing));
+}
+
+#[test]
+fn counts_of_a_head_are_those_of_the_entries() {
+    let mut made = Written::new(CHAIN);
+    for (number, source) in [(10, "event"), (11, "journal")] {
+        let mut body = body(number);
+        body.insert("source".to_owned(), source.into());
+        made.range(&[body]);
+    }
+    change(&made.head(4), |text| text.replace("\"counts\":{}", "\"counts\":{\"event\":1,\"journal\":1}"));
+    assert_eq!(made.verified().fault, None);
+    change(&made.head(4), |text| text.replace("\"journal\":1", "\"journal\":2"));
+    assert_eq!(made.fault(), (11, Fault::Counts));
+}

@@ -145,12 +145,12 @@ fn verify_files(arguments: &VerifyArguments, context: &Context) -> Outcome {
         if found.fault.is_some() {
             exit = Exit::No;
         }
-        tell(&found, context)?;
+        show(&found, context)?;
     }
     Ok(exit)
 }
 
-fn tell(found: &Verified, context: &Context) -> Result<(), Failure> {
+fn show(found: &Verified, context: &Context) -> Result<(), Failure> {
     let report = VerifiedReport {
         path: found.path.display().to_string(),
         chain: found.chain.clone(),

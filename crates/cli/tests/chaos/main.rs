@@ -27,6 +27,7 @@ mod promises_of_batches;
 mod promises_of_chains;
 mod promises_of_deletions;
 mod promises_of_packages;
+mod promises_of_problems;
 mod promises_of_records;
 mod settle;
 mod stores;

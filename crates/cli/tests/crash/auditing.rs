@@ -1,4 +1,4 @@
-//! Kills the program about every step of appending to audit chains, publishing them, moving them and taking them up.
+//! Kills the program about every step of appending to audit chains, publishing them, moving them and importing them.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -72,7 +72,7 @@ fn chains_are_whole_after_a_kill_at_each_step() {
     fs::write(anew.join("strongroom.toml"), settings.replace("stores/", &format!("{}/", stores.display())))
         .expect("writes");
     succeed(program(&anew).args(["rebuild", "--store", "primary"]));
-    kill(&anew, "audit.taken_up", &["rebuild", "--adopt"]);
+    kill(&anew, "audit.imported", &["rebuild", "--adopt"]);
     succeed(program(&anew).args(["rebuild", "--adopt"]));
     let folder = anew.join("exported");
     succeed(crate::program(&anew).args(["audit", "export"]).arg(&folder));

@@ -77,7 +77,14 @@ fn verdicts(place: &Place, paths: &[&str]) -> (Option<u64>, Option<u64>) {
 #[test]
 fn both_verifiers_find_and_name_what_was_done_to_a_chain() {
     type Attack = fn(&Place) -> u64;
-    let attacks: [(&str, Attack); 7] = [
+    let attacks: [(&str, Attack); 8] = [
+        ("the counts of a head changed", |place| {
+            let head = heads(place).pop().unwrap();
+            let text = fs::read_to_string(&head).unwrap().replace("\"version\":3", "\"version\":4");
+            assert!(text.contains("\"version\":4"), "{text}");
+            fs::write(&head, text).unwrap();
+            head.file_stem().unwrap().to_str().unwrap().parse().unwrap()
+        }),
         ("one byte changed", |place| {
             let file = &entries(place, "example.edu")[1];
             change(file, |mut lines| {
@@ -156,6 +163,31 @@ for file in sys.argv[1:]:
         let named = attack(&place);
         let (program, script) = verdicts(&place, &["export", "published"]);
         assert_eq!((program, script), (Some(named), Some(named)), "{name}");
+    }
+}
+
+#[test]
+fn both_verifiers_name_a_store_from_which_a_chain_was_removed() {
+    let place = exported();
+    place.run(["background", "run", "audit"]).succeeds();
+    let stores = ["home/stores/primary", "home/stores/secondary"];
+    let both = |paths: &[&str]| {
+        let program = place.run(["audit", "verify"].iter().chain(paths));
+        let script =
+            Command::new("python3").arg("verify.py").args(paths).current_dir(place.path(".")).output().unwrap();
+        [(program.code, program.stdout), (script.status.code(), String::from_utf8(script.stdout).unwrap())]
+    };
+    for (code, said) in both(&stores) {
+        assert_eq!(code, Some(0), "{said}");
+    }
+    fs::remove_dir_all(place.path("home/stores/secondary/_strongroom/audit/example.edu")).unwrap();
+    for (code, said) in both(&stores) {
+        let line = said.lines().find(|line| line.contains("secondary/_strongroom/audit/example.edu")).unwrap();
+        assert!(code == Some(1) && !line.contains(": valid"), "{said}");
+    }
+    fs::create_dir(place.path("nothing")).unwrap();
+    for (code, said) in both(&["export", "nothing"]) {
+        assert!(code == Some(1) && said.lines().any(|line| line.starts_with("nothing: ")), "{said}");
     }
 }
 

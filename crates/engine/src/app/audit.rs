@@ -13,7 +13,7 @@ use crate::{EngineError, audit};
 /// In which form chains are exported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Form {
-    /// JSON Lines, as they lie in the stores, which can be verified.
+    /// JSON Lines, as they are in the stores, which can be verified.
     #[default]
     Lines,
     /// A table for each chain, with the columns of the audit log of DuraCloud.
@@ -31,11 +31,11 @@ pub struct Export {
     pub form: Form,
 }
 
-/// Every chain that the caller may read, by name, and how many acts are in none yet.
+/// Every chain that the caller may read, by name, and how many acts of theirs are in none yet.
 pub fn list(context: &OpContext, institution: Option<&str>) -> Result<(Vec<AuditChainView>, u64), EngineError> {
     let authorized = context.authorize(&AUDIT_LIST)?;
     let scope = authorized.scope_of(institution)?;
-    let (chains, pending) = audit::chains(authorized.home())?;
+    let (chains, pending) = audit::chains(authorized.home(), scope)?;
     let is_of = |chain: Option<_>| match scope {
         Scope::System => true,
         Scope::Institution(id) => chain == Some(id),
@@ -47,7 +47,7 @@ pub fn list(context: &OpContext, institution: Option<&str>) -> Result<(Vec<Audit
 /// Writes chains into a folder, with all that was done until now, which is published for it.
 ///
 /// # Errors
-/// The folder cannot be written to; entries that lie in the stores alone cannot be read there.
+/// The folder cannot be written to; entries that are in the stores alone cannot be read there.
 pub fn export(
     context: &OpContext,
     folder: &Path,

@@ -1,7 +1,6 @@
 //! Ranges in the preservation stores: put there, read back, read again, and brought back where they were lost. Entries that every store
 //! has go from the registry.
 
-use std::collections::BTreeSet;
 use std::io::{self, Read};
 
 use strongroom_audit::Sha256;
@@ -10,6 +9,7 @@ use strongroom_registry::audit::{self as rows, RangeRow};
 use strongroom_registry::{JournalOutcome, RegistryError, Time, counted};
 use strongroom_storage::{Key, PutCondition, PutOptions, StorageError, Store};
 
+use super::contradictions::undecided;
 use super::publish::head_of;
 use super::{entries_key, head_key, now, public_key_key, signature_key, unread};
 use crate::journal::{JournalEntry, Target};
@@ -23,7 +23,7 @@ const AGE: i64 = 30 * 24 * 3_600 * 1_000_000;
 /// Entries read at once.
 const PAGE: usize = 500;
 
-/// What lies in a file of a range.
+/// The content of a file of a range.
 enum Bytes<'a> {
     /// The entries.
     Entries,
@@ -39,7 +39,7 @@ struct File<'a> {
     sha256: Sha256,
 }
 
-/// The files of a range: the entries first, the head last, so that a head never tells of entries that are not there.
+/// The files of a range: the entries first, the head last, so that no head is there without its entries.
 fn files(range: &RangeRow) -> Result<Vec<File<'_>>, EngineError> {
     let head = head_of(range)?;
     let these = |key: Key, bytes| {
@@ -67,13 +67,13 @@ pub(super) fn bring(home: &Home, store: &dyn Store, stop: &Shutdown) -> Result<u
     let name = store.name();
     let list =
         |after: Option<(String, u64)>, limit| home.registry.read(|tx| rows::uncopied(tx, name, after.as_ref(), limit));
-    let (mut announced, mut failure, mut refused) = (None, None, BTreeSet::new());
+    let (mut announced, mut failure, mut refused) = (None, None, undecided(home)?);
     for range in paging::rows(AT_ONCE, |range: &RangeRow| (range.chain.clone(), range.last), list) {
         let range = range?;
         if stop.is_requested() {
             break;
         }
-        // Of a chain that goes another way in the store nothing further is put there.
+        // Of a chain that has other entries in the store, or in one of them, nothing further is put there.
         if refused.contains(&range.chain) {
             continue;
         }
@@ -108,10 +108,10 @@ fn is_of_store(error: &EngineError) -> bool {
 
 fn put_range(home: &Home, store: &dyn Store, range: &RangeRow) -> Result<(), EngineError> {
     for file in files(range)? {
-        match look(store, &file)? {
-            Lies::Right => continue,
-            Lies::Nowhere => {}
-            Lies::Other { sha256, .. } => return Err(other_bytes(store, &file, sha256)),
+        match compare(store, &file)? {
+            Found::Right => continue,
+            Found::Nothing => {}
+            Found::Other { sha256, .. } => return Err(other_bytes(store, &file, sha256)),
         }
         write(home, store, range, &file, PutCondition::IfAbsent)?;
         crash_point("audit.put");
@@ -120,7 +120,7 @@ fn put_range(home: &Home, store: &dyn Store, range: &RangeRow) -> Result<(), Eng
 }
 
 fn other_bytes(store: &dyn Store, file: &File<'_>, found: Option<Sha256>) -> EngineError {
-    let found = told(found);
+    let found = digest_text(found);
     EngineError::Refused(format!(
         "{} in store {} has other bytes ({found}) than this registry publishes there (sha256:{}): it is not replaced",
         file.key,
@@ -133,14 +133,14 @@ fn other_bytes(store: &dyn Store, file: &File<'_>, found: Option<Sha256>) -> Eng
     )
 }
 
-fn told(found: Option<Sha256>) -> String {
+fn digest_text(found: Option<Sha256>) -> String {
     found.map_or_else(|| "of another length".to_owned(), |sha256| format!("sha256:{sha256}"))
 }
 
-/// What lies in the place of a file.
-enum Lies {
+/// What is in the place of a file.
+enum Found {
     Right,
-    Nowhere,
+    Nothing,
     /// Other bytes; the digest is known where they are as many.
     Other {
         sha256: Option<Sha256>,
@@ -148,17 +148,17 @@ enum Lies {
     },
 }
 
-fn look(store: &dyn Store, file: &File<'_>) -> Result<Lies, EngineError> {
+fn compare(store: &dyn Store, file: &File<'_>) -> Result<Found, EngineError> {
     let head = match store.head(&file.key) {
         Ok(head) => head,
-        Err(error) if error.is_absent() => return Ok(Lies::Nowhere),
+        Err(error) if error.is_absent() => return Ok(Found::Nothing),
         Err(error) => return Err(error.into()),
     };
     if head.size != file.size {
-        return Ok(Lies::Other { sha256: None, etag: head.etag });
+        return Ok(Found::Other { sha256: None, etag: head.etag });
     }
     let sha256 = read_sha256(store, &file.key)?;
-    if sha256 == file.sha256 { Ok(Lies::Right) } else { Ok(Lies::Other { sha256: Some(sha256), etag: head.etag }) }
+    if sha256 == file.sha256 { Ok(Found::Right) } else { Ok(Found::Other { sha256: Some(sha256), etag: head.etag }) }
 }
 
 fn read_sha256(store: &dyn Store, key: &Key) -> Result<Sha256, EngineError> {
@@ -189,9 +189,9 @@ fn write(
             store.put(&file.key, &mut body, &options)?;
         }
     }
-    match look(store, file)? {
-        Lies::Right => Ok(()),
-        Lies::Nowhere | Lies::Other { .. } => {
+    match compare(store, file)? {
+        Found::Right => Ok(()),
+        Found::Nothing | Found::Other { .. } => {
             let reason = format!("{} does not read back as it was written", file.key);
             Err(StorageError::Unusable { store: store.name().to_owned(), reason }.into())
         }
@@ -199,8 +199,10 @@ fn write(
 }
 
 /// Reads in a store again what was not read for a long time, and puts back what is not as it was published; how many ranges were read.
-pub(super) fn look_again(home: &Home, store: &dyn Store, stop: &Shutdown) -> Result<u64, EngineError> {
+pub(super) fn reread(home: &Home, store: &dyn Store, stop: &Shutdown) -> Result<u64, EngineError> {
     let before = Time(now(home)?.0.saturating_sub(AGE));
+    let name = store.name().to_owned();
+    home.registry.write(move |tx| rows::recheck_future(tx, &name))?;
     let mut checked = 0;
     loop {
         let due = home.registry.read(|tx| rows::unchecked(tx, store.name(), before, AT_ONCE))?;
@@ -227,13 +229,13 @@ pub(super) fn look_again(home: &Home, store: &dyn Store, stop: &Shutdown) -> Res
 /// Reads a range in a store, and puts back what is not as it was published. The journal says so before.
 fn check(home: &Home, store: &dyn Store, range: &RangeRow) -> Result<(), EngineError> {
     for file in files(range)? {
-        let (found, condition) = match look(store, &file)? {
-            Lies::Right => continue,
-            Lies::Nowhere => ("nothing".to_owned(), PutCondition::IfAbsent),
-            Lies::Other { sha256, etag } => (told(sha256), PutCondition::IfMatch(etag)),
+        let (found, condition) = match compare(store, &file)? {
+            Found::Right => continue,
+            Found::Nothing => ("nothing".to_owned(), PutCondition::IfAbsent),
+            Found::Other { sha256, etag } => (digest_text(sha256), PutCondition::IfMatch(etag)),
         };
         if let Bytes::Entries = file.bytes {
-            // Nothing is told of a repair that cannot be made.
+            // The journal names no repair that cannot be made.
             drop(open_entries(home, range)?);
         }
         let institution = home.registry.read(rows::chains)?.into_iter().find(|chain| chain.name == range.chain);
@@ -255,7 +257,7 @@ fn check(home: &Home, store: &dyn Store, range: &RangeRow) -> Result<(), EngineE
     Ok(home.registry.write(move |tx| rows::put_copy(tx, &name, &range))?)
 }
 
-/// Removes entries from the registry whose time there is over, once every preservation store has them, as was read just now.
+/// Removes entries from the registry whose retention there has ended, once every preservation store has them, as was read just now.
 pub(super) fn move_out(home: &Home, stop: &Shutdown) -> Result<u64, EngineError> {
     let Some(before) = crate::retention::before(now(home)?, home.settings.retention.audit_entries) else {
         return Ok(0);
@@ -268,18 +270,19 @@ pub(super) fn move_out(home: &Home, stop: &Shutdown) -> Result<u64, EngineError>
         if stop.is_requested() {
             break;
         }
-        let mut is_everywhere = true;
+        let (mut is_everywhere, mut stores) = (true, 0_u64);
         for store in home.preservation_stores() {
             if home.is_retired(store.name())? {
                 continue;
             }
             let mut is_right = home.away(store.name()).is_none();
             for file in if is_right { files(&range)? } else { Vec::new() } {
-                is_right &= matches!(look(store, &file)?, Lies::Right);
+                is_right &= matches!(compare(store, &file)?, Found::Right);
             }
             is_everywhere &= is_right;
+            stores += 1;
         }
-        if !is_everywhere {
+        if !is_everywhere || stores == 0 {
             continue;
         }
         let first = head_of(&range)?.range().first;
@@ -290,7 +293,7 @@ pub(super) fn move_out(home: &Home, stop: &Shutdown) -> Result<u64, EngineError>
     Ok(moved)
 }
 
-/// The entries of a range, as they lie in their file: from the registry, or from a store where they are there alone.
+/// The entries of a range, as they are in their file: from the registry, or from a store where they are there alone.
 pub(super) fn open_entries<'h>(home: &'h Home, range: &RangeRow) -> Result<Box<dyn Read + 'h>, EngineError> {
     let head = head_of(range)?;
     let first = head.range().first;

@@ -1,4 +1,4 @@
-//! Chains in files: as they lie in the stores, for `audit verify` and for other programs, or as a table.
+//! Chains in files: as they are in the stores, for `audit verify` and for other programs, or as a table.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
@@ -20,7 +20,7 @@ const AT_ONCE: usize = 100;
 /// In which form chains are exported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// As they lie in the stores, to be verified.
+    /// As they are in the stores, to be verified.
     Lines,
     /// A table for each chain, with the columns of the audit log of DuraCloud.
     Tsv,

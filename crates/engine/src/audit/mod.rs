@@ -2,27 +2,31 @@
 //! each institution, and one for what belongs to none.
 //!
 //! An act is pending as soon as it is recorded; the background task `audit` appends what is pending to its chain (`seal`), makes ranges of
-//! entries with a head (`publish`), puts these into every preservation store and reads them back (`copies`), and removes old ones from the
-//! registry (`copies`). A registry that was made from its stores, or is behind them, takes the chains up again (`take_up`).
+//! entries with a head (`publish`, `keys`), puts these into every preservation store and reads them back (`copies`), and removes old ones
+//! from the registry (`copies`). A registry that was made from its stores, or is behind them, imports the chains (`import`, `candidates`); where
+//! stores contradict each other, people decide (`contradictions`).
 
+mod candidates;
+mod contradictions;
 mod copies;
 mod entry;
 mod export;
+mod import;
+mod keys;
 mod publish;
 mod seal;
-mod take_up;
 mod tsv;
 
 use strongroom_audit::names;
 use strongroom_registry::audit::{self as rows, Chain};
-use strongroom_registry::{RegistryError, Time, tenants};
+use strongroom_registry::{RegistryError, Scope, Time, tenants};
 use strongroom_storage::{Key, StorageError, Store};
 
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home};
 
 pub(crate) use export::{Exported, Form, export};
-pub(crate) use take_up::{is_suspended, suspend, take_up};
+pub(crate) use import::{import, is_suspended, suspend};
 
 /// Where a store has the chains, beside its storage roots.
 pub(crate) const FOLDER: &str = "_strongroom/audit";
@@ -46,17 +50,20 @@ pub(crate) struct Ran {
 pub(crate) fn run(home: &Home, stop: &Shutdown) -> Result<Ran, EngineError> {
     if is_suspended(home)? {
         // An adoption that could not read the chains of every store.
-        take_up(home)?;
+        import(home)?;
+    }
+    // Nothing that fails keeps anything else from being done.
+    let mut failure = import::add_lacking_acts(home).err();
+    if let Err(error) = contradictions::check(home) {
+        failure.get_or_insert(error);
     }
     let mut ran = Ran { sealed: seal::seal(home, stop)?, ..Ran::default() };
-    // Nothing that fails keeps anything else from being done.
-    let mut failure = None;
     match publish::publish(home, &|chain, now| publish::is_due(home, chain, now), stop) {
         Ok((published, sealed)) => {
             ran.published = published;
             ran.sealed += sealed;
         }
-        Err(error) => failure = Some(error),
+        Err(error) => _ = failure.get_or_insert(error),
     }
     for store in home.preservation_stores() {
         if home.is_retired(store.name())? || home.away(store.name()).is_some() {
@@ -66,7 +73,7 @@ pub(crate) fn run(home: &Home, stop: &Shutdown) -> Result<Ran, EngineError> {
             Ok(put) => ran.put += put,
             Err(error) => _ = failure.get_or_insert(error),
         }
-        match copies::look_again(home, store, stop) {
+        match copies::reread(home, store, stop) {
             Ok(checked) => ran.checked += checked,
             Err(error) => _ = failure.get_or_insert(error),
         }
@@ -75,9 +82,9 @@ pub(crate) fn run(home: &Home, stop: &Shutdown) -> Result<Ran, EngineError> {
     failure.map_or(Ok(ran), Err)
 }
 
-/// What is to be known of the chains.
-pub(crate) fn chains(home: &Home) -> Result<(Vec<Chain>, u64), RegistryError> {
-    home.registry.read(|tx| Ok::<_, RegistryError>((rows::chains(tx)?, rows::count_pending(tx)?)))
+/// Every chain, and how many acts of this scope are in none.
+pub(crate) fn chains(home: &Home, scope: Scope) -> Result<(Vec<Chain>, u64), RegistryError> {
+    home.registry.read(|tx| Ok::<_, RegistryError>((rows::chains(tx)?, rows::count_pending(tx, scope)?)))
 }
 
 /// The folder of a chain in a store.

@@ -1,19 +1,18 @@
 //! Ranges: the entries behind the last range, with the head that outsiders compare.
 
-use std::fs;
-
-use strongroom_audit::{Head, KEY_ACT, Link, NO_KEY, RangeSum, Sha256, SigningKey};
+use strongroom_audit::{Head, Link, RangeSum, Sha256};
 use strongroom_registry::audit::{self as rows, Chain, RangeRow};
-use strongroom_registry::{JournalOutcome, RegistryError, Time};
+use strongroom_registry::{RegistryError, Time};
 
-use super::seal::{counts, seal};
+use super::contradictions::undecided;
+use super::keys::{Signing, announce, left};
+use super::seal::counts;
 use super::{is_suspended, now, unfit};
-use crate::journal::{JournalEntry, Target};
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home, crash_point};
 
 /// The most entries and bytes of a range.
-const MOST_ENTRIES: u64 = 50_000;
+pub(super) const MOST_ENTRIES: u64 = 50_000;
 const MOST_BYTES: u64 = 64 << 20;
 /// Entries read at once.
 const PAGE: usize = 500;
@@ -22,7 +21,8 @@ const PAGE: usize = 500;
 pub(super) fn is_due(home: &Home, chain: &Chain, now: Time) -> bool {
     let every = i64::try_from(home.settings.audit.publish_interval.as_micros()).unwrap_or(i64::MAX);
     let waiting = chain.sequence - chain.published.min(chain.sequence);
-    waiting >= MOST_ENTRIES || chain.published_at.0.saturating_add(every) <= now.0
+    // A time in the future is of a clock that was ahead.
+    waiting >= MOST_ENTRIES || chain.published_at > now || chain.published_at.0.saturating_add(every) <= now.0
 }
 
 /// Makes ranges of the entries that are in none, of chains of which that is wanted; how many, and how many entries were appended for it.
@@ -41,15 +41,29 @@ pub(super) fn publish(
     if names.is_empty() {
         return Ok((0, 0));
     }
-    let key = signing_key(home)?;
-    for chain in names {
-        sealed += tell_of_key(home, &chain, key.as_ref(), stop)?;
+    let signing = Signing::of(home)?;
+    let held = undecided(home)?;
+    let mut failure = None;
+    for chain in names.into_iter().filter(|chain| !held.contains(&chain.name)) {
+        match announce(home, &chain, &signing, stop) {
+            Ok(appended) => sealed += appended,
+            // Other chains are published all the same.
+            Err(error @ EngineError::Registry(_)) => return Err(error),
+            Err(error) => {
+                failure.get_or_insert(error);
+                continue;
+            }
+        }
         let Some(chain) = home.registry.read(rows::chains)?.into_iter().find(|found| found.name == chain.name) else {
             continue;
         };
+        if chain.signing_key.as_deref() != signing.fingerprint() {
+            failure.get_or_insert_with(|| left(&chain, "another process has announced that just now"));
+            continue;
+        }
         let mut before = chain.clone();
         while before.published < chain.sequence && !stop.is_requested() {
-            match make_range(home, &before, &chain, key.as_ref(), now)? {
+            match make_range(home, &before, &chain, &signing, now)? {
                 Some(after) => {
                     crash_point("audit.published");
                     before = after;
@@ -60,34 +74,7 @@ pub(super) fn publish(
             }
         }
     }
-    Ok((ranges, sealed))
-}
-
-fn signing_key(home: &Home) -> Result<Option<SigningKey>, EngineError> {
-    let Some(file) = &home.settings.audit.signing_key else { return Ok(None) };
-    let path = home.directory.join(file);
-    let wrong = |why: String| {
-        EngineError::Usage(format!("audit.signing_key: {}: {why}", path.display())).next(
-            "\"openssl genpkey -algorithm ed25519\" makes a key; until it can be read, nothing is published of audit chains",
-        )
-    };
-    let text = fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
-    SigningKey::from_pem(&text).map(Some).map_err(|error| wrong(error.to_string()))
-}
-
-/// Says in the chain by which key its heads are signed from here on, where that is another one than before; how many entries were appended.
-fn tell_of_key(home: &Home, chain: &Chain, key: Option<&SigningKey>, stop: &Shutdown) -> Result<u64, EngineError> {
-    let fingerprint = key.map(|key| key.public().fingerprint()).transpose();
-    let fingerprint = fingerprint.map_err(|error| unfit("a key", &error))?;
-    if fingerprint == chain.signing_key {
-        return Ok(0);
-    }
-    let name = |key: Option<&String>| key.map_or(NO_KEY, String::as_str).to_owned();
-    let detail = format!("heads were signed by: {}", name(chain.signing_key.as_ref()));
-    let target = Target { name: name(fingerprint.as_ref()), institution: chain.institution, object: None };
-    home.registry
-        .write(move |tx| JournalEntry::of_system(KEY_ACT).append(tx, &target, JournalOutcome::Done, Some(&detail)))?;
-    seal(home, stop)
+    failure.map_or(Ok((ranges, sealed)), Err)
 }
 
 /// Makes the next range of a chain that ends with `chain`, behind the entries that are published by `before`.
@@ -95,11 +82,11 @@ fn make_range(
     home: &Home,
     before: &Chain,
     chain: &Chain,
-    key: Option<&SigningKey>,
+    signing: &Signing,
     now: Time,
 ) -> Result<Option<Chain>, EngineError> {
     let mut sum = RangeSum::behind(end_of_published(home, before)?);
-    let mut last = before.published;
+    let (mut last, mut end) = (before.published, String::new());
     while last < chain.sequence && last - before.published < MOST_ENTRIES && sum.bytes() < MOST_BYTES {
         let until = chain.sequence.min(before.published + MOST_ENTRIES);
         let name = &chain.name;
@@ -110,7 +97,7 @@ fn make_range(
         }
         for (sequence, line) in page {
             sum.take(line.as_bytes());
-            last = sequence;
+            (last, end) = (sequence, line);
         }
     }
     let (range, link) = sum.finish();
@@ -123,20 +110,17 @@ fn make_range(
     if is_last {
         head = head.counting(counts(chain)?);
     }
-    // As the chain says: the key was told of there.
-    let fingerprint = chain.signing_key.clone();
-    let head = head.signed_by(fingerprint.clone());
+    let head = head.signed_by(signing.fingerprint().map(str::to_owned));
     let text = head.to_text().map_err(|error| unfit("a head", &error))?;
-    let signature = match (key, fingerprint) {
-        (Some(key), Some(_)) => {
-            let pem = key.public().to_pem().map_err(|error| unfit("a key", &error))?;
-            Some((key.sign(text.as_bytes()), pem))
-        }
-        _ => None,
+    let signature = if let Signing::Key(key, _) = signing {
+        let pem = key.public().to_pem().map_err(|error| unfit("a key", &error))?;
+        Some((key.sign(text.as_bytes()), pem))
+    } else {
+        None
     };
     let row = RangeRow { chain: chain.name.clone(), last, made_at: now, head: text, signature, moved_at: None };
     let published = before.published;
-    match home.registry.write(move |tx| rows::publish(tx, published, &row)) {
+    match home.registry.write(move |tx| rows::publish(tx, published, &row, &end)) {
         Ok(()) => Ok(Some(Chain { published: last, ..before.clone() })),
         Err(RegistryError::FenceLost { .. }) => Ok(None),
         Err(error) => Err(error.into()),

@@ -20,13 +20,15 @@ const TRIES: u32 = 20;
 pub(super) fn seal(home: &Home, stop: &Shutdown) -> Result<u64, EngineError> {
     let (mut sealed, mut tries) = (0, 0);
     while !stop.is_requested() && !is_suspended(home)? {
-        let (chains, acts) =
+        let (chains, pending) =
             home.registry.read(|tx| Ok::<_, RegistryError>((rows::chains(tx)?, rows::pending(tx, AT_ONCE)?)))?;
-        if acts.is_empty() {
+        let rows::Pending { acts, known } = pending;
+        if acts.is_empty() && known.is_empty() {
             break;
         }
         let (count, parts) = (acts.len() as u64, in_chains(chains, &acts)?);
         let appended = home.registry.write(move |tx| {
+            rows::are_sealed(tx, &known)?;
             for part in &parts {
                 rows::append(tx, &part.from, &part.to, &part.entries)?;
             }
@@ -83,8 +85,7 @@ impl Part {
     }
 
     fn finish(mut self) -> Result<Self, EngineError> {
-        self.to.counts = serde_json::to_string(&self.counts)
-            .map_err(|error| RegistryError::Corrupt { wanted: "counts of an audit chain", found: error.to_string() })?;
+        self.to.counts = counts_of(&self.counts)?;
         Ok(self)
     }
 
@@ -99,14 +100,22 @@ impl Part {
         self.to.sha256 = link.sha256().0;
         let count = self.counts.entry(source.to_owned()).or_default();
         *count = count.saturating_add(1);
-        if let Act::Line { line, .. } = act
-            && line.act == KEY_ACT
-        {
-            self.to.signing_key = Some(line.target.clone()).filter(|key| key != NO_KEY);
+        let announced = match act {
+            Act::Line { line, .. } if line.act == KEY_ACT => Some(line.target.clone()),
+            _ => None,
+        };
+        if let Some(key) = &announced {
+            self.to.signing_key = Some(key.clone()).filter(|key| key != NO_KEY);
         }
-        self.entries.push(NewEntry { key: (source, id), line });
+        self.entries.push(NewEntry { key: (source, id), line, announced });
         Ok(())
     }
+}
+
+/// The counts of a chain as its row has them.
+pub(super) fn counts_of(counts: &BTreeMap<String, u64>) -> Result<String, EngineError> {
+    let text = serde_json::to_string(counts);
+    Ok(text.map_err(|error| RegistryError::Corrupt { wanted: "counts of an audit chain", found: error.to_string() })?)
 }
 
 /// How many entries of what a chain has.

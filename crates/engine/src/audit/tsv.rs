@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use strongroom_listing::csv;
 use strongroom_registry::RegistryError;
 use strongroom_registry::audit::{self as rows, RangeRow, VersionFile};
 
@@ -151,7 +152,10 @@ fn action(act: &str) -> String {
     }
 }
 
-/// A cell without tabs and line ends: these and the backslash are written with a backslash.
+/// A cell without tabs and line ends: these and the backslash are written with a backslash. A spreadsheet would carry out one that begins as a
+/// formula does: it gets an apostrophe before it.
 fn escaped(cell: &str) -> String {
-    cell.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r")
+    let guard = if csv::is_formula(cell.as_bytes()) { "'" } else { "" };
+    let cell = cell.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r");
+    format!("{guard}{cell}")
 }

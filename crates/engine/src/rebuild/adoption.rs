@@ -1,4 +1,4 @@
-//! Adoption: a registry takes up what its stores know and it does not, because it was restored from a backup, or because a
+//! Adoption: a registry imports what its stores know and it does not, because it was restored from a backup, or because a
 //! store joins it. While it is behind, it can only be read; the stores are taken over first, so that the caller that
 //! still works with another state of the registry is stopped by their marks, and then walked one after the other.
 
@@ -132,7 +132,7 @@ impl HeldAdoption<'_> {
             self.home.registry.write(|tx| epoch::set_adoption(tx, None))?;
             // Not where nothing was lost: what lies in stores beyond the registry's own is not believed then.
             if audit::is_suspended(self.home)? {
-                match audit::take_up(self.home) {
+                match audit::import(self.home) {
                     Ok(problems) => {
                         for problem in problems {
                             summary.note("audit", audit::FOLDER, problem);

@@ -70,7 +70,7 @@ impl Iterator for Walk<'_> {
         loop {
             let key = match self.listing.next()? {
                 Ok(listed) => listed.key,
-                Err(error @ StorageError::Key(_)) => {
+                Err(error @ (StorageError::Key(_) | StorageError::Unusable { .. })) => {
                     return Some(Ok(Visited::Problem { path: String::new(), reason: chain(&error) }));
                 }
                 Err(error) => return Some(Err(error.into())),

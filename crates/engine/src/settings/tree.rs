@@ -254,7 +254,7 @@ sections! {
         publish_interval: Duration = Is("\"24h\""), Kind::Duration,
             "how often entries are published in the preservation stores, with the head of the chain";
         signing_key: Option<String> = Absent, Kind::Path,
-            "a file with the Ed25519 private key (PEM, PKCS #8) that signs heads; none: they are not signed";
+            "a file with the Ed25519 private key (PEM, PKCS #8) that signs heads; without it they are not signed; \"none\" ends signing";
     }
     RETENTION Retention "retention" Plain
         "How long records of work that has ended are kept. Events, objects, versions and copies are always kept." {

@@ -18,33 +18,33 @@ use crate::deletions::world;
 use crate::fixture::{self, Engine, INSTITUTION, KEPT_IN, TestHome, home_on};
 
 /// A key that openssl has made.
-const KEY: &str = "-----BEGIN PRIVATE KEY-----
+pub(crate) const KEY: &str = "-----BEGIN PRIVATE KEY-----
 MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g
 -----END PRIVATE KEY-----
 ";
-const DAY: Duration = Duration::from_hours(24);
+pub(crate) const DAY: Duration = Duration::from_hours(24);
 
-fn try_run(home: &Home) -> Result<String, String> {
+pub(crate) fn try_run(home: &Home) -> Result<String, String> {
     let task = background::TASKS.iter().find(|task| task.name == "audit").expect("the task");
     (task.run)(home, &Shutdown::new()).map_err(|error| error.chain())
 }
 
-fn run(home: &Home) {
+pub(crate) fn run(home: &Home) {
     try_run(home).expect("runs");
 }
 
 /// Has everything that was done until now published in the stores.
-fn publish(home: &TestHome) {
+pub(crate) fn publish(home: &TestHome) {
     run(home);
     home.clock.advance(DAY);
     run(home);
 }
 
-fn console(home: &Arc<Home>) -> OpContext {
+pub(crate) fn console(home: &Arc<Home>) -> OpContext {
     OpContext::new(home.clone(), Caller::at_console("tester"))
 }
 
-fn verify(paths: &[&Path], keys: &[PublicKey]) -> Vec<Verified> {
+pub(crate) fn verify(paths: &[&Path], keys: &[PublicKey]) -> Vec<Verified> {
     let paths: Vec<PathBuf> = paths.iter().map(|path| (*path).to_owned()).collect();
     let found = strongroom_audit::verify(&paths, keys).expect("verifies");
     for chain in &found {
@@ -53,7 +53,7 @@ fn verify(paths: &[&Path], keys: &[PublicKey]) -> Vec<Verified> {
     found
 }
 
-fn exported(home: &Arc<Home>) -> TempDir {
+pub(crate) fn exported(home: &Arc<Home>) -> TempDir {
     let folder = TempDir::new().expect("a folder");
     audit::export(&console(home), folder.path(), &Export::default(), &Shutdown::new()).expect("exports");
     verify(&[folder.path()], &[]);
@@ -61,7 +61,7 @@ fn exported(home: &Arc<Home>) -> TempDir {
 }
 
 /// The entries of a chain in a folder, in order.
-fn entries(folder: &Path) -> Vec<serde_json::Value> {
+pub(crate) fn entries(folder: &Path) -> Vec<serde_json::Value> {
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(folder.join("entries")).expect("a folder").map(|entry| entry.expect("one").path()).collect();
     files.sort();
@@ -72,7 +72,7 @@ fn entries(folder: &Path) -> Vec<serde_json::Value> {
 }
 
 /// How often each act is in a chain.
-fn acts(folder: &Path) -> BTreeMap<String, usize> {
+pub(crate) fn acts(folder: &Path) -> BTreeMap<String, usize> {
     let mut acts = BTreeMap::new();
     for entry in entries(folder) {
         *acts.entry(entry["id"].as_str().expect("an id").to_owned()).or_default() += 1;
@@ -80,12 +80,12 @@ fn acts(folder: &Path) -> BTreeMap<String, usize> {
     acts
 }
 
-fn assert_once(folder: &Path) {
+pub(crate) fn assert_once(folder: &Path) {
     let more: Vec<_> = acts(folder).into_iter().filter(|(_, times)| *times > 1).collect();
     assert_eq!(more, []);
 }
 
-fn folder_in(home: &TestHome, store: &str) -> PathBuf {
+pub(crate) fn folder_in(home: &TestHome, store: &str) -> PathBuf {
     home.file(store, "_strongroom/audit").join(INSTITUTION)
 }
 
@@ -200,7 +200,7 @@ fn other_bytes_in_the_place_of_a_range_are_not_replaced() {
 }
 
 #[test]
-fn a_registry_that_is_made_from_the_stores_takes_the_chains_up() {
+fn a_registry_that_is_made_from_the_stores_imports_the_chains() {
     let Some(home) = world(Engine::Sqlite, "") else { return };
     home.ingest("photographs", &[("1.tif", b"II*\0")]);
     delete(&home, &["data/b.txt"]);
@@ -225,7 +225,7 @@ fn a_registry_that_is_made_from_the_stores_takes_the_chains_up() {
 }
 
 #[test]
-fn a_registry_that_was_restored_takes_up_what_it_has_lost_and_appends_its_own_behind() {
+fn a_registry_that_was_restored_imports_what_it_has_lost_and_appends_its_own_behind() {
     let home = fixture::home();
     home.ingest("letters", &[("a.txt", b"one")]);
     publish(&home);
@@ -252,6 +252,7 @@ fn a_registry_that_was_restored_takes_up_what_it_has_lost_and_appends_its_own_be
     assert_eq!(&found[..published.len()], published);
     assert_once(&folder.path().join(INSTITUTION));
     assert_eq!(found.iter().filter(|entry| entry["source"] == "version").count(), 3);
+    run(&after);
     verify(&[&home.file("primary", ""), folder.path()], &[]);
 }
 
@@ -287,7 +288,7 @@ fn entries_go_from_the_registry_when_every_store_has_them() {
 }
 
 #[test]
-fn heads_are_signed_and_the_chain_tells_of_each_key() {
+fn heads_are_signed_and_the_chain_announces_each_key() {
     let mut home = fixture::home();
     home.ingest("letters", &[("a.txt", b"one")]);
     publish(&home);
@@ -311,8 +312,14 @@ fn heads_are_signed_and_the_chain_tells_of_each_key() {
         entries(&folder_in(&home, "primary")).into_iter().filter(|entry| entry["act"] == "audit.key").collect();
     assert_eq!(told.len(), 1);
     assert_eq!(told[0]["target"], key.fingerprint().expect("a fingerprint"));
+    // Without the setting the chain is left to processes that have the key.
     home.home = settings(&home, None);
     home.ingest("letters", &[("a.txt", b"three")]);
+    run(&home);
+    home.clock.advance(DAY);
+    let error = try_run(&home).expect_err("it has no key");
+    assert!(error.contains("does not publish"), "{error}");
+    home.home = settings(&home, Some("none"));
     publish(&home);
     assert!(verify(&[&store], &[]).iter().all(|chain| chain.heads >= 3 || chain.chain.as_deref() != Some(INSTITUTION)));
     let told = entries(&folder_in(&home, "primary")).into_iter().filter(|entry| entry["act"] == "audit.key").count();

@@ -4,6 +4,7 @@ mod activities;
 mod adoption;
 mod app;
 mod auditing;
+mod auditing_imports;
 mod authorization;
 mod backfill;
 mod background;

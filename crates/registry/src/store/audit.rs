@@ -5,12 +5,15 @@ use strongroom_database::{Row, Statement, Time, Transaction};
 use strongroom_digest::Digest;
 use uuid::Uuid;
 
+use super::audit_imports;
 use crate::events::{self, EventRow};
 use crate::journal::{self, Actor, Line};
-use crate::{FileId, GenerationId, InstitutionId, ItemId, RegistryError, VersionId};
+use crate::{FileId, GenerationId, InstitutionId, ItemId, RegistryError, Scope, VersionId};
 
 /// The chain of what belongs to no institution. No institution can have this name.
 pub const SYSTEM: &str = "_system";
+/// What is announced in place of a key where heads are not signed any more.
+pub const NO_KEY: &str = "none";
 /// How many acts that are in no chain yet are counted; more are said to be that many.
 pub const MOST_COUNTED: u64 = 100_000;
 
@@ -103,25 +106,45 @@ impl Act {
     }
 }
 
-/// Acts that are in no chain yet, in the order of their time: at most `most` of each table.
-pub fn pending(tx: &mut dyn Transaction, most: usize) -> Result<Vec<Act>, RegistryError> {
-    let mut acts = Vec::new();
+/// Acts that are pending.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pending {
+    /// Acts that are in no chain yet, in the order of their time.
+    pub acts: Vec<Act>,
+    /// Acts that are in a chain already, by table and identifier: a store brought back an object that the registry did not have.
+    pub known: Vec<(&'static str, Uuid)>,
+}
+
+impl Pending {
+    fn add(&mut self, act: Act, row: &Row) -> Result<(), RegistryError> {
+        match row.optional_integer("known_at")? {
+            Some(_) => self.known.push(act.key()),
+            None => self.acts.push(act),
+        }
+        Ok(())
+    }
+}
+
+/// Acts that are pending: at most `most` of each table.
+pub fn pending(tx: &mut dyn Transaction, most: usize) -> Result<Pending, RegistryError> {
+    let mut pending = Pending::default();
     for row in tx.query(Statement("audit.lines"), &[most.into()])? {
         let institution = row.optional_uuid("institution_id")?.map(InstitutionId);
-        acts.push(Act::Line { line: journal::line_row(&row)?, institution });
+        pending.add(Act::Line { line: journal::line_row(&row)?, institution }, &row)?;
     }
     for row in tx.query(Statement("audit.events"), &[most.into()])? {
         let text = |name| Ok::<_, RegistryError>(row.optional_text(name)?.map(str::to_owned));
-        acts.push(Act::Event(Box::new(AuditedEvent {
+        let event = Act::Event(Box::new(AuditedEvent {
             event: events::event_row(&row)?,
             institution_identifier: row.text("institution_identifier")?.to_owned(),
             object: text("object")?,
             path: text("path")?,
             sha512: optional_digest(&row, "sha512")?,
-        })));
+        }));
+        pending.add(event, &row)?;
     }
     for row in tx.query(Statement("audit.versions"), &[most.into()])? {
-        acts.push(Act::Version(AuditedVersion {
+        let version = Act::Version(AuditedVersion {
             id: VersionId(row.uuid("id")?),
             institution: InstitutionId(row.uuid("institution_id")?),
             institution_identifier: row.text("institution_identifier")?.to_owned(),
@@ -134,10 +157,11 @@ pub fn pending(tx: &mut dyn Transaction, most: usize) -> Result<Vec<Act>, Regist
             bytes: row.count("bytes")?,
             published_at: row.optional_time("published_at")?.unwrap_or(row.time("created_at")?),
             actor: journal::optional_actor_row(&row, "actor_id")?,
-        }));
+        });
+        pending.add(version, &row)?;
     }
-    acts.sort_by_key(|act| (act.time(), act.key().1));
-    Ok(acts)
+    pending.acts.sort_by_key(|act| (act.time(), act.key().1));
+    Ok(pending)
 }
 
 fn optional_digest(row: &Row, column: &'static str) -> Result<Option<Digest>, RegistryError> {
@@ -148,9 +172,12 @@ fn digest_of(bytes: &[u8], what: &'static str) -> Result<Digest, RegistryError> 
     Digest::from_bytes(bytes).map_err(|error| RegistryError::Corrupt { wanted: what, found: error.to_string() })
 }
 
-/// How many acts are in no chain yet; at most [`MOST_COUNTED`] are counted.
-pub fn count_pending(tx: &mut dyn Transaction) -> Result<u64, RegistryError> {
-    let row = tx.query_one(Statement("audit.pending"), &[MOST_COUNTED.into()])?;
+/// How many acts of this scope are in no chain yet; at most [`MOST_COUNTED`] are counted.
+pub fn count_pending(tx: &mut dyn Transaction, scope: Scope) -> Result<u64, RegistryError> {
+    let row = match scope {
+        Scope::System => tx.query_one(Statement("audit.pending"), &[MOST_COUNTED.into()])?,
+        Scope::Institution(id) => tx.query_one(Statement("audit.pending_of"), &[MOST_COUNTED.into(), id.into()])?,
+    };
     Ok(row.map_or(Ok(0), |row| row.count("pending"))?)
 }
 
@@ -229,6 +256,8 @@ pub struct NewEntry {
     pub key: (&'static str, Uuid),
     /// The line.
     pub line: String,
+    /// The fingerprint of the key that it announces, or [`NO_KEY`].
+    pub announced: Option<String>,
 }
 
 /// Appends entries to a chain, which begins with them where it has none, and removes their acts from those that are in no chain; `to` is the
@@ -257,6 +286,11 @@ pub fn append(tx: &mut dyn Transaction, from: &Chain, to: &Chain, entries: &[New
     if moved != 1 {
         return Err(lost());
     }
+    for (sequence, entry) in (from.sequence + 1..).zip(entries) {
+        if let Some(key) = &entry.announced {
+            audit_imports::put_key(tx, &from.name, key, sequence)?;
+        }
+    }
     let numbered = (from.sequence + 1..).zip(entries);
     tx.execute_each(
         Statement("audit.append"),
@@ -273,14 +307,14 @@ pub fn append(tx: &mut dyn Transaction, from: &Chain, to: &Chain, entries: &[New
     if sealed == entries.len() as u64 { Ok(()) } else { Err(lost()) }
 }
 
-/// Removes acts from those that are in no chain: a chain that was read in the stores has them.
-pub fn are_sealed(tx: &mut dyn Transaction, keys: &[(String, Uuid)]) -> Result<(), RegistryError> {
-    let mut rows = keys.iter().map(|(source, id)| vec![source.into(), (*id).into()]);
+/// Removes acts from those that are in no chain: a chain has them.
+pub fn are_sealed(tx: &mut dyn Transaction, keys: &[(&'static str, Uuid)]) -> Result<(), RegistryError> {
+    let mut rows = keys.iter().map(|(source, id)| vec![(*source).into(), (*id).into()]);
     tx.execute_each(Statement("audit.is_sealed"), &mut rows)?;
     Ok(())
 }
 
-/// Entries of a chain that lie in the registry, from one number to another, at most `limit`.
+/// Entries of a chain whose text is in the registry, from one number to another, at most `limit`.
 pub fn entries(
     tx: &mut dyn Transaction,
     chain: &str,
@@ -291,7 +325,7 @@ pub fn entries(
     rows.iter().map(|row| Ok((row.count("sequence")?, row.text("line")?.to_owned()))).collect()
 }
 
-/// Entries that lie in one file, with the head that is published with them.
+/// Entries that are in one file, with the head that is published with them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RangeRow {
     /// The name of the chain.
@@ -304,11 +338,11 @@ pub struct RangeRow {
     pub head: String,
     /// Its signature, and the public key as PEM, where it is signed.
     pub signature: Option<(Vec<u8>, String)>,
-    /// Since when its entries lie in the stores alone.
+    /// Since when the text of its entries is in the stores alone.
     pub moved_at: Option<Time>,
 }
 
-fn range_row(row: &Row) -> Result<RangeRow, RegistryError> {
+pub(super) fn range_row(row: &Row) -> Result<RangeRow, RegistryError> {
     let signature = row.optional_bytes("signature")?.map(<[u8]>::to_vec);
     let key = row.optional_text("public_key")?.map(str::to_owned);
     Ok(RangeRow {
@@ -321,12 +355,13 @@ fn range_row(row: &Row) -> Result<RangeRow, RegistryError> {
     })
 }
 
-/// Fixes a range, which begins behind the entry `published`. From here on its head is published, in every preservation store.
+/// Fixes a range, which begins behind the entry `published` and ends with the line `end`. From here on its head is published, in every
+/// preservation store.
 ///
 /// # Errors
 /// [`RegistryError::FenceLost`] where another process has made a range of these entries.
-pub fn publish(tx: &mut dyn Transaction, published: u64, range: &RangeRow) -> Result<(), RegistryError> {
-    let values = [(&range.chain).into(), published.into(), range.last.into(), range.made_at.into()];
+pub fn publish(tx: &mut dyn Transaction, published: u64, range: &RangeRow, end: &str) -> Result<(), RegistryError> {
+    let values = [(&range.chain).into(), published.into(), range.last.into(), range.made_at.into(), end.into()];
     if tx.execute(Statement("audit.publish"), &values)? != 1 {
         return Err(RegistryError::FenceLost { what: "audit chain", id: range.chain.clone() });
     }
@@ -369,6 +404,13 @@ pub fn uncopied(
     rows.iter().map(range_row).collect()
 }
 
+/// Has ranges read again in a store whose last reading is in the future: the clock was ahead.
+pub fn recheck_future(tx: &mut dyn Transaction, store: &str) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    tx.execute(Statement("audit.recheck"), &[store.into(), now.into()])?;
+    Ok(())
+}
+
 /// Ranges that were not read in a store since then, those first that were not for the longest time.
 pub fn unchecked(
     tx: &mut dyn Transaction,
@@ -400,13 +442,14 @@ pub fn drop_copy(tx: &mut dyn Transaction, store: &str, range: &RangeRow) -> Res
     Ok(())
 }
 
-/// Forgets which ranges a store has: another one is in its place.
+/// Forgets which ranges a store has, and which contradict others: another one is in its place.
 pub(crate) fn forget_store(tx: &mut dyn Transaction, store: &str) -> Result<(), RegistryError> {
+    tx.execute(Statement("audit.drop_contradictions_of_store"), &[store.into()])?;
     tx.execute(Statement("audit.forget_store"), &[store.into()])?;
     Ok(())
 }
 
-/// Ranges that were made before then and whose entries lie in the registry, behind that of the chain and number `after`.
+/// Ranges that were made before then and whose entries are in the registry, behind that of the chain and number `after`.
 pub fn movable(
     tx: &mut dyn Transaction,
     before: Time,
@@ -418,34 +461,11 @@ pub fn movable(
     rows.iter().map(range_row).collect()
 }
 
-/// Removes the entries of a range from the registry: the stores have them.
+/// Removes the text of the entries of a range from the registry: the stores have them. Which acts these are stays.
 pub fn move_out(tx: &mut dyn Transaction, range: &RangeRow, first: u64) -> Result<(), RegistryError> {
     let now = tx.now()?;
     tx.execute(Statement("audit.move"), &[(&range.chain).into(), range.last.into(), now.into()])?;
-    drop_entries(tx, &range.chain, first, range.last)
-}
-
-fn drop_entries(tx: &mut dyn Transaction, chain: &str, first: u64, last: u64) -> Result<(), RegistryError> {
-    tx.execute(Statement("audit.drop_entries"), &[chain.into(), first.into(), last.into()])?;
-    Ok(())
-}
-
-/// Sets a chain to what the stores have of it. Entries of the registry after `published` are removed, and their acts are in no chain again.
-pub fn take_up(tx: &mut dyn Transaction, published: u64, chain: &Chain) -> Result<(), RegistryError> {
-    tx.execute(Statement("audit.is_pending_again"), &[(&chain.name).into(), published.into()])?;
-    drop_entries(tx, &chain.name, published + 1, i64::MAX.unsigned_abs())?;
-    tx.execute(
-        Statement("audit.take_up"),
-        &[
-            (&chain.name).into(),
-            chain.institution.into(),
-            chain.sequence.into(),
-            chain.sha256.as_slice().into(),
-            chain.published_at.into(),
-            (&chain.counts).into(),
-            chain.signing_key.clone().into(),
-        ],
-    )?;
+    tx.execute(Statement("audit.empty_entries"), &[(&range.chain).into(), first.into(), range.last.into()])?;
     Ok(())
 }
 

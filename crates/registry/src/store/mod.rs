@@ -7,6 +7,7 @@ mod advance;
 pub mod api_keys;
 pub mod approval_tokens;
 pub mod audit;
+pub mod audit_imports;
 pub mod backfill;
 mod batch_requests;
 pub mod batches;
