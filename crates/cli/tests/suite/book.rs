@@ -389,6 +389,8 @@ pages! {
     activities: "docs/activities.md",
     background: "docs/background.md",
     audit: "docs/audit.md",
+    core_trust_seal: "docs/core-trust-seal.md",
+    ndsa_levels: "docs/ndsa-levels.md",
     coming_from_preserv: "docs/coming-from-preserv.md",
     backup_routine: "docs/backup-routine.md",
     changing_stores: "docs/changing-stores.md",

@@ -22,7 +22,7 @@ use crate::runtime::Shutdown;
 use crate::{EngineError, Home};
 
 pub(crate) use export::{Exported, Form, export};
-pub(crate) use take_up::{is_suspended, suspend, take_up};
+pub(crate) use take_up::{is_suspended, is_suspended_in, suspend, take_up};
 
 /// Where a store has the chains, beside its storage roots.
 pub(crate) const FOLDER: &str = "_strongroom/audit";

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read};
 
 use strongroom_audit::{Head, LONGEST_LINE, Link, PublicKey, RangeSum, Verifier, names};
 use strongroom_registry::audit::{self as rows, Chain, RangeRow};
-use strongroom_registry::{RegistryError, Scope, Time, tenants};
+use strongroom_registry::{RegistryError, Scope, Time, Transaction, tenants};
 use strongroom_storage::{Key, StorageError, Store};
 use uuid::Uuid;
 
@@ -28,7 +28,12 @@ pub(crate) fn suspend(home: &Home) -> Result<(), RegistryError> {
 
 /// Whether nothing is appended to chains until [`take_up`] has read them in the stores.
 pub(crate) fn is_suspended(home: &Home) -> Result<bool, RegistryError> {
-    Ok(home.registry.read(|tx| tenants::fact(tx, SUSPENDED))?.is_some_and(|fact| fact == "yes"))
+    home.registry.read(|tx| is_suspended_in(tx))
+}
+
+/// The same in a transaction.
+pub(crate) fn is_suspended_in(tx: &mut dyn Transaction) -> Result<bool, RegistryError> {
+    Ok(tenants::fact(tx, SUSPENDED)?.is_some_and(|fact| fact == "yes"))
 }
 
 /// Records every chain as far as the stores have it, and allows appending again. Returns a message for each chain of which a head tells of more

@@ -20,11 +20,7 @@ pub struct ExaminedObject {
 }
 
 /// Objects in the order of their identifiers, after one.
-pub fn objects(
-    tx: &mut dyn Transaction,
-    after: ObjectId,
-    limit: usize,
-) -> Result<Vec<ExaminedObject>, RegistryError> {
+pub fn objects(tx: &mut dyn Transaction, after: ObjectId, limit: usize) -> Result<Vec<ExaminedObject>, RegistryError> {
     let rows = tx.query(Statement("levels.objects"), &[after.into(), limit.into()])?;
     let object = |row: &Row| {
         Ok(ExaminedObject {
