@@ -3,23 +3,17 @@
 use super::authorization::STATUS_LEVELS;
 use super::installation::Installation;
 use super::status::answering_soon;
-use super::views::{AreaView, LevelRowView, SealRowView};
+use super::views::{LevelRowView, SealRowView};
 use crate::EngineError;
 use crate::findings::Counting;
 pub use crate::levels::Verdict;
-use crate::levels::ndsa::{self, Area, LEVELS};
-use crate::levels::{Facts, Source, seal};
+use crate::levels::{Facts, Source, ndsa, seal};
 use crate::survey::Survey;
 
 /// Every requirement of the NDSA Levels, in the order of the matrix. Objects and files are examined up to a bound; `is_whole`: all of them.
 pub fn ndsa(installation: &Installation, is_whole: bool) -> Result<Vec<LevelRowView>, EngineError> {
     let facts = facts(installation, is_whole)?;
     Ok(ndsa::ROWS.iter().map(|row| view(row, &facts)).collect())
-}
-
-/// The level that each area reaches by these rows.
-pub fn areas(rows: &[LevelRowView]) -> Vec<AreaView> {
-    Area::ALL.iter().map(|area| of_area(area.as_str(), rows)).collect()
 }
 
 /// The requirements of CoreTrustSeal to which software can contribute evidence, in their order.
@@ -60,25 +54,6 @@ fn view(row: &ndsa::Row, facts: &Facts) -> LevelRowView {
         verdict: answer.verdict,
         evidence: answer.evidence,
         command: row.command.to_owned(),
-    }
-}
-
-fn of_area(area: &str, rows: &[LevelRowView]) -> AreaView {
-    let rows: Vec<&LevelRowView> = rows.iter().filter(|row| row.area == area).collect();
-    let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count() as u64;
-    let up_to = |is_enough: &dyn Fn(Verdict) -> bool| {
-        let reached = |level: &u8| rows.iter().filter(|row| row.level <= *level).all(|row| is_enough(row.verdict));
-        (1..=LEVELS).take_while(reached).last().unwrap_or_default()
-    };
-    AreaView {
-        area: area.to_owned(),
-        level: up_to(&|verdict| verdict == Verdict::Met),
-        with_people: up_to(&|verdict| matches!(verdict, Verdict::Met | Verdict::ForPeople)),
-        rows: rows.len() as u64,
-        met: count(Verdict::Met),
-        not_met: count(Verdict::NotMet),
-        unknown: count(Verdict::Unknown),
-        for_people: count(Verdict::ForPeople),
     }
 }
 

@@ -62,9 +62,13 @@ pub(super) fn recorded(facts: &Facts) -> Answer {
     if !lacking.is_empty() {
         return Answer::not_met(format!("published entries are not in {}", lacking.join(", ")));
     }
-    if facts.pending_acts > 0 && facts.audit_task.as_ref().is_none_or(|task| task.is_overdue) {
+    let unpublished = facts.chains.iter().any(|chain| chain.sequence > chain.published);
+    let is_open = facts.pending_acts > 0 || unpublished;
+    if is_open && facts.audit_task.as_ref().is_none_or(|task| task.is_overdue) {
         let acts = counted(facts.pending_acts, "act is", "acts are");
-        return Answer::unknown(format!("{acts} in no chain yet, and no process runs the background task audit"));
+        return Answer::unknown(format!(
+            "{acts} in no chain yet, or entries are not published, and no process runs the background task audit"
+        ));
     }
     Answer::met(in_chains(facts))
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use strongroom_engine::app::installation::SETTINGS_FILE;
 use strongroom_engine::app::levels::{self, Verdict};
-use strongroom_engine::app::views::LevelRowView;
+use strongroom_engine::app::views::{AreaView, LevelRowView};
 use strongroom_engine::app::{Caller, Installation};
 use strongroom_engine::background;
 use strongroom_engine::fixity::{self, FixityRequest};
@@ -14,7 +14,7 @@ use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::settings::{Loaded, Settings};
 use strongroom_storage::FolderStore;
 
-use crate::fixture::{KEPT_IN, TestHome, home};
+use crate::fixture::{Engine, KEPT_IN, TestHome, home, home_on, on_both_databases};
 
 /// What the settings say of two stores and of a third one.
 const SAID: [(&str, &str, &str); 3] =
@@ -170,7 +170,7 @@ fn everything_that_software_can_answer_is_met_where_it_is_so() {
     assert_eq!(unmet, []);
     let met: Vec<&str> = found.iter().filter(|row| row.verdict == Verdict::Met).map(|row| row.row.as_str()).collect();
     assert_eq!(met, ANSWERED);
-    for area in levels::areas(&found) {
+    for area in AreaView::of_rows(&found) {
         assert_eq!((area.with_people, area.not_met, area.unknown), (4, 0, 0), "{area:?}");
     }
     let seal = levels::core_trust_seal(&installation(&home), false).expect("answers");
@@ -186,7 +186,7 @@ fn nothing_is_met_of_what_is_kept_where_nothing_is_kept() {
         let (verdict, evidence) = &found[name];
         assert!(may_be_met.contains(&name) || *verdict != Verdict::Met, "{name}: {evidence}");
     }
-    for area in levels::areas(&rows(&home)) {
+    for area in AreaView::of_rows(&rows(&home)) {
         assert_eq!(area.level, 0, "{area:?}");
     }
 }
@@ -268,7 +268,9 @@ fn checks_of_which_nothing_is_on_record_are_not_met() {
     let home = home();
     home.ingest("letters", &[("a.txt", b"one")]);
     assert_verdict(&home, &["checks-recorded", "checks-at-intervals"], Verdict::NotMet);
-    home.change_rows("-- name: change\nUPDATE copies SET verified_at = NULL WHERE store = 'primary'");
+    home.change_rows(
+        "-- name: change\nUPDATE copies SET verified_at = NULL, last_fixity_at = NULL WHERE store = 'primary'",
+    );
     assert_verdict(&home, &["copies-verified"], Verdict::NotMet);
 }
 
@@ -323,6 +325,22 @@ fn a_registry_that_is_behind_its_stores_is_no_inventory() {
     let home = home.restored(&backup);
     assert_verdict(&home, &["inventory"], Verdict::NotMet);
 }
+
+fn what_is_kept_is_examined(engine: Engine) {
+    let Some(home) = home_on(engine, "") else { return };
+    home.ingest("letters", &[("a.txt", b"one")]);
+    let met =
+        ["digests-compared", "digests-computed", "copies-verified", "inventory", "content-described", "acts-recorded"];
+    assert_verdict(&home, &met, Verdict::Met);
+    assert_verdict(&home, &["agents-determined", "viruses"], Verdict::NotMet);
+    let files = &verdicts(&home)["digests-compared"].1;
+    assert!(
+        files.starts_with("2 of 2 files") || files.starts_with("3 of 3 files") || files.starts_with("4 of 4 files"),
+        "{files}"
+    );
+}
+
+on_both_databases! { what_is_kept_is_examined }
 
 /// The rows of the first table of a page whose cells begin so, without their marks.
 fn rows_of_page(page: &str, columns: usize) -> Vec<Vec<String>> {

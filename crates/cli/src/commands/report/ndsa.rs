@@ -33,7 +33,7 @@ pub(crate) fn run(command: &Ndsa, context: &Context) -> Outcome {
     let is_open = |row: &LevelRowView| matches!(row.verdict, Verdict::NotMet | Verdict::Unknown);
     let exit = if command.level.is_some() && rows.iter().any(is_open) { Exit::No } else { Exit::Done };
     if command.areas {
-        show_areas(&command.options.of(levels::areas(&all)), command.options.table, context)?;
+        show_areas(&command.options.of(AreaView::of_rows(&all)), command.options.table, context)?;
         return Ok(exit);
     }
     let columns = ["area", "level", "row", "verdict", "evidence"];

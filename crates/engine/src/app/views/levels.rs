@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::levels::Verdict;
+use crate::levels::ndsa::{Area, LEVELS};
 
 /// A requirement of the NDSA Levels of Digital Preservation, and whether it is met here.
 #[derive(Debug, Clone, Serialize)]
@@ -42,6 +43,32 @@ pub struct AreaView {
     pub unknown: u64,
     /// How many of them are for people.
     pub for_people: u64,
+}
+
+impl AreaView {
+    /// Every area, in the order of the matrix, by all of its rows.
+    pub fn of_rows(rows: &[LevelRowView]) -> Vec<Self> {
+        Area::ALL.iter().map(|area| of_area(area.as_str(), rows)).collect()
+    }
+}
+
+fn of_area(area: &str, rows: &[LevelRowView]) -> AreaView {
+    let rows: Vec<&LevelRowView> = rows.iter().filter(|row| row.area == area).collect();
+    let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count() as u64;
+    let up_to = |is_enough: &dyn Fn(Verdict) -> bool| {
+        let reached = |level: &u8| rows.iter().filter(|row| row.level <= *level).all(|row| is_enough(row.verdict));
+        (1..=LEVELS).take_while(reached).last().unwrap_or_default()
+    };
+    AreaView {
+        area: area.to_owned(),
+        level: up_to(&|verdict| verdict == Verdict::Met),
+        with_people: up_to(&|verdict| matches!(verdict, Verdict::Met | Verdict::ForPeople)),
+        rows: rows.len() as u64,
+        met: count(Verdict::Met),
+        not_met: count(Verdict::NotMet),
+        unknown: count(Verdict::Unknown),
+        for_people: count(Verdict::ForPeople),
+    }
 }
 
 /// A requirement of CoreTrustSeal to which software can contribute evidence.
