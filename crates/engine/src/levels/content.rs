@@ -4,7 +4,7 @@ use strongroom_registry::counted;
 
 use super::Answer;
 use super::facts::{Facts, Holds};
-use super::integrity::files;
+use super::integrity::{examined, files};
 use crate::survey::Condition;
 
 /// There is an inventory with the places of copies, and it says what is true.
@@ -43,24 +43,17 @@ pub(super) fn inventory_apart(facts: &Facts) -> Answer {
     }
 }
 
+const UNDESCRIBED: &str = "without title and description";
+
 /// Every object has a title or a description.
 pub(super) fn described(facts: &Facts) -> Answer {
-    let of = counted(facts.objects.kept, "object", "objects");
-    if facts.is_empty() {
-        Answer::unknown("nothing is kept yet")
-    } else if facts.undescribed > 0 {
-        Answer::not_met(format!("{} of {of} that were examined have neither title nor description", facts.undescribed))
-    } else if facts.objects.is_all {
-        Answer::met(format!("{} of {of} have a title or a description", facts.objects.kept))
-    } else {
-        Answer::unknown(format!("the first {of} have a title or a description; --whole examines all"))
-    }
+    examined(facts.objects, facts.undescribed, (counted(facts.objects.kept, "object", "objects"), UNDESCRIBED))
 }
 
 /// The same for what people answer.
 pub(super) fn described_for_people(facts: &Facts) -> Answer {
     let of = counted(facts.objects.kept, "object", "objects");
-    Answer::for_people(format!("{} of {of} that were examined have neither title nor description", facts.undescribed))
+    Answer::for_people(format!("{of} examined, {} {UNDESCRIBED}", facts.undescribed))
 }
 
 /// What was done with each file is recorded, with its time.
@@ -68,27 +61,25 @@ pub(super) fn acts_recorded(facts: &Facts) -> Answer {
     if facts.is_audit_suspended {
         return Answer::not_met("the audit chains are suspended until those in the stores can be read");
     }
-    files(facts, facts.unrecorded, ("have events with their times", "have no event of their ingest"))
+    files(facts, facts.unrecorded, "without an event of the ingest")
 }
+
+const UNIDENTIFIED: &str = "without a known format";
 
 /// The format of every file is known.
 pub(super) fn identified(facts: &Facts) -> Answer {
-    files(facts, facts.unidentified, ("have a format, with method and signatures", "have no known format"))
+    files(facts, facts.unidentified, UNIDENTIFIED)
 }
 
 /// The format of every file was found in its bytes.
 pub(super) fn verified(facts: &Facts) -> Answer {
-    files(
-        facts,
-        facts.unverified_formats,
-        ("have a format that was found in their bytes", "have no format, one by extension only, or one with a warning"),
-    )
+    files(facts, facts.unverified_formats, "without a format that was found in the bytes and agrees with the name")
 }
 
 /// The same for what people answer.
 pub(super) fn formats_for_people(facts: &Facts) -> Answer {
     let of = counted(facts.files.kept, "file", "files");
-    Answer::for_people(format!("{} of {of} that were examined have no known format", facts.unidentified))
+    Answer::for_people(format!("{of} examined, {} {UNIDENTIFIED}", facts.unidentified))
 }
 
 /// What people answer, and nothing here says anything of.

@@ -5,34 +5,35 @@ use std::time::Duration;
 use strongroom_registry::counted;
 
 use super::Answer;
-use super::facts::{Facts, Holds};
+use super::facts::{Examined, Facts, Holds};
 use super::storage;
 
-/// Answers by how many of the files lack something.
-pub(super) fn files(facts: &Facts, lacking: u64, (have, lack): (&str, &str)) -> Answer {
-    let of = counted(facts.files.kept, "file", "files");
-    if facts.is_empty() || (facts.files.kept == 0 && facts.files.is_all) {
-        Answer::unknown("nothing is kept yet")
-    } else if lacking > 0 {
-        Answer::not_met(format!("{lacking} of {of} that were examined {lack}"))
-    } else if facts.files.is_all {
-        Answer::met(format!("{} of {of} {have}", facts.files.kept))
-    } else {
-        Answer::unknown(format!("the first {of} {have}; --whole examines all"))
+/// Answers by how many of the files are without something.
+pub(super) fn files(facts: &Facts, lacking: u64, without: &str) -> Answer {
+    examined(facts.files, lacking, (counted(facts.files.kept, "file", "files"), without))
+}
+
+/// Answers by how many of what was examined lack something.
+pub(super) fn examined(examined: Examined, lacking: u64, (what, without): (String, &str)) -> Answer {
+    let evidence = format!("{what} examined, {lacking} {without}");
+    match (lacking, examined.is_all) {
+        (0, true) if examined.kept == 0 => Answer::unknown("nothing is kept yet"),
+        (0, true) => Answer::met(evidence),
+        (0, false) => Answer::unknown(format!("{evidence}; there are more, which --whole examines")),
+        _ => Answer::not_met(evidence),
     }
 }
 
-const RECORDED: (&str, &str) =
-    ("have a record of their ingest with all digests", "have no record of their ingest with digests");
+const UNRECORDED: &str = "without a record of the ingest with digests";
 
 /// Digests that came with files were compared.
 pub(super) fn compared(facts: &Facts) -> Answer {
-    files(facts, facts.unrecorded, RECORDED)
+    files(facts, facts.unrecorded, UNRECORDED)
 }
 
 /// Digests were computed.
 pub(super) fn computed(facts: &Facts) -> Answer {
-    files(facts, facts.unrecorded, RECORDED)
+    files(facts, facts.unrecorded, UNRECORDED)
 }
 
 /// Everything is checked for viruses.
@@ -44,7 +45,7 @@ pub(super) fn virus_checked(facts: &Facts) -> Answer {
     let Some(tool) = &facts.virus_tool else {
         return Answer::not_met("ingest.tools names no tool that checks for viruses");
     };
-    files(facts, facts.unchecked_for_viruses, ("passed a virus check", "have passed no virus check"))
+    files(facts, facts.unchecked_for_viruses, "without a virus check that passed")
         .and(|| Answer::met(format!("new files are checked by {tool}")))
 }
 
@@ -123,23 +124,23 @@ pub(super) fn checked_on_demand(facts: &Facts) -> Answer {
 
 /// Copies for which something happened were checked.
 pub(super) fn checked_after_events(facts: &Facts) -> Answer {
-    if facts.is_empty() {
-        return Answer::unknown("nothing is kept yet");
-    }
-    let waiting = facts.stores.iter().filter(|store| store.oldest_check.is_some_and(|time| time.0 == 0));
-    let waiting: Vec<&str> = waiting.map(|store| store.name.as_str()).collect();
-    if waiting.is_empty() {
-        Answer::met("no check that an event made due is open")
-    } else {
-        Answer::not_met(format!("copies in {} wait for a check that an event made due", waiting.join(", ")))
-    }
+    checks_recorded(facts).and(|| {
+        let waiting = facts.stores.iter().filter(|store| store.oldest_check.is_some_and(|time| time.0 == 0));
+        let waiting: Vec<&str> = waiting.map(|store| store.name.as_str()).collect();
+        if waiting.is_empty() {
+            Answer::met("no check that an event made due is open")
+        } else {
+            Answer::not_met(format!("copies in {} wait for a check that an event made due", waiting.join(", ")))
+        }
+    })
 }
 
-/// What was found corrupt is repaired.
+/// What was found corrupt is repaired. What is not checked is not found.
 pub(super) fn repaired(facts: &Facts) -> Answer {
-    if facts.is_empty() {
-        return Answer::unknown("nothing is kept yet");
-    }
+    checked_at_intervals(facts).and(|| no_finding_open(facts))
+}
+
+fn no_finding_open(facts: &Facts) -> Answer {
     let mut unknown = None;
     for store in &facts.stores {
         match &store.holds {

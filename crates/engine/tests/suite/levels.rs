@@ -249,11 +249,6 @@ fn one_store_alone_has_no_inventory_elsewhere() {
 #[test]
 fn damage_that_is_found_and_checks_that_are_due_are_not_met() {
     let home = whole();
-    home.change_rows("-- name: change\nUPDATE copies SET checked_at = 1 WHERE store = 'secondary'");
-    assert_verdict(&home, &["checks-at-intervals"], Verdict::NotMet);
-    assert_verdict(&home, &["checks-after-events"], Verdict::Met);
-    home.change_rows("-- name: change\nUPDATE copies SET checked_at = 0 WHERE store = 'secondary'");
-    assert_verdict(&home, &["checks-after-events"], Verdict::NotMet);
     home.change_rows(
         "-- name: change
         INSERT INTO findings (id, institution_id, object_id, content_id, store, key, kind, state, detail, found_at)
@@ -261,13 +256,22 @@ fn damage_that_is_found_and_checks_that_are_due_are_not_met() {
         WHERE store = 'secondary' LIMIT 1",
     );
     assert_verdict(&home, &["repair", "three-copies"], Verdict::NotMet);
+    home.change_rows("-- name: change\nUPDATE copies SET checked_at = 1 WHERE store = 'secondary'");
+    assert_verdict(&home, &["checks-at-intervals"], Verdict::NotMet);
+    assert_verdict(&home, &["checks-after-events"], Verdict::Met);
+    home.change_rows("-- name: change\nUPDATE copies SET checked_at = 0 WHERE store = 'secondary'");
+    assert_verdict(&home, &["checks-after-events"], Verdict::NotMet);
 }
 
 #[test]
 fn checks_of_which_nothing_is_on_record_are_not_met() {
     let home = home();
     home.ingest("letters", &[("a.txt", b"one")]);
-    assert_verdict(&home, &["checks-recorded", "checks-at-intervals"], Verdict::NotMet);
+    assert_verdict(
+        &home,
+        &["checks-recorded", "checks-at-intervals", "checks-after-events", "repair"],
+        Verdict::NotMet,
+    );
     home.change_rows(
         "-- name: change\nUPDATE copies SET verified_at = NULL, last_fixity_at = NULL WHERE store = 'primary'",
     );
@@ -334,10 +338,7 @@ fn what_is_kept_is_examined(engine: Engine) {
     assert_verdict(&home, &met, Verdict::Met);
     assert_verdict(&home, &["agents-determined", "viruses"], Verdict::NotMet);
     let files = &verdicts(&home)["digests-compared"].1;
-    assert!(
-        files.starts_with("2 of 2 files") || files.starts_with("3 of 3 files") || files.starts_with("4 of 4 files"),
-        "{files}"
-    );
+    assert!(files.ends_with(" files examined, 0 without a record of the ingest with digests"), "{files}");
 }
 
 on_both_databases! { what_is_kept_is_examined }
