@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use strongroom_registry::audit::{self, Chain};
-use strongroom_registry::levels::{self as rows, FileCursor};
+use strongroom_registry::levels::{self as rows, FileCursor, KnownFormat};
 use strongroom_registry::{ObjectId, Registry, RegistryError, Time, backfill, counted, fixity, health, tool_findings};
 use uuid::Uuid;
 
@@ -205,8 +205,8 @@ impl Facts {
             let page = source.registry.read(|tx| rows::files(tx, after, PAGE))?;
             for file in page.iter().filter(|file| file.is_kept) {
                 self.files.kept += 1;
-                self.unidentified += u64::from(!file.is_identified);
-                self.unverified_formats += u64::from(!file.is_format_verified);
+                self.unidentified += u64::from(file.format == KnownFormat::Unknown);
+                self.unverified_formats += u64::from(file.format != KnownFormat::Verified);
                 self.unrecorded += u64::from(!file.is_recorded);
                 self.unchecked_for_viruses += u64::from(!file.is_virus_checked);
             }
@@ -257,14 +257,14 @@ fn holds(survey: &Survey, name: &str, condition: Condition, problem: Option<&str
     if condition == Condition::Refused {
         return Holds::NotWhole(format!("store {name} is refused"));
     }
-    for one in survey.findings.iter().flatten().filter(|one| one.store == name && one.findings > 0) {
-        let what = match one.kind {
+    let mut findings = survey.findings.iter().flatten();
+    if let Some(one) = findings.find(|one| one.store == name && one.findings > 0) {
+        return Holds::NotWhole(match one.kind {
             LACKING => format!("store {name} lacks something of {}", counted(one.findings, "object", "objects")),
             kind => {
                 format!("store {name} has {} of kind {kind}", counted(one.findings, "open finding", "open findings"))
             }
-        };
-        return Holds::NotWhole(what);
+        });
     }
     if !survey.is_counted_whole(Some(name)) {
         return Holds::Unknown(format!("not every object was compared with store {name} yet"));

@@ -49,6 +49,17 @@ impl Default for FileCursor {
     }
 }
 
+/// How well the format of a file is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KnownFormat {
+    /// It is not known.
+    Unknown,
+    /// It is known by the extension alone, or there is a warning.
+    Unverified,
+    /// It was found in the bytes, and nothing speaks against it.
+    Verified,
+}
+
 /// A file as it came into a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExaminedFile {
@@ -56,10 +67,8 @@ pub struct ExaminedFile {
     pub cursor: FileCursor,
     /// Whether it belongs to a published version of an object, and was deposited.
     pub is_kept: bool,
-    /// Whether its format is known.
-    pub is_identified: bool,
-    /// Whether its format was found in its bytes, and nothing speaks against it.
-    pub is_format_verified: bool,
+    /// How well its format is known.
+    pub format: KnownFormat,
     /// Whether its ingest is recorded: that its digests were compared and computed, and when.
     pub is_recorded: bool,
     /// Whether a virus check of these bytes has found nothing.
@@ -75,7 +84,12 @@ pub fn files(tx: &mut dyn Transaction, after: FileCursor, limit: usize) -> Resul
 
 fn examined_file(row: &Row) -> Result<ExaminedFile, RegistryError> {
     let is_identified = row.optional_text("puid")?.is_some();
-    let is_guessed = row.optional_text("format_method")?.is_none_or(|method| method == "extension");
+    let is_by_bytes = row.optional_text("format_method")?.is_some_and(|method| method != "extension");
+    let format = match (is_identified, is_by_bytes && row.optional_text("format_warning")?.is_none()) {
+        (false, _) => KnownFormat::Unknown,
+        (true, false) => KnownFormat::Unverified,
+        (true, true) => KnownFormat::Verified,
+    };
     Ok(ExaminedFile {
         cursor: FileCursor {
             object: ObjectId(row.uuid("object_id")?),
@@ -84,8 +98,7 @@ fn examined_file(row: &Row) -> Result<ExaminedFile, RegistryError> {
             file: FileId(row.uuid("file_id")?),
         },
         is_kept: row.bool("is_kept")?,
-        is_identified,
-        is_format_verified: is_identified && !is_guessed && row.optional_text("format_warning")?.is_none(),
+        format,
         is_recorded: row.bool("is_recorded")?,
         is_virus_checked: row.bool("is_virus_checked")?,
     })
