@@ -299,6 +299,8 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "strongroom journal list --act items --object example.edu/letters --csv",
         ],
     ),
+    ("report ndsa", &["strongroom report ndsa --level 3", "strongroom report ndsa --areas --csv"]),
+    ("report core-trust-seal", &["strongroom report core-trust-seal -l"]),
     ("audit list", &["strongroom audit list"]),
     (
         "audit export",

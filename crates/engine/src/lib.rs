@@ -27,6 +27,7 @@ mod interruptible;
 pub mod journal;
 mod layout;
 mod legal_holds;
+mod levels;
 mod logs;
 mod measure;
 pub mod notifications;

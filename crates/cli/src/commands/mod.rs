@@ -38,6 +38,7 @@ pub(crate) mod queue;
 pub(crate) mod rebuild;
 pub(crate) mod receiving;
 pub(crate) mod reidentify;
+pub(crate) mod report;
 pub(crate) mod restore;
 mod restore_many;
 mod restore_tests;
@@ -93,6 +94,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Problems(command) => problems::run(command, context),
         Command::Profile(command) => profile::run(command, context),
         Command::Journal(command) => journal::run(command, context),
+        Command::Report(command) => report::run(&command, context),
         Command::Audit(command) => audit::run(command, context),
         Command::Bag(command) => bag::run(&command, context),
         Command::Checkm(command) => checkm::run(&command, context),

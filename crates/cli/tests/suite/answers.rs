@@ -275,6 +275,20 @@ fn the_answers_of_the_commands_that_act_are_as_they_were() {
 }
 
 #[test]
+fn the_answers_about_levels_of_preservation_are_as_they_were() {
+    snapshot(
+        &place(),
+        "levels",
+        &[
+            &["report", "ndsa", "--level", "2"],
+            &["report", "ndsa", "--areas"],
+            &["report", "core-trust-seal", "--limit", "3"],
+            &["report", "ndsa", "--level", "5"],
+        ],
+    );
+}
+
+#[test]
 fn the_answers_about_legal_holds_and_disposal_are_as_they_were() {
     let place = place();
     let due = ["collection", "due", "default", "--institution", "example.edu"];

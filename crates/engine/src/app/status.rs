@@ -20,9 +20,7 @@ pub fn show(installation: &Installation) -> Result<Status, EngineError> {
     let authorized = installation.authorize(&STATUS_SHOW)?;
     authorized.require_registry()?;
     let registry = authorized.registry()?;
-    let settings = authorized.settings().clone();
-    let stores = settings.stores.into_iter().map(|(name, store)| (name, store.answering_within(ANSWER_WITHIN)));
-    let settings = Settings { stores: stores.collect(), ..settings };
+    let settings = answering_soon(authorized.settings());
     let survey = Survey::of(authorized.directory(), &settings, registry.as_ref(), Counting::Bounded)?;
     let registry = survey.registry.as_ref().ok_or_else(|| EngineError::NotFound {
         what: "registry",
@@ -30,4 +28,11 @@ pub fn show(installation: &Installation) -> Result<Status, EngineError> {
         hint: String::new(),
     })?;
     status::collect(authorized.directory(), authorized.settings(), registry, &survey)
+}
+
+/// Settings by which a store that does not answer soon is away.
+pub(super) fn answering_soon(settings: &Settings) -> Settings {
+    let settings = settings.clone();
+    let stores = settings.stores.into_iter().map(|(name, store)| (name, store.answering_within(ANSWER_WITHIN)));
+    Settings { stores: stores.collect(), ..settings }
 }

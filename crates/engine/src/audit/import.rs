@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use strongroom_audit::{Head, Link};
 use strongroom_registry::audit::{self as rows, Chain, RangeRow};
 use strongroom_registry::audit_imports::{self as imports, Contradiction, ImportedAct, ImportedRange};
-use strongroom_registry::{RegistryError, Scope, tenants};
+use strongroom_registry::{RegistryError, Scope, Transaction, tenants};
 use strongroom_storage::{Key, StorageError, Store};
 
 use super::candidates::{Candidate, StoreFiles, act_of, each_key, read, small};
@@ -28,7 +28,12 @@ pub(crate) fn suspend(home: &Home) -> Result<(), RegistryError> {
 
 /// Whether nothing is appended to chains until [`import`] has read them in the stores.
 pub(crate) fn is_suspended(home: &Home) -> Result<bool, RegistryError> {
-    Ok(home.registry.read(|tx| tenants::fact(tx, SUSPENDED))?.is_some_and(|fact| fact == "yes"))
+    home.registry.read(|tx| is_suspended_in(tx))
+}
+
+/// The same in a transaction.
+pub(crate) fn is_suspended_in(tx: &mut dyn Transaction) -> Result<bool, RegistryError> {
+    Ok(tenants::fact(tx, SUSPENDED)?.is_some_and(|fact| fact == "yes"))
 }
 
 /// Records every chain as far as the stores have it, and allows appending again. Returns a message for each chain of which a head says that there

@@ -26,7 +26,7 @@ use crate::runtime::Shutdown;
 use crate::{EngineError, Home};
 
 pub(crate) use export::{Exported, Form, export};
-pub(crate) use import::{import, is_suspended, suspend};
+pub(crate) use import::{import, is_suspended, is_suspended_in, suspend};
 
 /// Where a store has the chains, beside its storage roots.
 pub(crate) const FOLDER: &str = "_strongroom/audit";

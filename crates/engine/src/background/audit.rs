@@ -10,7 +10,10 @@ use crate::{EngineError, Home, audit};
 
 const EVERY: Duration = Duration::from_secs(30);
 
-pub(super) const TASK: BackgroundTask = BackgroundTask { name: "audit", every: |_| EVERY, run };
+/// Its name.
+pub(crate) const NAME: &str = "audit";
+
+pub(super) const TASK: BackgroundTask = BackgroundTask { name: NAME, every: |_| EVERY, run };
 
 fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     let ran = audit::run(home, stop)?;

@@ -14,7 +14,7 @@
 //! 6. Its memory does not grow with what it compares: it reads pages.
 
 mod activities;
-mod audit;
+pub(crate) mod audit;
 mod deletions;
 mod driver;
 pub(crate) mod fixity;

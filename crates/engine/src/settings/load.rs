@@ -89,6 +89,7 @@ impl Settings {
         for section in SECTIONS {
             tree.insert(section.key.to_owned(), Value::Table(Table::new()));
         }
+        tree.insert(stores::FACTS_KEY.to_owned(), Value::Table(Table::new()));
         let mut entries = Vec::new();
         for given in collected.values.values() {
             let key = given.key();
@@ -361,7 +362,9 @@ fn check_registry_url(given: &GivenValue, key: &str, url: &str) -> Result<(), Se
 }
 
 fn place(tree: &mut Table, given: &GivenValue, value: Value) {
-    let Some(Value::Table(section)) = tree.get_mut(given.section.key) else { return };
+    let is_fact = given.section.key == stores::SECTION.key && stores::FACTS.contains(&given.setting.name);
+    let key = if is_fact { stores::FACTS_KEY } else { given.section.key };
+    let Some(Value::Table(section)) = tree.get_mut(key) else { return };
     match (&given.name, given.section.shape) {
         (Some(name), Shape::Keys) => {
             section.insert(name.clone(), value);

@@ -29,7 +29,7 @@ pub use load::{EffectiveSetting, Loaded};
 pub use nearest::{is_near, nearest, nearest_few};
 pub use renamed::OldName;
 pub use secret::Secret;
-pub use stores::{FolderSettings, Location, StoreSettings};
+pub use stores::{FolderSettings, Location, StoreFacts, StoreSettings};
 pub use tree::{
     ArkStatus, Audit, CallbackSettings, CollectionSettings, Deletion, Fixity, Identification, IdentifierSettings,
     Ingest, InstitutionSettings, Log, LogFormat, MailSettings, MailTls, MinterKind, Receiving, RegistrySettings,

@@ -34,6 +34,26 @@ const fn s3(name: &'static str, unset: Unset, kind: Kind, meaning: &'static str)
 /// The name of the setting that says of which kind a store is.
 pub(super) const KIND: &str = "kind";
 
+/// The settings that tell reports of a store, and are not needed to use it: they are apart from those of its kind, as [`StoreFacts`].
+pub(super) const FACTS: [&str; 3] = [LOCATION, THREAT, MEDIA];
+/// The key in the tree of what they state.
+pub(super) const FACTS_KEY: &str = "store_facts";
+const LOCATION: &str = "location";
+const THREAT: &str = "disaster_threat";
+const MEDIA: &str = "media";
+
+/// What people say of a store, for reports. An empty text says nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct StoreFacts {
+    /// Where it is.
+    pub location: Option<String>,
+    /// The disaster that threatens that place.
+    pub disaster_threat: Option<String>,
+    /// The storage media.
+    pub media: Option<String>,
+}
+
 /// The section of the stores.
 pub(super) const SECTION: Section = Section {
     key: "stores",
@@ -62,6 +82,25 @@ pub(super) const SECTION: Section = Section {
             Kind::Size,
             "limit of the bytes that are read and written in a second, together, by all threads of a process, at least \
              64 KiB; each process has its own limit; 0: no limit",
+        ),
+        all(
+            LOCATION,
+            Unset::Absent,
+            Kind::Text,
+            "where the store is, for reports, such as Ithaca; stores with the same text are in one place; none: not known",
+        ),
+        all(
+            THREAT,
+            Unset::Absent,
+            Kind::Text,
+            "the disaster that threatens that place, for reports, such as flood; stores with the same text have the same \
+             threat; none: not known",
+        ),
+        all(
+            MEDIA,
+            Unset::Absent,
+            Kind::Text,
+            "the storage media, for reports, such as disk or tape; stores with the same text have the same media; none: not known",
         ),
         s3("bucket", Unset::Required, Kind::Text, "the bucket, which must exist"),
         s3(
@@ -453,6 +492,19 @@ mod tests {
             let error = limit("max_bytes_per_second = \"63 KiB\"").unwrap_err();
             assert!(error.contains("stores.far.max_bytes_per_second") && error.contains("64 KiB"), "{error}");
         }
+    }
+
+    #[test]
+    fn what_is_said_of_a_store_is_apart_from_its_settings() {
+        for kind in ["path = \"stores/far\"", "kind = \"s3\"\nbucket = \"b\""] {
+            let settings =
+                with_store(&format!("[stores.far]\n{kind}\nlocation = \"Ithaca\"\nmedia = \"tape\"")).expect("reads");
+            let wanted =
+                StoreFacts { location: Some("Ithaca".into()), disaster_threat: None, media: Some("tape".into()) };
+            assert_eq!(settings.store_facts.get("far"), Some(&wanted));
+            assert_eq!(settings.store_facts.len(), 1);
+        }
+        assert!(with_store("[store_facts.far]\nlocation = \"x\"").is_err());
     }
 
     #[test]

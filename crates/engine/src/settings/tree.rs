@@ -11,7 +11,7 @@ use strongroom_registry::work;
 
 use super::kind::Kind;
 use super::secret::Secret;
-use super::stores::{self, StoreSettings};
+use super::stores::{self, StoreFacts, StoreSettings};
 use crate::runtime::{PoolSettings, Pools};
 use crate::workflow::{Workflows, local_topic};
 use crate::{activities, backfill, fixity, identification, reports};
@@ -409,6 +409,9 @@ pub struct Settings {
     pub registry: RegistrySettings,
     /// See [`StoreSettings`].
     pub stores: BTreeMap<String, StoreSettings>,
+    /// What is said of stores for reports, by their names; see [`StoreFacts`].
+    #[serde(default)]
+    pub store_facts: BTreeMap<String, StoreFacts>,
     /// See [`Roles`].
     pub roles: Roles,
     /// The stores of each placement, by its name.

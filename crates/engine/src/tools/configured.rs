@@ -141,12 +141,18 @@ pub(super) fn configured_in(
         change(&mut tool, own);
     }
     set_limits(&mut tool, limits);
-    let of_settings = own.and_then(|own| ToolAct::ALL.into_iter().find(|act| act.as_str() == own.event));
-    let act = of_settings.or_else(|| ToolAct::of_known(base)).unwrap_or(ToolAct::Validation);
+    let act = act_of(settings, name);
     let tool = tool.prepare().map_err(|error| {
         EngineError::Usage(chain(&error)).next(format!("mend tools.{name} of the settings, or the file that it names"))
     })?;
     Ok(ConfiguredTool { tool, act, max_copied: own.map_or(MOST_COPIED, |own| own.max_copied) })
+}
+
+/// What a tool does, by the settings alone.
+pub(crate) fn act_of(settings: &Settings, name: &str) -> ToolAct {
+    let own = settings.tools.get(name);
+    let of_settings = own.and_then(|own| ToolAct::ALL.into_iter().find(|act| act.as_str() == own.event));
+    of_settings.or_else(|| ToolAct::of_known(begins_with(name, own))).unwrap_or(ToolAct::Validation)
 }
 
 fn unknown(settings: &Settings, name: &str) -> EngineError {

@@ -17,7 +17,7 @@ pub use strongroom_tool::Launcher as ToolLauncher;
 
 use crate::EngineError;
 
-pub(crate) use configured::{ConfiguredTool, ToolAct, ToolLimits, check, configured};
+pub(crate) use configured::{ConfiguredTool, ToolAct, ToolLimits, act_of, check, configured};
 pub(crate) use looking::look_at;
 pub(crate) use said::{agent, bounded, in_words};
 pub(crate) use subject::{Provided, Providing, StoredFile, Unprovided, provide};

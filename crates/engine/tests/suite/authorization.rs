@@ -614,6 +614,8 @@ const CASES: &[Case] = cases! {
     "users::activate" "users.deactivate" |call, _| something(app::users::activate(call, ANN));
     "settings::check" "settings.check" |call, world| something(app::settings::check(&installation(call, world)));
     "settings::show" "settings.show" |call, world| something(app::settings::show(&installation(call, world)));
+    "levels::core_trust_seal" "status.levels" |call, world| something(app::levels::core_trust_seal(&installation(call, world), false));
+    "levels::ndsa" "status.levels" |call, world| something(app::levels::ndsa(&installation(call, world), false));
     "status::show" "status.show" |call, world| something(app::status::show(&installation(call, world)));
     "stores::amount_lacking" "stores.list" |call, _| something(app::stores::amount_lacking(call, "secondary"));
     "stores::backfill" "stores.backfill" |call, _| {

@@ -93,9 +93,14 @@ pub(crate) fn home() -> TestHome {
 
 /// The same with further settings, as TOML tables.
 pub(crate) fn home_with(settings: &str) -> TestHome {
+    home_prepared(|_, text| text + settings)
+}
+
+/// A home of which the folder and the settings are changed before it is opened.
+pub(crate) fn home_prepared(prepare: impl FnOnce(&Path, String) -> String) -> TestHome {
     let folder = TempDir::new().expect("makes a folder");
     installation::make_stores(folder.path());
-    let text = installation::settings() + settings;
+    let text = prepare(folder.path(), installation::settings());
     std::fs::write(folder.path().join("strongroom.toml"), &text).expect("writes the settings");
     let settings = Settings::from_toml(&text).expect("settings");
     let clock = Arc::new(MovedClock::default());

@@ -21,6 +21,7 @@ mod installation;
 #[cfg(feature = "failpoints")]
 mod killing;
 mod legal_holds;
+mod levels;
 mod meanwhile;
 mod notifications;
 mod older;

@@ -36,6 +36,7 @@ pub mod items;
 pub mod journal;
 pub mod leases;
 pub mod legal_holds;
+pub mod levels;
 pub mod named;
 mod notes;
 pub mod notifications;

@@ -2,12 +2,13 @@
 //! each list of names with its struct, and the table their order with each row.
 
 use super::{
-    ActivityView, AgentView, AuditChainView, AuditExportView, BackgroundTaskView, BatchView, CheckView, CollectionView,
-    CoverageView, DeletionTargetView, DeletionView, DifferenceView, DueView, EventView, FailureGroupView, FileView,
-    FindingView, FoundView, HistoryLineView, InstitutionView, InterimFileView, ItemCountsView, ItemView, JournalView,
-    KeyView, LegalHoldView, MessageView, ObjectView, PipelineView, ProblemLineView, ProblemView, ProfileView,
-    RecordView, ReportRowView, ReportView, RulesView, SettingView, SpotTestView, StoreCheckView, StoreView, TaskView,
-    ToolFindingView, TopicView, UnfinishedDeletionView, UploadView, UserView, VersionView,
+    ActivityView, AgentView, AreaView, AuditChainView, AuditExportView, BackgroundTaskView, BatchView, CheckView,
+    CollectionView, CoverageView, DeletionTargetView, DeletionView, DifferenceView, DueView, EventView,
+    FailureGroupView, FileView, FindingView, FoundView, HistoryLineView, InstitutionView, InterimFileView,
+    ItemCountsView, ItemView, JournalView, KeyView, LegalHoldView, LevelRowView, MessageView, ObjectView, PipelineView,
+    ProblemLineView, ProblemView, ProfileView, RecordView, ReportRowView, ReportView, RulesView, SealRowView,
+    SettingView, SpotTestView, StoreCheckView, StoreView, TaskView, ToolFindingView, TopicView, UnfinishedDeletionView,
+    UploadView, UserView, VersionView,
 };
 
 /// What lists show row by row.
@@ -113,6 +114,9 @@ views! {
     DueView {
         object, identifier, institution, collection, deposited_at, due_since, disposal, rules_version, files, bytes, obstacles
     }
+    LevelRowView { area, level, row, asks, verdict, evidence, command }
+    AreaView { area, level, with_people, rows, met, not_met, unknown, for_people }
+    SealRowView { requirement, name, asks, verdict, evidence, commands }
     LegalHoldView {
         legal_hold, on, institution, collection, object, path, state, reason, placed_by, placed_at, released_by, released_at,
         release_reason, begun_deletions

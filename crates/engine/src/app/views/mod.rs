@@ -19,6 +19,7 @@ mod interim;
 mod items;
 mod journal;
 mod legal_holds;
+mod levels;
 mod objects;
 mod outbox;
 mod pipelines;
@@ -59,6 +60,7 @@ pub use items::{
 };
 pub use journal::JournalView;
 pub use legal_holds::LegalHoldView;
+pub use levels::{AreaView, LevelRowView, SealRowView};
 pub use objects::{FoundView, ObjectView};
 pub use outbox::{MessageCountsView, MessageState, MessageView, NotificationTestView, ToldView};
 pub use pipelines::{PipelineRunView, PipelineStepView, PipelineView, SetPipelineView};
