@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use strongroom_registry::audit::{self, Chain};
 use strongroom_registry::levels::{self as rows, FileCursor, KnownFormat};
-use strongroom_registry::{ObjectId, Registry, RegistryError, Time, backfill, counted, fixity, health, tool_findings};
+use strongroom_registry::{
+    ObjectId, Registry, RegistryError, Scope, Time, backfill, counted, fixity, health, tool_findings,
+};
 use uuid::Uuid;
 
 use crate::background::{self, TaskStatus};
