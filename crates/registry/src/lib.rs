@@ -35,8 +35,8 @@ pub use store::parts::{Part, Parts};
 pub use store::{
     activities, api_keys, approval_tokens, audit, backfill, batches, begun_deletions, checks, comparing, confirmations,
     copies, deletion_requests, deletion_targets, deletions, discarding, documents, epoch, events, failures, fixity,
-    health, holds, identification, interim, items, journal, leases, legal_holds, named, notifications, object_ids,
-    objects, obstacles, one_time_tokens, outbox, parts, pipelines, placements, profiles, provenance,
+    health, holds, identification, interim, items, journal, leases, legal_holds, manifests, named, notifications,
+    object_ids, objects, obstacles, one_time_tokens, outbox, parts, pipelines, placements, profiles, provenance,
     provisional_reports, rebuild, receiving, reports, restorations, restored, retention, schedules, search,
     second_factors, sessions, spot_tests, stores, tenants, throttles, tool_findings, users, versions, watermarks, work,
 };

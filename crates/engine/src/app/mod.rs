@@ -30,6 +30,7 @@ pub mod items;
 pub mod journal;
 pub mod keys;
 pub mod legal_holds;
+pub mod manifests;
 pub mod notifications;
 pub mod objects;
 pub mod outbox;

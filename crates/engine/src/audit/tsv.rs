@@ -53,8 +53,8 @@ impl<'h> Table<'h> {
     }
 
     fn line(&mut self, cells: &[String; 14]) -> Result<(), EngineError> {
-        let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
-        writeln!(self.writer, "{}", cells.join("\t")).map_err(|source| unwritten(&self.path, source))
+        let line = strongroom_listing::tsv::line(cells.iter().map(String::as_str));
+        writeln!(self.writer, "{line}").map_err(|source| unwritten(&self.path, source))
     }
 
     fn entry(&mut self, entry: &Value) -> Result<(), EngineError> {
@@ -149,9 +149,4 @@ fn action(act: &str) -> String {
         "replication" => "COPY_CONTENT".to_owned(),
         other => other.to_uppercase().replace(' ', "_"),
     }
-}
-
-/// A cell without tabs and line ends: these and the backslash are written with a backslash.
-fn escaped(cell: &str) -> String {
-    cell.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r")
 }

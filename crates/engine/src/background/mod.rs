@@ -15,6 +15,7 @@
 
 mod activities;
 mod audit;
+mod catalogue;
 mod deletions;
 mod driver;
 pub(crate) mod fixity;
@@ -53,9 +54,10 @@ pub struct BackgroundTask {
 }
 
 /// Every background task, by name.
-pub const TASKS: [BackgroundTask; 14] = [
+pub const TASKS: [BackgroundTask; 15] = [
     activities::TASK,
     audit::TASK,
+    catalogue::TASK,
     deletions::TASK,
     fixity::TASK,
     holds::TASK,

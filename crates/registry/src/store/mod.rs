@@ -35,6 +35,7 @@ pub mod items;
 pub mod journal;
 pub mod leases;
 pub mod legal_holds;
+pub mod manifests;
 pub mod named;
 mod notes;
 pub mod notifications;
