@@ -20,6 +20,7 @@ mod installation;
 #[cfg(feature = "failpoints")]
 mod killing;
 mod legal_holds;
+mod manifests;
 mod meanwhile;
 mod notifications;
 mod older;

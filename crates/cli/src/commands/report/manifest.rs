@@ -1,7 +1,9 @@
 //! `report manifest`: every file that is kept, with its digests.
 
-use std::io::BufWriter;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Args, ValueEnum};
 use strongroom_digest::Algorithm;
@@ -79,8 +81,8 @@ pub(super) fn run(arguments: Manifest, context: &Context) -> Outcome {
         digest: arguments.digest,
     };
     let call = context.call()?;
-    signals::end_at_once(context, "the manifest is not complete", "the same command begins anew")?;
     let Some(path) = &arguments.output else {
+        signals::end_at_once(context, "the manifest is not complete", "the same command begins anew")?;
         context.output.document(|out| manifests::write(&call, &wanted, out).map(drop))?;
         return Ok(Exit::Done);
     };
@@ -105,10 +107,35 @@ fn into_file(call: &OpContext, wanted: &Wanted, path: &Path) -> Result<u64, Fail
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let file: NamedTempFile =
         builder.tempfile_in(folder).map_err(|error| Failure::io("create a file in", folder, &error))?;
-    let mut out = BufWriter::new(file.as_file());
-    let rows = manifests::write(call, wanted, &mut out)?;
+    let interrupt = signals::flag()?;
+    let mut out = Watched { out: BufWriter::new(file.as_file()), interrupt: interrupt.clone() };
+    let written = manifests::write(call, wanted, &mut out);
     drop(out);
+    if interrupt.load(Ordering::Relaxed) {
+        let message = format!("could not write {}: interrupted", path.display());
+        return Err(Failure::new(Exit::Interrupted, message).next("the same command begins anew"));
+    }
+    let rows = written?;
     file.as_file().sync_all().map_err(|error| Failure::io("write", path, &error))?;
     file.persist(path).map_err(|error| Failure::io("write", path, &error.error))?;
     Ok(rows)
+}
+
+/// A writer that fails once the work is to end.
+struct Watched<W> {
+    out: W,
+    interrupt: Arc<AtomicBool>,
+}
+
+impl<W: Write> Write for Watched<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.interrupt.load(Ordering::Relaxed) {
+            return Err(io::Error::other("interrupted"));
+        }
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
