@@ -40,6 +40,7 @@ impl Cast {
         self.uploads_are_kept(&kept)?;
         self.objects_come_back(&kept, &origins)?;
         self.chains_are_whole()?;
+        self.catalogues_are_true(&kept)?;
         for bag in self.bags.iter().flatten() {
             if fs::read(&bag.tar).map(|bytes| sha512(&bytes)).ok().as_ref() != Some(&bag.sha512) {
                 self.findings.push(format!("the deposited {} was touched", bag.tar.display()));
