@@ -284,7 +284,6 @@ fn the_answers_about_manifests_are_as_they_were() {
         &[
             &manifest(&["--institution", "example.edu"]),
             &manifest(&["--collection", "default", "--format", "bagit", "--digest", "sha256"]),
-            &manifest(&["--store", "primary", "--format", "extended-tsv"]),
             &manifest(&["--institution", "example.edu", "--format", "csv"]),
             &manifest(&["--institution", "example.edu", "--output", "manifest.tsv"]),
             &manifest(&["--institution", "nowhere.edu"]),

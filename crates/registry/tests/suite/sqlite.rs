@@ -522,6 +522,7 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("items.count_by_status_of_institution", "a report that a person asks for"),
     ("items.waiting_for_tools", "an index of those that wait for a tool"),
     ("leases.live", "as few as work is done at once"),
+    ("manifests.copies", "a page that was found by an index"),
     ("missed_logs.count", "rows are there only while a store is away"),
     ("outbox.count_undeliverable", "an index of the messages that are undeliverable"),
     ("outbox.waiting", "an index of the messages that wait"),
