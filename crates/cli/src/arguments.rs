@@ -135,12 +135,12 @@ pub(crate) enum Command {
     /// List who did what, and what was refused
     #[command(subcommand)]
     Journal(journal::Journal),
-    /// Report on the installation as a whole
-    #[command(subcommand)]
-    Report(report::Report),
     /// List, export and verify the audit chains of what was done
     #[command(subcommand)]
     Audit(audit::Audit),
+    /// Report what is kept, and how
+    #[command(subcommand)]
+    Report(report::Report),
     /// Make, check and show bags; needs no data directory
     #[command(subcommand)]
     Bag(bag::Bag),

@@ -313,6 +313,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "strongroom audit verify audit-2026 --key audit.pem",
         ],
     ),
+    (
+        "report manifest",
+        &[
+            "strongroom report manifest --collection example.edu/default",
+            "strongroom report manifest --store primary --format bagit --output all.txt",
+        ],
+    ),
     ("bag create", &["strongroom bag create letters letters.tar --algorithm sha256 --tag Contact-Name=Ann"]),
     (
         "bag validate",

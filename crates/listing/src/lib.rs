@@ -2,8 +2,8 @@
 //! name more of them than memory should hold.
 //!
 //! [`unsafe_reason`] and [`too_long_reason`] say why a path must not be used; [`collision_key`] is equal for paths that a system could
-//! take for one; [`Sorter`] sorts records within a bound of memory; [`csv`] writes lists for spreadsheets. The crate reads no format of a
-//! list.
+//! take for one; [`Sorter`] sorts records within a bound of memory; [`csv`] writes lists for spreadsheets, [`tsv`] lists with tabs. The crate
+//! reads no format of a list.
 //!
 //! ```
 //! use strongroom_listing::{collision_key, unsafe_reason};
@@ -16,6 +16,7 @@
 pub mod csv;
 mod path;
 mod sorter;
+pub mod tsv;
 
 pub use path::{LONGEST_NAME, LONGEST_PATH, collision_key, normal_form, too_long_reason, unsafe_reason};
 pub use sorter::{Iter, Record, Sorted, Sorter};

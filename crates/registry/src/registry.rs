@@ -51,7 +51,7 @@ macro_rules! schema_in {
     ($dialect:literal, $placeholders:expr) => {
         (
             statements_in!($dialect, $placeholders;
-                "activities" "audit" "backfill" "deletion_requests" "deletions" "fixity" "health" "holds" "identification" "interim" "items" "journal" "legal_holds" "levels" "listing" "notifications" "object_ids" "objects" "obstacles" "outbox" "parts" "placements" "problems" "profiles" "provenance" "rebuild"
+                "activities" "audit" "backfill" "deletion_requests" "deletions" "fixity" "health" "holds" "identification" "interim" "items" "journal" "legal_holds" "levels" "listing" "manifests" "notifications" "object_ids" "objects" "obstacles" "outbox" "parts" "placements" "problems" "profiles" "provenance" "rebuild"
                 "receiving" "reports" "restorations" "restored" "retention" "schema" "search" "spot_tests" "stores" "tenants" "tools" "users";
                 "activities" "backfill" "deletion_requests" "deletions" "fixity" "identification" "interim" "items" "journal" "legal_holds" "listing" "named" "objects" "outbox" "problems" "provenance" "rebuild"
                 "receiving" "reports" "spot_tests" "stores" "tenants" "tools" "users"),

@@ -24,6 +24,7 @@ mod plan;
 mod promises;
 mod promises_of_bags;
 mod promises_of_batches;
+mod promises_of_catalogues;
 mod promises_of_chains;
 mod promises_of_deletions;
 mod promises_of_packages;

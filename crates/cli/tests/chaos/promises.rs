@@ -41,6 +41,7 @@ impl Cast {
         self.objects_come_back(&kept, &origins)?;
         self.chains_are_whole()?;
         self.problems_are_true()?;
+        self.catalogues_are_true(&kept)?;
         for bag in self.bags.iter().flatten() {
             if fs::read(&bag.tar).map(|bytes| sha512(&bytes)).ok().as_ref() != Some(&bag.sha512) {
                 self.findings.push(format!("the deposited {} was touched", bag.tar.display()));

@@ -116,12 +116,16 @@ impl World {
 
     /// What a store has of objects now.
     pub(crate) fn copy_of(&self, store: &str) -> BTreeMap<String, Vec<u8>> {
-        let bytes = |key: &String| match self.doubles.get(store) {
+        let keys = self.keys(store, |_| true);
+        keys.into_iter().filter_map(|key| self.stored(store, &key).map(|bytes| (key, bytes))).collect()
+    }
+
+    /// The bytes under a key of a store; none where nothing can be read there now.
+    pub(crate) fn stored(&self, store: &str, key: &str) -> Option<Vec<u8>> {
+        match self.doubles.get(store) {
             Some(double) => double.stored(key).map(|stored| stored.bytes()),
             None => fs::read(self.path("home/stores").join(store).join(key)).ok(),
-        };
-        let keys = self.keys(store, |_| true);
-        keys.into_iter().filter_map(|key| bytes(&key).map(|bytes| (key, bytes))).collect()
+        }
     }
 
     /// Puts an older copy over what a store has, as an administrator who means well.

@@ -4,6 +4,7 @@
 mod activities;
 mod auditing;
 mod batches;
+mod cataloguing;
 mod deletions;
 mod packages;
 

@@ -289,6 +289,28 @@ fn the_answers_about_levels_of_preservation_are_as_they_were() {
 }
 
 #[test]
+fn the_answers_about_manifests_are_as_they_were() {
+    let place = place();
+    let manifest = |more: &[&'static str]| -> Vec<&'static str> { [&["report", "manifest"], more].concat() };
+    snapshot(
+        &place,
+        "manifests",
+        &[
+            &manifest(&["--institution", "example.edu"]),
+            &manifest(&["--collection", "default", "--format", "bagit", "--digest", "sha256"]),
+            &manifest(&["--institution", "example.edu", "--format", "csv"]),
+            &manifest(&["--institution", "example.edu", "--output", "manifest.tsv"]),
+            &manifest(&["--institution", "nowhere.edu"]),
+            &manifest(&["--collection", "nothing"]),
+            &manifest(&["--store", "staging"]),
+            &manifest(&["--store", "primary", "--format", "csv", "--digest", "md5"]),
+            &manifest(&["--store", "primary", "--digest", "sha384"]),
+            &manifest(&[]),
+        ],
+    );
+}
+
+#[test]
 fn the_answers_about_legal_holds_and_disposal_are_as_they_were() {
     let place = place();
     let due = ["collection", "due", "default", "--institution", "example.edu"];

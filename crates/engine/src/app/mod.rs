@@ -31,6 +31,7 @@ pub mod journal;
 pub mod keys;
 pub mod legal_holds;
 pub mod levels;
+pub mod manifests;
 pub mod notifications;
 pub mod objects;
 pub mod outbox;

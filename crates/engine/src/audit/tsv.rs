@@ -1,11 +1,12 @@
 //! A chain as a table, with the columns of the audit log of DuraCloud. For people and spreadsheets: it cannot be verified.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use strongroom_listing::csv;
+use strongroom_listing::{csv, tsv};
 use strongroom_registry::RegistryError;
 use strongroom_registry::audit::{self as rows, RangeRow, VersionFile};
 
@@ -54,8 +55,9 @@ impl<'h> Table<'h> {
     }
 
     fn line(&mut self, cells: &[String; 14]) -> Result<(), EngineError> {
-        let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
-        writeln!(self.writer, "{}", cells.join("\t")).map_err(|source| unwritten(&self.path, source))
+        let cells: Vec<Cow<'_, str>> = cells.iter().map(|cell| guarded(cell)).collect();
+        let line = tsv::line(cells.iter().map(Cow::as_ref));
+        writeln!(self.writer, "{line}").map_err(|source| unwritten(&self.path, source))
     }
 
     fn entry(&mut self, entry: &Value) -> Result<(), EngineError> {
@@ -152,10 +154,7 @@ fn action(act: &str) -> String {
     }
 }
 
-/// A cell without tabs and line ends: these and the backslash are written with a backslash. A spreadsheet would carry out one that begins as a
-/// formula does: it gets an apostrophe before it.
-fn escaped(cell: &str) -> String {
-    let guard = if csv::is_formula(cell.as_bytes()) { "'" } else { "" };
-    let cell = cell.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r");
-    format!("{guard}{cell}")
+/// A spreadsheet would carry out a cell that begins as a formula does: it gets an apostrophe before it.
+fn guarded(cell: &str) -> Cow<'_, str> {
+    if csv::is_formula(cell.as_bytes()) { Cow::Owned(format!("'{cell}")) } else { Cow::Borrowed(cell) }
 }

@@ -15,6 +15,7 @@
 
 mod activities;
 pub(crate) mod audit;
+mod catalogue;
 mod deletions;
 mod driver;
 pub(crate) mod fixity;
@@ -54,9 +55,10 @@ pub struct BackgroundTask {
 }
 
 /// Every background task, by name.
-pub const TASKS: [BackgroundTask; 15] = [
+pub const TASKS: [BackgroundTask; 16] = [
     activities::TASK,
     audit::TASK,
+    catalogue::TASK,
     deletions::TASK,
     fixity::TASK,
     holds::TASK,

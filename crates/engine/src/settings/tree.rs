@@ -256,6 +256,9 @@ sections! {
         signing_key: Option<String> = Absent, Kind::Path,
             "a file with the Ed25519 private key (PEM, PKCS #8) that signs heads; without it they are not signed; \"none\" ends signing";
     }
+    CATALOGUE CatalogueSettings "catalogue" Plain "Catalogues: tables of the objects in each preservation store, beside its storage roots." {
+        interval: Duration = Is("\"24h\""), Kind::Duration, "how often they are compared with the registry, and written where they differ";
+    }
     RETENTION Retention "retention" Plain
         "How long records of work that has ended are kept. Events, objects, versions and copies are always kept." {
         item_history: Duration = Is("\"0s\""), Kind::Duration,
@@ -350,6 +353,7 @@ pub(super) const SECTIONS: &[Section] = &[
     RESTORATION,
     DELETION,
     AUDIT,
+    CATALOGUE,
     RETENTION,
     MAIL,
     CALLBACKS,
@@ -442,6 +446,8 @@ pub struct Settings {
     pub deletion: Deletion,
     /// See [`Audit`].
     pub audit: Audit,
+    /// See [`CatalogueSettings`].
+    pub catalogue: CatalogueSettings,
     /// See [`Retention`].
     pub retention: Retention,
     /// See [`MailSettings`].

@@ -250,6 +250,11 @@ const CASES: &[Case] = cases! {
             app::audit::Export { institution: Some(INSTITUTION.to_owned()), ..app::audit::Export::default() };
         something(app::audit::export(call, &folder, &wanted, &Shutdown::new()))
     };
+    "manifests::write" "manifests.read" |call, _| {
+        let wanted =
+            app::manifests::Wanted { institution: Some(INSTITUTION.to_owned()), ..app::manifests::Wanted::default() };
+        something(app::manifests::write(call, &wanted, &mut Vec::new()))
+    };
     "background::list" "background.list" |call, _| something(app::background::list(call));
     "background::run" "background.run" |call, _| {
         something(app::background::run(call, "retention", &Shutdown::new()))

@@ -22,6 +22,7 @@ mod installation;
 mod killing;
 mod legal_holds;
 mod levels;
+mod manifests;
 mod meanwhile;
 mod notifications;
 mod older;

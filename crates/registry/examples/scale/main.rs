@@ -1,7 +1,8 @@
 //! How long a claim and the usual listings take as the record grows: rows of one table after another are made until it has as
 //! many as asked, and then the same questions are put to it. Run it with
 //! `cargo run --release -p strongroom-registry --example scale -- [--database URL] ROWS...`, numbers ascending. With a URL of
-//! a PostgreSQL server the record lies there, in a schema that is dropped at the end; else in a file.
+//! a PostgreSQL server the record lies there, in a schema that is dropped at the end; else in a file. With `--into FILE` the rows are made
+//! in the registry of a data directory that has none, and stay: for measurements of the program.
 
 use std::time::{Duration, Instant};
 
@@ -30,11 +31,13 @@ const FILES: u64 = 100;
 const ITEMS: u64 = 1_000;
 
 fn main() -> Result<(), Failure> {
-    let (mut sizes, mut server) = (Vec::new(), None);
+    let (mut sizes, mut server, mut into) = (Vec::new(), None, None);
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         if argument == "--database" {
             server = Some(arguments.next().ok_or("--database takes a URL")?);
+        } else if argument == "--into" {
+            into = Some(std::path::PathBuf::from(arguments.next().ok_or("--into takes a file")?));
         } else {
             sizes.push(argument.parse::<u64>()?);
         }
@@ -46,7 +49,7 @@ fn main() -> Result<(), Failure> {
     let scratch = server.as_deref().map(Scratch::on);
     let location = match &scratch {
         Some(scratch) => Location::Postgres { url: scratch.url(), settings: PostgresSettings::default() },
-        None => Location::Sqlite(folder.path().join("registry.db")),
+        None => Location::Sqlite(into.clone().unwrap_or_else(|| folder.path().join("registry.db"))),
     };
     let registry = Registry::within(strongroom_database::open(&location, with_rows)?);
     registry.write(|tx| {
@@ -65,6 +68,9 @@ fn main() -> Result<(), Failure> {
             scratch.run("VACUUM ANALYZE");
         }
         rows = size;
+        if into.is_some() {
+            continue;
+        }
         ask(&registry, rows)?;
     }
     Ok(())
@@ -88,6 +94,7 @@ fn grow(registry: &Registry, from: u64, to: u64) -> Result<(), Failure> {
         for (statement, share) in [
             (Statement("scale.batches"), ITEMS),
             (Statement("scale.objects"), FILES),
+            (Statement("scale.object_copies"), FILES),
             (Statement("scale.files"), 1),
             (Statement("scale.contents"), 1),
             (Statement("scale.entries"), 1),

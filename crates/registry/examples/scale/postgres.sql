@@ -12,6 +12,11 @@ SELECT ('2' || lpad(to_hex(n), 31, '0'))::uuid, ('0' || lpad(to_hex(n % 5 + 1), 
     'example.edu/object-' || n, ('2' || lpad(to_hex(n), 31, '0'))::uuid, 'active', 'standard', 1, 100, 100000,
     1700000000000000 + n, 1700000000000000 + n
 FROM generate_series($1::bigint, $2::bigint) AS n
+-- name: scale.object_copies
+INSERT INTO object_copies (object_id, store, institution_id, generation, state, checked_at)
+SELECT ('2' || lpad(to_hex(n), 31, '0'))::uuid, 'primary', ('0' || lpad(to_hex(n % 5 + 1), 31, '0'))::uuid,
+    ('2' || lpad(to_hex(n), 31, '0'))::uuid, 'kept', 1700000000000000 + n
+FROM generate_series($1::bigint, $2::bigint) AS n
 -- name: scale.files
 INSERT INTO files (id, object_id, path, created_at)
 SELECT ('3' || lpad(to_hex(n), 31, '0'))::uuid, ('2' || lpad(to_hex((n - 1) / 100 + 1), 31, '0'))::uuid,

@@ -13,6 +13,12 @@ INSERT INTO objects (id, institution_id, identifier, generation, state, placemen
 SELECT unhex('2' || printf('%031x', n)), unhex('0' || printf('%031x', n % 5 + 1)), 'example.edu/object-' || n,
     unhex('2' || printf('%031x', n)), 'active', 'standard', 1, 100, 100000, 1700000000000000 + n, 1700000000000000 + n
 FROM numbers
+-- name: scale.object_copies
+WITH RECURSIVE numbers (n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?2)
+INSERT INTO object_copies (object_id, store, institution_id, generation, state, checked_at)
+SELECT unhex('2' || printf('%031x', n)), 'primary', unhex('0' || printf('%031x', n % 5 + 1)), unhex('2' || printf('%031x', n)), 'kept',
+    1700000000000000 + n
+FROM numbers
 -- name: scale.files
 WITH RECURSIVE numbers (n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?2)
 INSERT INTO files (id, object_id, path, created_at)

@@ -37,6 +37,7 @@ pub mod journal;
 pub mod leases;
 pub mod legal_holds;
 pub mod levels;
+pub mod manifests;
 pub mod named;
 mod notes;
 pub mod notifications;

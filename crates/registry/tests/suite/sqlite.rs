@@ -530,6 +530,7 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("levels.unverified", "an index of the copies that were not read back, up to a bound"),
     ("levels.users", "as few as people"),
     ("levels.without_second_admin", "as few as people make"),
+    ("manifests.copies", "a page that was found by an index"),
     ("missed_logs.count", "rows are there only while a store is away"),
     ("outbox.count_undeliverable", "an index of the messages that are undeliverable"),
     ("outbox.waiting", "an index of the messages that wait"),
