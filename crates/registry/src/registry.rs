@@ -52,7 +52,7 @@ macro_rules! schema_in {
         (
             statements_in!($dialect, $placeholders;
                 "activities" "audit" "backfill" "deletion_requests" "deletions" "fixity" "health" "holds" "identification" "interim" "items" "journal" "legal_holds" "listing" "notifications" "object_ids" "objects" "obstacles" "outbox" "parts" "placements" "profiles" "provenance" "rebuild"
-                "receiving" "reports" "restorations" "restored" "retention" "schema" "search" "spot_tests" "stores" "tenants" "tools" "users";
+                "receiving" "reports" "restorations" "restored" "retention" "schema" "search" "spot_tests" "statistics" "stores" "tenants" "tools" "users";
                 "activities" "backfill" "deletion_requests" "deletions" "fixity" "identification" "interim" "items" "journal" "legal_holds" "listing" "named" "objects" "outbox" "provenance" "rebuild"
                 "receiving" "reports" "spot_tests" "stores" "tenants" "tools" "users"),
             migrations_in!($dialect:
@@ -113,7 +113,8 @@ macro_rules! schema_in {
                 59 "deletions" "0065_deletions"
                 60 "bytes of requests for deletion" "0066_deletion_bytes"
                 61 "deleted contents by their digests" "0067_deleted_contents"
-                62 "audit chains" "0068_audit"),
+                62 "audit chains" "0068_audit"
+                63 "statistics" "0071_statistics"),
         )
     };
 }

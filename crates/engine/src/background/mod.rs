@@ -28,6 +28,7 @@ mod restoration;
 mod retention;
 mod spot_tests;
 pub(crate) mod staging;
+mod statistics;
 mod turn;
 mod uploads;
 
@@ -53,7 +54,7 @@ pub struct BackgroundTask {
 }
 
 /// Every background task, by name.
-pub const TASKS: [BackgroundTask; 14] = [
+pub const TASKS: [BackgroundTask; 15] = [
     activities::TASK,
     audit::TASK,
     deletions::TASK,
@@ -67,5 +68,6 @@ pub const TASKS: [BackgroundTask; 14] = [
     retention::TASK,
     spot_tests::TASK,
     staging::TASK,
+    statistics::TASK,
     uploads::TASK,
 ];

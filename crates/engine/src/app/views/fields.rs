@@ -95,7 +95,7 @@ views! {
         message, institution, kind, state, subject, to, refused, batch, item, created_at, delivered_at, removed_at,
         undeliverable_at, attempts, next_attempt_at, reason, next
     }
-    InstitutionView { institution, name, active, staging_quota, second_factor_required, created_at }
+    InstitutionView { institution, name, active, staging_quota, storage_quota, second_factor_required, created_at }
     UserView {
         user, email, role, institution, active, has_password, second_factor, signed_in_at, created_at, deactivated_at
     }
