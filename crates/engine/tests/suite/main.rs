@@ -7,6 +7,7 @@ mod auditing;
 mod authorization;
 mod backfill;
 mod background;
+mod counting;
 mod deleting;
 mod deleting_again;
 mod deletions;

@@ -2,6 +2,7 @@
 //! each list of names with its struct, and the table their order with each row.
 
 use super::{
+    DepositsReportView, FixityReportView, FormatsReportView, StorageReportView,
     ActivityView, AgentView, AuditChainView, AuditExportView, BackgroundTaskView, BatchView, CheckView, CollectionView,
     CoverageView, DeletionTargetView, DeletionView, DifferenceView, DueView, EventView, FailureGroupView, FileView,
     FindingView, FoundView, HistoryLineView, InstitutionView, InterimFileView, ItemCountsView, ItemView, JournalView,
@@ -129,6 +130,13 @@ views! {
         task, every_seconds, last_started_at, last_elapsed_seconds, last_run_at, result, error, error_since, next_run_at,
         holder
     }
+    DepositsReportView {
+        institution, collection, period, objects, versions, files, bytes, restorations, restored_bytes, deleted_objects,
+        deleted_files, deleted_bytes
+    }
+    StorageReportView { institution, collection, store, class, objects, files, bytes }
+    FormatsReportView { institution, collection, puid, mime, files, bytes }
+    FixityReportView { institution, store, period, passed, failed }
     StoreView { store, kind, state, path, roles, placements, reason, missed_logs, unfinished_deletions }
     StoreCheckView {
         store, ok, state, conditional_put, strong_checksum, atomic_assembly, registry, term, acts, problems, message
