@@ -57,6 +57,8 @@ pub struct Status {
     pub background: Vec<Background>,
     /// The space of open deposits.
     pub staging: StagingStatus,
+    /// Institutions that use as much of their storage quotas as `statistics.quota_warning` says, or more.
+    pub storage_quotas: Vec<QuotaStatus>,
     /// Rows of the tables that grow with use: counted now up to 10,000, else as the background task `retention` last counted them.
     pub tables: BTreeMap<&'static str, u64>,
     /// The tables that have more rows, and were not counted yet.
@@ -109,6 +111,19 @@ pub struct FixityStatus {
     pub problems: BTreeMap<&'static str, u64>,
     /// Whether there may be more that stores lack: not every object was compared with the stores of its placement.
     pub problems_at_least: bool,
+}
+
+/// What an institution uses of its storage quota.
+#[derive(Debug, Clone, Serialize)]
+pub struct QuotaStatus {
+    /// Its domain name.
+    pub institution: String,
+    /// Bytes that may be kept.
+    pub quota: u64,
+    /// Bytes that are kept, of one copy of each content, as the statistics count them.
+    pub kept: u64,
+    /// In percent, rounded down.
+    pub percent: u64,
 }
 
 /// The space of open deposits.

@@ -7,11 +7,14 @@ use strongroom_registry::{Scope, Time, tenants};
 
 use super::authorization::{STATISTICS_RECOMPUTE, STATISTICS_REPORT};
 use super::context::Authorized;
-use super::views::{DepositsReportView, FixityReportView, FormatsReportView, RecomputedView, StorageReportView};
+use super::views::{
+    CostReportView, DepositsReportView, FixityReportView, FormatsReportView, RecomputedView, StorageReportView,
+};
 use super::{OpContext, PAGE, Shutdown};
 use crate::journal::Target;
-use crate::statistics::{self, days};
 use crate::EngineError;
+use crate::statistics::cost::Cost;
+use crate::statistics::{self, days};
 
 /// By what deposits and checks of fixity are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +59,17 @@ pub enum FormatsBy {
     Collection,
 }
 
+/// By what costs are reported, beside months.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CostBy {
+    /// Each institution.
+    Institution,
+    /// Each collection of each institution.
+    Collection,
+    /// Each store.
+    Store,
+}
+
 /// Of what is reported.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
@@ -92,7 +106,7 @@ pub fn deposits(
         after = Some(last.cursor);
         for row in page {
             let flow = groups.entry(group(by, row.institution, row.collection, row.day)).or_default();
-            add(flow, &row.flow);
+            flow.add(&row.flow);
         }
     }
     let views = groups.into_iter().map(|(group, flow)| DepositsReportView::new(group, flow));
@@ -196,6 +210,27 @@ pub fn fixity(context: &OpContext, by: By, filter: &Filter) -> Result<Vec<Fixity
     Ok(groups.into_iter().map(|(key, counts)| FixityReportView::new(key, by == By::Store, counts)).collect())
 }
 
+/// What storage costs by month, by the prices of the settings.
+pub fn cost(context: &OpContext, by: CostBy, filter: &Filter) -> Result<Vec<CostReportView>, EngineError> {
+    let (authorized, span) = begin(context, filter)?;
+    let costs = statistics::cost::costs(authorized.home(), span, days_of(filter))?;
+    let mut groups: BTreeMap<[Option<String>; 4], Cost> = BTreeMap::new();
+    for ((month, institution, collection, store), cost) in costs {
+        let collection = Some(collection).filter(|name| !name.is_empty());
+        let key = match by {
+            CostBy::Institution => [Some(month), Some(institution), None, None],
+            CostBy::Collection => [Some(month), Some(institution), collection, None],
+            CostBy::Store => [Some(month), None, None, Some(store)],
+        };
+        let sum = groups.entry(key).or_default();
+        sum.bytes = sum.bytes.saturating_add(cost.bytes);
+        sum.millionths = sum.millionths.saturating_add(cost.millionths);
+        sum.without_price = sum.without_price.saturating_add(cost.without_price);
+    }
+    let currency = &authorized.home().settings.statistics.currency;
+    Ok(groups.into_iter().map(|(key, cost)| CostReportView::new(key, cost, currency)).collect())
+}
+
 /// Makes the statistics anew from what the registry has, and has them read when every object is counted.
 pub fn recompute(context: &OpContext, stop: &Shutdown) -> Result<RecomputedView, EngineError> {
     let authorized = context.authorize(&STATISTICS_RECOMPUTE)?;
@@ -230,16 +265,4 @@ fn group(by: By, institution: String, collection: String, day: i64) -> [Option<S
         By::Week => [None, None, Some(days::week_of(day))],
         By::Month => [None, None, Some(days::month_of(day))],
     }
-}
-
-fn add(to: &mut Flow, flow: &Flow) {
-    to.versions += flow.versions;
-    to.objects += flow.objects;
-    to.files += flow.files;
-    to.bytes += flow.bytes;
-    to.restorations += flow.restorations;
-    to.restored_bytes += flow.restored_bytes;
-    to.deleted_objects += flow.deleted_objects;
-    to.deleted_files += flow.deleted_files;
-    to.deleted_bytes += flow.deleted_bytes;
 }

@@ -256,6 +256,17 @@ sections! {
         signing_key: Option<String> = Absent, Kind::Path,
             "a file with the Ed25519 private key (PEM, PKCS #8) that signs heads; none: they are not signed";
     }
+    STATISTICS StatisticsSettings "statistics" Plain "Statistics, storage quotas and the cost of storage." {
+        quota_warning: u64 = Is("90"), Kind::Count(1),
+            "the part of its storage quota, in percent, from which on an institution is warned";
+        weekly_report: String = Is("\"monday\""),
+            Kind::Choice(&["never", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]),
+            "the day, in UTC, on which the storage report of the seven days before is mailed to the admins of each institution";
+        weekly_report_hour: u64 = Is("6"), Kind::Count(0), "the hour of that day, in UTC, from 0 to 23";
+        currency: String = Is("\"EUR\""), Kind::Text, "the currency of the prices, as reports show it";
+        prices: Vec<String> = Is("[]"), Kind::List,
+            "what a terabyte (10^12 bytes) costs for a month: STORE=PRICE, or STORE/CLASS=PRICE for a storage class, such as primary=5.50";
+    }
     RETENTION Retention "retention" Plain
         "How long records of work that has ended are kept. Events, objects, versions and copies are always kept." {
         item_history: Duration = Is("\"0s\""), Kind::Duration,
@@ -350,6 +361,7 @@ pub(super) const SECTIONS: &[Section] = &[
     RESTORATION,
     DELETION,
     AUDIT,
+    STATISTICS,
     RETENTION,
     MAIL,
     CALLBACKS,
@@ -439,6 +451,8 @@ pub struct Settings {
     pub deletion: Deletion,
     /// See [`Audit`].
     pub audit: Audit,
+    /// See [`StatisticsSettings`].
+    pub statistics: StatisticsSettings,
     /// See [`Retention`].
     pub retention: Retention,
     /// See [`MailSettings`].

@@ -168,11 +168,10 @@ fn grown(
         add(left.entry((facts.collection, first.clone(), second.clone())).or_default(), growth, 1);
     }
     let mut grown: BTreeMap<PartKey, Growth> = BTreeMap::new();
-    let new_versions = facts.versions.iter().filter(|(generation, number, ..)| {
-        *generation == facts.generation && Some((generation.0, *number)) > last
-    });
-    for (_, number, made_at, _) in new_versions {
-        for part in brought.iter().filter(|part| part.version == *number) {
+    let new_versions =
+        facts.versions.iter().filter(|(generation, number, ..)| Some((generation.0, *number)) > last);
+    for (generation, number, made_at, _) in new_versions {
+        for part in brought.iter().filter(|part| part.version == (*generation, *number)) {
             let key = (facts.collection, part.first.clone(), part.second.clone());
             let left = left.entry(key.clone()).or_default();
             let growth = Growth {

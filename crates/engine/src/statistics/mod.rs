@@ -3,8 +3,11 @@
 //! The background task `statistics` counts each object anew that has changed, and adds the difference to what it counted of it before
 //! (`count.rs`). Making the statistics anew counts every object from nothing, beside those that are read.
 
+pub(crate) mod cost;
 mod count;
 pub(crate) mod days;
+pub(crate) mod quotas;
+pub(crate) mod weekly;
 
 use strongroom_registry::statistics::{self as rows, Epoch, Increment, Pending};
 use strongroom_registry::{ObjectId, RegistryError, Scope, Time};

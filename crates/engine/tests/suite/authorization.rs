@@ -263,6 +263,10 @@ const CASES: &[Case] = cases! {
         let filter = app::statistics::Filter { institution: Some(INSTITUTION.to_owned()), ..app::statistics::Filter::default() };
         something(app::statistics::fixity(call, app::statistics::By::Store, &filter))
     };
+    "statistics::cost" "statistics.report" |call, _| {
+        let filter = app::statistics::Filter { institution: Some(INSTITUTION.to_owned()), ..app::statistics::Filter::default() };
+        something(app::statistics::cost(call, app::statistics::CostBy::Store, &filter))
+    };
     "statistics::recompute" "statistics.recompute" |call, _| something(app::statistics::recompute(call, &Shutdown::new()));
     "background::list" "background.list" |call, _| something(app::background::list(call));
     "background::run" "background.run" |call, _| {

@@ -50,7 +50,7 @@ INSERT INTO statistics_objects (epoch, object_id, counted) VALUES (?1, ?2, ?3) O
 -- name: statistics.set_counted
 UPDATE statistics_objects SET counted = ?3 WHERE epoch = ?1 AND object_id = ?2 AND counted = ?4
 -- name: statistics.object
-SELECT institution_id, collection_id, generation, head FROM objects WHERE id = ?1
+SELECT institution_id, collection_id FROM objects WHERE id = ?1
 -- name: statistics.versions
 SELECT generation, number, created_at FROM versions WHERE object_id = ?1 AND state = 'published' ORDER BY generation, number
 -- What each version brought, also what was deleted since.
@@ -60,15 +60,15 @@ FROM (SELECT c.generation, c.version, c.size FROM contents c WHERE c.object_id =
     UNION ALL SELECT d.generation, d.version, d.size FROM deleted_contents d WHERE d.object_id = ?1) AS brought
 GROUP BY generation, version
 -- name: statistics.stored
-SELECT c.version, k.store, coalesce(k.class, '') AS class, count(*) AS files, CAST(sum(c.size) AS BIGINT) AS bytes
+SELECT c.generation, c.version, k.store, coalesce(k.class, '') AS class, count(*) AS files, CAST(sum(c.size) AS BIGINT) AS bytes
 FROM contents c JOIN copies k ON k.content_id = c.id
-WHERE c.object_id = ?1 AND c.generation = ?2 AND c.version <= ?3
-GROUP BY c.version, k.store, coalesce(k.class, '')
+WHERE c.object_id = ?1
+GROUP BY c.generation, c.version, k.store, coalesce(k.class, '')
 -- name: statistics.formatted
-SELECT version, coalesce(puid, '') AS puid, coalesce(mime, '') AS mime, count(*) AS files, CAST(sum(size) AS BIGINT) AS bytes
-FROM (SELECT c.id, c.version, c.size, max(e.puid) AS puid, max(e.mime) AS mime FROM contents c LEFT JOIN entries e ON e.content_id = c.id
-    WHERE c.object_id = ?1 AND c.generation = ?2 AND c.version <= ?3 GROUP BY c.id, c.version, c.size) AS formatted
-GROUP BY version, coalesce(puid, ''), coalesce(mime, '')
+SELECT generation, version, coalesce(puid, '') AS puid, coalesce(mime, '') AS mime, count(*) AS files, CAST(sum(size) AS BIGINT) AS bytes
+FROM (SELECT c.id, c.generation, c.version, c.size, max(e.puid) AS puid, max(e.mime) AS mime FROM contents c
+    LEFT JOIN entries e ON e.content_id = c.id WHERE c.object_id = ?1 GROUP BY c.id, c.generation, c.version, c.size) AS formatted
+GROUP BY generation, version, coalesce(puid, ''), coalesce(mime, '')
 -- name: statistics.deleted
 SELECT time, count(*) AS files, CAST(sum(size) AS BIGINT) AS bytes
 FROM (SELECT coalesce(x.deleted_at, (SELECT max(d.begun_at) FROM deletions d WHERE d.object_id = x.object_id

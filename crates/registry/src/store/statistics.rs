@@ -6,6 +6,8 @@
 mod quota;
 mod reading;
 
+use std::collections::{HashMap, HashSet};
+
 use strongroom_database::{Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
@@ -115,8 +117,8 @@ pub struct Amount {
 /// Amounts of a version by two words: store and class, or format and type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartOfVersion {
-    /// The number of the version that brought it.
-    pub version: u64,
+    /// The generation and the number of the published version that brought it.
+    pub version: (GenerationId, u64),
     /// The store, or the identifier of the format.
     pub first: String,
     /// The storage class, or the type.
@@ -132,8 +134,6 @@ pub struct ObjectFacts {
     pub institution: InstitutionId,
     /// Its collection.
     pub collection: Option<CollectionId>,
-    /// Its generation.
-    pub generation: GenerationId,
     /// Its published versions of all generations in order: generation, number, when it was made, and what it brought.
     pub versions: Vec<(GenerationId, u64, Time, Amount)>,
     /// What stores have of it, by the version that brought it.
@@ -151,10 +151,9 @@ pub struct ObjectFacts {
 /// What the registry has of an object; none where there is no such object.
 pub fn facts(tx: &mut dyn Transaction, object: ObjectId) -> Result<Option<ObjectFacts>, RegistryError> {
     let Some(known) = tx.query_one(Statement("statistics.object"), &[object.into()])? else { return Ok(None) };
-    let (generation, head) = (GenerationId(known.uuid("generation")?), known.count("head")?);
     let brought = tx.query(Statement("statistics.brought"), &[object.into()])?;
     let brought = brought.iter().map(|row| Ok(((row.uuid("generation")?, row.count("version")?), amount(row)?)));
-    let brought = brought.collect::<Result<std::collections::HashMap<_, _>, RegistryError>>()?;
+    let brought = brought.collect::<Result<HashMap<_, _>, RegistryError>>()?;
     let versions = tx.query(Statement("statistics.versions"), &[object.into()])?;
     let version = |row: &Row| {
         let (generation, number) = (row.uuid("generation")?, row.count("number")?);
@@ -162,19 +161,18 @@ pub fn facts(tx: &mut dyn Transaction, object: ObjectId) -> Result<Option<Object
         Ok((GenerationId(generation), number, row.time("created_at")?, amount))
     };
     let versions = versions.iter().map(version).collect::<Result<Vec<_>, RegistryError>>()?;
-    let current = [object.into(), generation.into(), head.into()];
-    let stored = tx.query(Statement("statistics.stored"), &current)?;
-    let formatted = tx.query(Statement("statistics.formatted"), &current)?;
+    let published = versions.iter().map(|(generation, number, ..)| (*generation, *number)).collect();
+    let stored = tx.query(Statement("statistics.stored"), &[object.into()])?;
+    let formatted = tx.query(Statement("statistics.formatted"), &[object.into()])?;
     let deleted = tx.query(Statement("statistics.deleted"), &[object.into()])?;
     let deletions = tx.query(Statement("statistics.deletions"), &[object.into()])?;
     let disseminations = tx.query(Statement("statistics.disseminations"), &[object.into()])?;
     Ok(Some(ObjectFacts {
         institution: InstitutionId(known.uuid("institution_id")?),
         collection: known.optional_uuid("collection_id")?.map(CollectionId),
-        generation,
         versions,
-        stored: parts(&stored, "store", "class")?,
-        formatted: parts(&formatted, "puid", "mime")?,
+        stored: parts(&stored, &published, ["store", "class"])?,
+        formatted: parts(&formatted, &published, ["puid", "mime"])?,
         deleted: deleted.iter().map(|row| Ok((row.time("time")?, amount(row)?))).collect::<Result<_, RegistryError>>()?,
         deletions: deletions.iter().map(|row| Ok(row.time("time")?)).collect::<Result<_, RegistryError>>()?,
         disseminations: disseminations
@@ -184,12 +182,21 @@ pub fn facts(tx: &mut dyn Transaction, object: ObjectId) -> Result<Option<Object
     }))
 }
 
-fn parts(rows: &[Row], first: &'static str, second: &'static str) -> Result<Vec<PartOfVersion>, RegistryError> {
-    let part = |row: &Row| {
-        let (first, second) = (row.text(first)?.to_owned(), row.text(second)?.to_owned());
-        Ok(PartOfVersion { version: row.count("version")?, first, second, amount: amount(row)? })
-    };
-    rows.iter().map(part).collect()
+/// What published versions brought; what is being deposited now is not counted.
+fn parts(
+    rows: &[Row],
+    published: &HashSet<(GenerationId, u64)>,
+    [first, second]: [&'static str; 2],
+) -> Result<Vec<PartOfVersion>, RegistryError> {
+    let mut parts = Vec::new();
+    for row in rows {
+        let version = (GenerationId(row.uuid("generation")?), row.count("version")?);
+        if published.contains(&version) {
+            let (first, second) = (row.text(first)?.to_owned(), row.text(second)?.to_owned());
+            parts.push(PartOfVersion { version, first, second, amount: amount(row)? });
+        }
+    }
+    Ok(parts)
 }
 
 fn amount(row: &Row) -> Result<Amount, RegistryError> {
@@ -223,6 +230,21 @@ pub struct Flow {
     pub deleted_files: i64,
     /// Their size.
     pub deleted_bytes: i64,
+}
+
+impl Flow {
+    /// Adds another one.
+    pub fn add(&mut self, other: &Self) {
+        self.versions += other.versions;
+        self.objects += other.objects;
+        self.files += other.files;
+        self.bytes += other.bytes;
+        self.restorations += other.restorations;
+        self.restored_bytes += other.restored_bytes;
+        self.deleted_objects += other.deleted_objects;
+        self.deleted_files += other.deleted_files;
+        self.deleted_bytes += other.deleted_bytes;
+    }
 }
 
 /// By how much something grows.

@@ -2,7 +2,7 @@
 //! each list of names with its struct, and the table their order with each row.
 
 use super::{
-    DepositsReportView, FixityReportView, FormatsReportView, StorageReportView,
+    CostReportView, DepositsReportView, FixityReportView, FormatsReportView, StorageReportView,
     ActivityView, AgentView, AuditChainView, AuditExportView, BackgroundTaskView, BatchView, CheckView, CollectionView,
     CoverageView, DeletionTargetView, DeletionView, DifferenceView, DueView, EventView, FailureGroupView, FileView,
     FindingView, FoundView, HistoryLineView, InstitutionView, InterimFileView, ItemCountsView, ItemView, JournalView,
@@ -136,6 +136,7 @@ views! {
     }
     StorageReportView { institution, collection, store, class, objects, files, bytes }
     FormatsReportView { institution, collection, puid, mime, files, bytes }
+    CostReportView { month, institution, collection, store, bytes, cost, currency, without_price }
     FixityReportView { institution, store, period, passed, failed }
     StoreView { store, kind, state, path, roles, placements, reason, missed_logs, unfinished_deletions }
     StoreCheckView {

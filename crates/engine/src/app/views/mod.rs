@@ -70,7 +70,7 @@ pub use restorations::{RestorationBatchView, RestorationView};
 pub use settings::{CheckView, SettingView};
 pub use spot_tests::SpotTestView;
 pub use statistics::{
-    DepositsReportView, FixityReportView, FormatsReportView, RecomputedView, StorageReportView,
+    CostReportView, DepositsReportView, FixityReportView, FormatsReportView, RecomputedView, StorageReportView,
 };
 pub use stores::{
     BackfillView, CreatedStoreView, DifferenceView, EnqueuedBackfillView, ReplacementView, RetirementView,

@@ -3,6 +3,8 @@
 use serde::Serialize;
 use strongroom_registry::statistics::{Flow, Growth};
 
+use crate::statistics::cost::{Cost, money};
+
 /// What came in, went out and was deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DepositsReportView {
@@ -122,6 +124,39 @@ impl FixityReportView {
         (passed, failed): (u64, u64),
     ) -> Self {
         Self { institution, store: middle.filter(|_| is_by_store), period, passed, failed }
+    }
+}
+
+/// What storage costs in a month.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CostReportView {
+    /// The month.
+    pub month: Option<String>,
+    /// The institution, where it is reported by institution or collection.
+    pub institution: Option<String>,
+    /// The collection, where it is reported by collection; none: no collection.
+    pub collection: Option<String>,
+    /// The store, where it is reported by store.
+    pub store: Option<String>,
+    /// Bytes of all copies, on the average of the days of the month; days to come count as none.
+    pub bytes: i64,
+    /// The cost, with two decimals.
+    pub cost: String,
+    /// In which currency.
+    pub currency: String,
+    /// Bytes of these for which the settings have no price.
+    pub without_price: i64,
+}
+
+impl CostReportView {
+    pub(crate) fn new(
+        [month, institution, collection, store]: [Option<String>; 4],
+        cost: Cost,
+        currency: &str,
+    ) -> Self {
+        let Cost { bytes, millionths, without_price } = cost;
+        let (cost, currency) = (money(millionths), currency.to_owned());
+        Self { month, institution, collection, store, bytes, cost, currency, without_price }
     }
 }
 
