@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::commands::{
     activity, audit, background, backup, bag, batches, bench, checkm, collection, config, delete, demo, deposit,
     fixity, hold, identify, init, institution, items, journal, key, man, migrate, notify, objects, ocfl, outbox,
-    pipeline, profile, queue, rebuild, receiving, restore, shell, signatures, status, store, user, work,
+    pipeline, profile, queue, rebuild, receiving, report, restore, shell, signatures, status, store, user, work,
 };
 
 /// Preserve digital deposits: check bags, keep verified copies in several stores, check the copies, restore objects.
@@ -131,6 +131,9 @@ pub(crate) enum Command {
     /// List who did what, and what was refused
     #[command(subcommand)]
     Journal(journal::Journal),
+    /// Report what came in and out, what is kept, and what it costs
+    #[command(subcommand)]
+    Report(report::Report),
     /// List, export and verify the audit chains of what was done
     #[command(subcommand)]
     Audit(audit::Audit),

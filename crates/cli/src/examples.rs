@@ -294,6 +294,18 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "strongroom journal list --act items --object example.edu/letters --csv",
         ],
     ),
+    (
+        "report deposits",
+        &[
+            "strongroom report deposits --by month --since 365d",
+            "strongroom report deposits --by collection --institution a.edu --csv",
+        ],
+    ),
+    ("report storage", &["strongroom report storage --by institution --until 2026-01-01"]),
+    ("report formats", &["strongroom report formats --by mime --csv"]),
+    ("report fixity", &["strongroom report fixity --by month --since 365d"]),
+    ("report cost", &["strongroom report cost --by store --since 2026-01-01"]),
+    ("report recompute", &["strongroom report recompute"]),
     ("audit list", &["strongroom audit list"]),
     (
         "audit export",

@@ -17,6 +17,7 @@ use crate::ingest::kept_in;
 use crate::people::check_factor_key;
 use crate::review::Review;
 use crate::settings::Settings;
+use crate::statistics::quotas::{self, QuotaUse};
 use crate::survey::{Condition, Survey};
 use crate::{EngineError, background};
 
@@ -289,10 +290,22 @@ pub fn collect(
         outbox: registry.read(outbox_status)?,
         background: tasks.into_iter().filter(TaskStatus::has_run).map(Background::from).collect(),
         staging: StagingStatus::of(directory, settings, registry)?,
+        storage_quotas: storage_quotas(settings, registry)?,
         tables_counted_at: tables.counted_at,
         tables_at_least: tables.at_least,
         tables: tables.rows.into_iter().collect(),
     })
+}
+
+fn storage_quotas(settings: &Settings, registry: &Registry) -> Result<Vec<QuotaStatus>, RegistryError> {
+    let used = registry.read(|tx| quotas::nearly_used(tx, settings.statistics.quota_warning))?;
+    let status = |(institution, used): (String, QuotaUse)| QuotaStatus {
+        institution,
+        quota: used.quota,
+        kept: used.kept,
+        percent: used.percent(),
+    };
+    Ok(used.into_iter().map(status).collect())
 }
 
 /// The time of the oldest check as it is shown, and whether a copy is due whatever the time: its clock stands at the

@@ -37,6 +37,7 @@ pub(crate) mod queue;
 pub(crate) mod rebuild;
 pub(crate) mod receiving;
 pub(crate) mod reidentify;
+pub(crate) mod report;
 pub(crate) mod restore;
 mod restore_many;
 mod restore_tests;
@@ -91,6 +92,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Collection(command) => collection::run(command, context),
         Command::Profile(command) => profile::run(command, context),
         Command::Journal(command) => journal::run(command, context),
+        Command::Report(command) => report::run(&command, context),
         Command::Audit(command) => audit::run(command, context),
         Command::Bag(command) => bag::run(&command, context),
         Command::Checkm(command) => checkm::run(&command, context),
