@@ -389,6 +389,7 @@ pages! {
     activities: "docs/activities.md",
     background: "docs/background.md",
     audit: "docs/audit.md",
+    statistics: "docs/statistics.md",
     coming_from_preserv: "docs/coming-from-preserv.md",
     backup_routine: "docs/backup-routine.md",
     changing_stores: "docs/changing-stores.md",

@@ -28,6 +28,7 @@ mod outbox;
 mod packages;
 mod people;
 mod profiles;
+mod quotas;
 mod rebuild;
 mod receiving;
 mod reconcile;
