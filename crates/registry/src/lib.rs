@@ -38,7 +38,8 @@ pub use store::{
     health, holds, identification, interim, items, journal, leases, legal_holds, named, notifications, object_ids,
     objects, obstacles, one_time_tokens, outbox, parts, pipelines, placements, profiles, provenance,
     provisional_reports, rebuild, receiving, reports, restorations, restored, retention, schedules, search,
-    second_factors, sessions, spot_tests, statistics, stores, tenants, throttles, tool_findings, users, versions, watermarks, work,
+    second_factors, sessions, spot_tests, statistics, stores, tenants, throttles, tool_findings, users, versions,
+    watermarks, work,
 };
 pub use strongroom_database::{Time, Transaction};
 pub use together::Together;

@@ -11,8 +11,8 @@ use super::views::{
     CostReportView, DepositsReportView, FixityReportView, FormatsReportView, RecomputedView, StorageReportView,
 };
 use super::{OpContext, PAGE, Shutdown};
-use crate::journal::Target;
 use crate::EngineError;
+use crate::journal::Target;
 use crate::statistics::cost::Cost;
 use crate::statistics::{self, days};
 
@@ -167,11 +167,9 @@ pub fn formats(
         .filter(|(_, (files, bytes))| (*files, *bytes) != (0, 0))
         .map(|(group, amount)| FormatsReportView::new(group, amount))
         .collect();
-    views.sort_by(|one, other| (&one.institution, &one.collection, other.bytes).cmp(&(
-        &other.institution,
-        &other.collection,
-        one.bytes,
-    )));
+    views.sort_by(|one, other| {
+        (&one.institution, &one.collection, other.bytes).cmp(&(&other.institution, &other.collection, one.bytes))
+    });
     Ok((views, uncounted(&authorized)?))
 }
 

@@ -54,10 +54,16 @@ fn millionths(text: &str) -> Option<i64> {
 pub(super) fn check(settings: &Settings) -> Result<(), (&'static str, String)> {
     let statistics = &settings.statistics;
     if statistics.quota_warning > 100 {
-        return Err(("statistics.quota_warning", format!("{} percent are more than all of a quota", statistics.quota_warning)));
+        return Err((
+            "statistics.quota_warning",
+            format!("{} percent are more than all of a quota", statistics.quota_warning),
+        ));
     }
     if statistics.weekly_report_hour > 23 {
-        return Err(("statistics.weekly_report_hour", format!("a day has no hour {}; give 0 to 23", statistics.weekly_report_hour)));
+        return Err((
+            "statistics.weekly_report_hour",
+            format!("a day has no hour {}; give 0 to 23", statistics.weekly_report_hour),
+        ));
     }
     let prices = prices(settings).map_err(|reason| ("statistics.prices", reason))?;
     for price in &prices {
@@ -81,7 +87,9 @@ mod tests {
         let of = |line| price(line).map(|price| (price.store, price.class, price.millionths));
         assert_eq!(of("primary=5.5"), Some(("primary".to_owned(), None, 5_500_000)));
         assert_eq!(of("s3/DEEP_ARCHIVE = 0.990001"), Some(("s3".to_owned(), Some("DEEP_ARCHIVE".to_owned()), 990_001)));
-        for wrong in ["primary", "primary=", "primary=-1", "primary=1.0000001", "primary=1e3", "primary/=1", "a=9999999999"] {
+        for wrong in
+            ["primary", "primary=", "primary=-1", "primary=1.0000001", "primary=1e3", "primary/=1", "a=9999999999"]
+        {
             assert_eq!(of(wrong), None, "{wrong}");
         }
     }

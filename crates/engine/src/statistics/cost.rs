@@ -37,8 +37,7 @@ pub(crate) fn costs(home: &Home, span: Span, (from, to): (i64, i64)) -> Result<B
     let mut costs: BTreeMap<CostKey, Cost> = BTreeMap::new();
     let (mut after, mut reached) = (None, None);
     loop {
-        let page =
-            home.registry.read(|tx| Ok::<_, RegistryError>(rows::growth(tx, span, to, after.clone(), PAGE)?))?;
+        let page = home.registry.read(|tx| Ok::<_, RegistryError>(rows::growth(tx, span, to, after.clone(), PAGE)?))?;
         let Some(last) = page.last() else { break };
         after = Some(last.cursor.clone());
         for GrowthRow { day, institution, collection, store, class, bytes, .. } in page {
@@ -87,7 +86,10 @@ fn add_days(
 
 fn price_of(prices: &[Price], store: &str, class: &str) -> Option<i64> {
     let of = |wanted: Option<&str>| {
-        prices.iter().find(|price| price.store == store && price.class.as_deref() == wanted).map(|price| price.millionths)
+        prices
+            .iter()
+            .find(|price| price.store == store && price.class.as_deref() == wanted)
+            .map(|price| price.millionths)
     };
     of(Some(class)).or_else(|| of(None))
 }
@@ -105,7 +107,11 @@ mod tests {
 
     #[test]
     fn a_month_costs_the_days_on_which_bytes_were_kept() {
-        let price = |class: Option<&str>, millionths| Price { store: "s3".to_owned(), class: class.map(str::to_owned), millionths };
+        let price = |class: Option<&str>, millionths| Price {
+            store: "s3".to_owned(),
+            class: class.map(str::to_owned),
+            millionths,
+        };
         let prices = [price(None, 20_000_000), price(Some("COLD"), 1_000_000)];
         let key = |class: &str| ("a.edu".to_owned(), String::new(), "s3".to_owned(), class.to_owned());
         let kept = [(key(""), 3_000_000_000_000), (key("COLD"), 1_000_000_000_000)].into();
@@ -113,8 +119,12 @@ mod tests {
         // 2026-01-22 to 2026-02-14: ten of 31 days and fourteen of 28.
         let day = day_of(strongroom_registry::Time(1_769_040_000_000_000));
         add_days(&mut costs, &kept, &prices, (day, day + 24));
-        let of: Vec<_> = costs.into_iter().map(|(key, cost)| (key.0, money(cost.millionths), cost.without_price)).collect();
+        let of: Vec<_> =
+            costs.into_iter().map(|(key, cost)| (key.0, money(cost.millionths), cost.without_price)).collect();
         assert_eq!(of, [("2026-01".to_owned(), "19.68".to_owned(), 0), ("2026-02".to_owned(), "30.50".to_owned(), 0)]);
-        assert_eq!((money(-4), money(-10_000), money(1_234_567_890)), ("0.00".to_owned(), "-0.01".to_owned(), "1234.57".to_owned()));
+        assert_eq!(
+            (money(-4), money(-10_000), money(1_234_567_890)),
+            ("0.00".to_owned(), "-0.01".to_owned(), "1234.57".to_owned())
+        );
     }
 }

@@ -79,6 +79,7 @@ fn increment(
         institution: facts.institution,
         before,
         after: serde_json::to_string(&new).map_err(unfit)?,
+        last: facts.versions.last().map(|(generation, number, ..)| (*generation, *number)),
         days: flows(facts, &old, &new),
         storage: growth(|counted| &counted.stored, &facts.stored),
         formats: growth(|counted| &counted.formatted, &facts.formatted),
@@ -168,8 +169,7 @@ fn grown(
         add(left.entry((facts.collection, first.clone(), second.clone())).or_default(), growth, 1);
     }
     let mut grown: BTreeMap<PartKey, Growth> = BTreeMap::new();
-    let new_versions =
-        facts.versions.iter().filter(|(generation, number, ..)| Some((generation.0, *number)) > last);
+    let new_versions = facts.versions.iter().filter(|(generation, number, ..)| Some((generation.0, *number)) > last);
     for (generation, number, made_at, _) in new_versions {
         for part in brought.iter().filter(|part| part.version == (*generation, *number)) {
             let key = (facts.collection, part.first.clone(), part.second.clone());
@@ -214,7 +214,10 @@ fn listed(parts: Parts) -> Vec<(String, String, i64, i64)> {
 
 fn unlisted(parts: &[(String, String, i64, i64)]) -> Parts {
     let growth = |files: i64, bytes: i64| Growth { objects: 1, files, bytes };
-    parts.iter().map(|(first, second, files, bytes)| ((first.clone(), second.clone()), growth(*files, *bytes))).collect()
+    parts
+        .iter()
+        .map(|(first, second, files, bytes)| ((first.clone(), second.clone()), growth(*files, *bytes)))
+        .collect()
 }
 
 fn signed(count: u64) -> i64 {

@@ -1,7 +1,7 @@
 //! How much of their storage quotas institutions use.
 
-use strongroom_registry::tenants::{self, Institution};
 use strongroom_registry::statistics as rows;
+use strongroom_registry::tenants::{self, Institution};
 use strongroom_registry::{RegistryError, Scope, Transaction};
 
 const PAGE: usize = 500;

@@ -35,18 +35,19 @@ pub(crate) fn report(home: &Home) -> Result<u64, EngineError> {
     // An installation that begins has nothing to report of the week before.
     let mails = if reported.is_some() { compose(home, due)? } else { Vec::new() };
     let count = mails.len() as u64;
-    home.registry.write(move |tx| {
-        let known = tenants::fact(tx, REPORTED)?.and_then(|day| day.parse::<i64>().ok());
-        if known != reported {
-            return Ok(0);
-        }
-        tenants::set_fact(tx, REPORTED, &due.to_string())?;
-        for (institution, mail) in &mails {
-            mail.insert(tx, *institution, None)?;
-        }
-        Ok::<_, RegistryError>(count)
-    })
-    .map_err(EngineError::from)
+    home.registry
+        .write(move |tx| {
+            let known = tenants::fact(tx, REPORTED)?.and_then(|day| day.parse::<i64>().ok());
+            if known != reported {
+                return Ok(0);
+            }
+            tenants::set_fact(tx, REPORTED, &due.to_string())?;
+            for (institution, mail) in &mails {
+                mail.insert(tx, *institution, None)?;
+            }
+            Ok::<_, RegistryError>(count)
+        })
+        .map_err(EngineError::from)
 }
 
 /// The last day on which a report was due; its hour is past.
@@ -111,11 +112,7 @@ fn mail_of(home: &Home, institution: &Institution, due: i64) -> Result<Option<Pr
     Ok(mail.prepare(&home.settings.mail, format!("storage report {} {}", institution.id, begin_of(due))))
 }
 
-fn flow_of(
-    tx: &mut dyn strongroom_registry::Transaction,
-    span: Span,
-    week: (i64, i64),
-) -> Result<Flow, RegistryError> {
+fn flow_of(tx: &mut dyn strongroom_registry::Transaction, span: Span, week: (i64, i64)) -> Result<Flow, RegistryError> {
     let (mut sum, mut after) = (Flow::default(), None);
     loop {
         let page = rows::days(tx, span, week, after, PAGE)?;

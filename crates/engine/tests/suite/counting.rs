@@ -44,7 +44,8 @@ fn all(home: &Arc<Home>) -> All {
     let (days, uncounted) = statistics::deposits(&context, By::Day, &filter).expect("reports");
     assert_eq!((uncounted.changes, uncounted.is_first), (0, false));
     let history = days.iter().map(|row| {
-        let day: jiff::Timestamp = format!("{}T12:00:00Z", row.period.as_deref().expect("a day")).parse().expect("a time");
+        let day: jiff::Timestamp =
+            format!("{}T12:00:00Z", row.period.as_deref().expect("a day")).parse().expect("a time");
         let until = strongroom_registry::Time::from(day).plus(86_400_000_000);
         let filter = Filter { until: Some(until), ..Filter::default() };
         statistics::storage(&context, StorageBy::Class, &filter).expect("reports").0
@@ -67,9 +68,9 @@ fn recompute(home: &Arc<Home>) -> u64 {
 /// Files and bytes of contents that lie in a store, as a listing of it finds them.
 fn lying_in(home: &TestHome, store: &str) -> (i64, i64) {
     let listing = home.store(store).expect("a store").list(&Key::ROOT).expect("lists");
-    let contents = listing.map(|listed| listed.expect("a key")).filter(|listed| {
-        listed.key.as_str().contains("/content/") && !listed.key.as_str().starts_with("_strongroom")
-    });
+    let contents = listing
+        .map(|listed| listed.expect("a key"))
+        .filter(|listed| listed.key.as_str().contains("/content/") && !listed.key.as_str().starts_with("_strongroom"));
     contents.fold((0, 0), |(files, bytes), listed| {
         let file = home.file(store, listed.key.as_str());
         (files + 1, bytes + i64::try_from(std::fs::metadata(file).expect("a file").len()).expect("fits"))
@@ -78,9 +79,9 @@ fn lying_in(home: &TestHome, store: &str) -> (i64, i64) {
 
 fn assert_equals_stores(home: &TestHome) {
     check(home, &KEPT_IN);
-    let (found, _) =
-        statistics::storage(&console(&home.home), StorageBy::Store, &Filter::default()).expect("reports");
-    let found: BTreeMap<_, _> = found.iter().map(|row| (row.store.clone().expect("one"), (row.files, row.bytes))).collect();
+    let (found, _) = statistics::storage(&console(&home.home), StorageBy::Store, &Filter::default()).expect("reports");
+    let found: BTreeMap<_, _> =
+        found.iter().map(|row| (row.store.clone().expect("one"), (row.files, row.bytes))).collect();
     for store in KEPT_IN {
         assert_eq!(found.get(store), Some(&lying_in(home, store)), "{store}");
     }

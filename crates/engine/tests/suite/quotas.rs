@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strongroom_engine::app::institutions::{self, Changes};
-use strongroom_engine::app::statistics::{self, CostBy, Filter};
 use strongroom_engine::app::items::Ask;
+use strongroom_engine::app::statistics::{self, CostBy, Filter, StorageBy};
 use strongroom_engine::app::{Caller, OpContext, items as item_acts, outbox};
 use strongroom_engine::findings::Counting;
 use strongroom_engine::ingest::{DepositRequest, PackageSource, deposit};
@@ -66,13 +66,15 @@ fn a_deposit_that_would_pass_the_quota_is_refused_before_it_is_stored(engine: En
     let same = worked(&home, submit(&home, "letters", 50_000));
     assert_eq!(same.status, ItemStatus::Succeeded, "{:?}", same.note);
     // With more room it goes on, and the note warns.
-    set_quota(&home, 122_000);
-    item_acts::steer(&console(&home.home), &[large.id], Ask::Requeue(None), None)
-        .expect("requeues");
+    let (kept, _) = statistics::storage(&console(&home.home), StorageBy::Store, &Filter::default()).expect("reports");
+    set_quota(&home, kept[0].bytes.unsigned_abs() + 63_000);
+    item_acts::steer(&console(&home.home), &[large.id], Ask::Requeue(None), None).expect("requeues");
     let again = worked(&home, large.id);
     assert_eq!(again.status, ItemStatus::Succeeded, "{:?}", again.note);
     let history = home.registry.read(|tx| items::history(tx, Scope::System, large.id)).expect("its history");
-    assert!(history.iter().any(|line| line.note.as_deref().is_some_and(|note| note.contains("% of the storage quota"))));
+    assert!(
+        history.iter().any(|line| line.note.as_deref().is_some_and(|note| note.contains("% of the storage quota")))
+    );
     run(&home);
     let survey = Survey::of(home.path(), &home.settings, Some(&home.registry), Counting::Bounded).expect("looks");
     let status = status::collect(home.path(), &home.settings, &home.registry, &survey).expect("status");
@@ -119,7 +121,7 @@ fn a_storage_report_is_mailed_once_a_week() {
     let mail = "[mail]\nhost = \"localhost\"\nport = 1\ntls = \"none\"\nfrom = \"strongroom@example.edu\"\n";
     let Some(home) = world(Engine::Sqlite, mail) else { return };
     let mails = || {
-        let listed = outbox::list(&console(&home.home), None).expect("lists").items;
+        let listed = outbox::waiting(&console(&home.home), None).expect("lists").items;
         listed.into_iter().filter(|one| one.subject.as_deref().is_some_and(|text| text.starts_with("Storage report")))
     };
     assert!(!run(&home).contains("mailed"));

@@ -149,7 +149,8 @@ LEFT JOIN work_items w ON w.id = r.item_id LEFT JOIN versions v ON v.id = r.vers
 WHERE r.institution_id = ?1 AND r.item_id <> ?2
     AND (w.status IN ('pending', 'started', 'held') OR v.state IN ('committing', 'published'))
 -- name: statistics.release_counted
-DELETE FROM storage_reservations WHERE version_id IN (SELECT v.id FROM versions v WHERE v.object_id = ?1 AND v.state = 'published')
+DELETE FROM storage_reservations WHERE version_id IN (SELECT v.id FROM versions v WHERE v.object_id = ?1 AND v.state = 'published'
+    AND (v.generation, v.number) <= (?2, ?3))
 -- name: statistics.release_ended
 DELETE FROM storage_reservations WHERE NOT EXISTS (SELECT 1 FROM work_items w WHERE w.id = storage_reservations.item_id
         AND w.status IN ('pending', 'started', 'held', 'failed'))

@@ -173,7 +173,10 @@ pub fn facts(tx: &mut dyn Transaction, object: ObjectId) -> Result<Option<Object
         versions,
         stored: parts(&stored, &published, ["store", "class"])?,
         formatted: parts(&formatted, &published, ["puid", "mime"])?,
-        deleted: deleted.iter().map(|row| Ok((row.time("time")?, amount(row)?))).collect::<Result<_, RegistryError>>()?,
+        deleted: deleted
+            .iter()
+            .map(|row| Ok((row.time("time")?, amount(row)?)))
+            .collect::<Result<_, RegistryError>>()?,
         deletions: deletions.iter().map(|row| Ok(row.time("time")?)).collect::<Result<_, RegistryError>>()?,
         disseminations: disseminations
             .iter()
@@ -276,6 +279,8 @@ pub struct Increment {
     pub before: Option<String>,
     /// What is counted of it with this.
     pub after: String,
+    /// The last version that is counted with this.
+    pub last: Option<(GenerationId, u64)>,
     /// What is added to days.
     pub days: Vec<(DayKey, Flow)>,
     /// What is added to stores.
@@ -287,18 +292,25 @@ pub struct Increment {
 /// Adds what objects add, and removes the changes that are counted with it.
 ///
 /// # Errors
-/// [`RegistryError::FenceLost`] where another process has counted one of them.
+/// [`RegistryError::FenceLost`] where another process has counted one of them, or has ended an epoch.
 pub fn apply(tx: &mut dyn Transaction, changes: &[Pending], increments: &[Increment]) -> Result<(), RegistryError> {
-    let counted = tx
-        .execute_each(Statement("statistics.is_counted"), &mut changes.iter().map(|change| vec![change.id.into()]))?;
+    let counted =
+        tx.execute_each(Statement("statistics.is_counted"), &mut changes.iter().map(|change| vec![change.id.into()]))?;
     if counted != changes.len() as u64 {
         return Err(lost());
     }
+    let known = epochs(tx)?;
     for increment in increments {
+        if !known.iter().any(|epoch| epoch.number == increment.epoch) {
+            return Err(lost());
+        }
         if increment.before.as_ref() != Some(&increment.after) {
             apply_one(tx, increment)?;
         }
-        tx.execute(Statement("statistics.release_counted"), &[increment.object.into()])?;
+        if let Some((generation, number)) = increment.last {
+            let values = [increment.object.into(), generation.into(), number.into()];
+            tx.execute(Statement("statistics.release_counted"), &values)?;
+        }
     }
     Ok(())
 }
@@ -365,14 +377,8 @@ fn add_part(
     (day, collection, first, second): &PartKey,
     growth: &Growth,
 ) -> Result<(), RegistryError> {
-    let mut values = vec![
-        epoch.into(),
-        (*day).into(),
-        institution.into(),
-        or_nil(*collection).into(),
-        first.into(),
-        second.into(),
-    ];
+    let mut values =
+        vec![epoch.into(), (*day).into(), institution.into(), or_nil(*collection).into(), first.into(), second.into()];
     // A content has one format, and an object may have many: objects are counted by store alone.
     if statement == Statement("statistics.add_storage") {
         values.push(growth.objects.into());

@@ -2,12 +2,12 @@
 //! each list of names with its struct, and the table their order with each row.
 
 use super::{
-    CostReportView, DepositsReportView, FixityReportView, FormatsReportView, StorageReportView,
     ActivityView, AgentView, AuditChainView, AuditExportView, BackgroundTaskView, BatchView, CheckView, CollectionView,
-    CoverageView, DeletionTargetView, DeletionView, DifferenceView, DueView, EventView, FailureGroupView, FileView,
-    FindingView, FoundView, HistoryLineView, InstitutionView, InterimFileView, ItemCountsView, ItemView, JournalView,
-    KeyView, LegalHoldView, MessageView, ObjectView, PipelineView, ProfileView, RecordView, ReportRowView, ReportView,
-    RulesView, SettingView, SpotTestView, StoreCheckView, StoreView, TaskView, ToolFindingView, TopicView,
+    CostReportView, CoverageView, DeletionTargetView, DeletionView, DepositsReportView, DifferenceView, DueView,
+    EventView, FailureGroupView, FileView, FindingView, FixityReportView, FormatsReportView, FoundView,
+    HistoryLineView, InstitutionView, InterimFileView, ItemCountsView, ItemView, JournalView, KeyView, LegalHoldView,
+    MessageView, ObjectView, PipelineView, ProfileView, RecordView, ReportRowView, ReportView, RulesView, SettingView,
+    SpotTestView, StorageReportView, StoreCheckView, StoreView, TaskView, ToolFindingView, TopicView,
     UnfinishedDeletionView, UploadView, UserView, VersionView,
 };
 

@@ -112,7 +112,8 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     let quota = if is_committing { String::new() } else { storage_quota::reserve(context, &version)? };
     let healed = healed(context, &known)?;
     let removed = if removed > 0 { format!(", {removed} not kept in this version") } else { String::new() };
-    let note = format!("{new} new, {changed} changed, {unchanged} unchanged files{removed}{healed_first}{healed}{quota}");
+    let note =
+        format!("{new} new, {changed} changed, {unchanged} unchanged files{removed}{healed_first}{healed}{quota}");
     Ok(Outcome::Done { note })
 }
 
