@@ -3,6 +3,7 @@
 //!
 //! Counts belong to an epoch. One is `current` and read; another may be in the making beside it, from nothing.
 
+mod epochs;
 mod quota;
 mod reading;
 
@@ -11,6 +12,7 @@ use std::collections::{HashMap, HashSet};
 use strongroom_database::{Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
+pub use epochs::{Epoch, advance, begin, drop_stale, end, epochs};
 pub use quota::{Room, reserve};
 pub use reading::{
     DayCount, DayCursor, FixityRow, FormatCount, GrowthCursor, GrowthRow, Span, StorageCount, days, fixity, formats_at,
@@ -61,42 +63,6 @@ pub fn pending(tx: &mut dyn Transaction, limit: usize) -> Result<Vec<Pending>, R
 pub fn count_pending(tx: &mut dyn Transaction) -> Result<u64, RegistryError> {
     let row = tx.query_one(Statement("statistics.count_pending"), &[MOST_COUNTED.into()])?;
     Ok(row.map_or(Ok(0), |row| row.count("pending"))?)
-}
-
-/// Counts of all objects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Epoch {
-    /// Its number.
-    pub number: u64,
-    /// Whether it is read. Otherwise it is in the making.
-    pub is_current: bool,
-    /// Up to which object it has every one.
-    pub after: ObjectId,
-}
-
-/// All of them: at most one that is read and one in the making.
-pub fn epochs(tx: &mut dyn Transaction) -> Result<Vec<Epoch>, RegistryError> {
-    let rows = tx.query(Statement("statistics.epochs"), &[])?;
-    let epoch = |row: &Row| {
-        Ok(Epoch {
-            number: row.count("epoch")?,
-            is_current: row.text("state")? == "current",
-            after: ObjectId(row.uuid("after_object")?),
-        })
-    };
-    rows.iter().map(epoch).collect()
-}
-
-/// Begins counts from nothing, unless some are in the making; those.
-pub fn begin(tx: &mut dyn Transaction) -> Result<Epoch, RegistryError> {
-    let known = epochs(tx)?;
-    if let Some(making) = known.iter().find(|epoch| !epoch.is_current) {
-        return Ok(*making);
-    }
-    let number = known.last().map_or(1, |last| last.number + 1);
-    let (after, now) = (ObjectId(Uuid::nil()), tx.now()?);
-    tx.execute(Statement("statistics.begin_epoch"), &[number.into(), after.into(), now.into()])?;
-    Ok(Epoch { number, is_current: false, after })
 }
 
 /// Objects by their identifiers, behind `after`.
@@ -390,60 +356,6 @@ fn add_part(
 
 fn or_nil(collection: Option<CollectionId>) -> Uuid {
     collection.map_or_else(Uuid::nil, |id| id.0)
-}
-
-/// Notes that an epoch in the making has every object up to this one.
-///
-/// # Errors
-/// [`RegistryError::FenceLost`] where another process has come further.
-pub fn advance(tx: &mut dyn Transaction, making: &Epoch, to: ObjectId) -> Result<(), RegistryError> {
-    let values = [making.number.into(), making.after.into(), to.into()];
-    if tx.execute(Statement("statistics.advance"), &values)? == 1 { Ok(()) } else { Err(lost()) }
-}
-
-/// Has an epoch read that has every object. What was counted of stores and formats on earlier days stays, because the registry does not have
-/// all that led to it; where it comes to something else than what is kept now, the difference is added to the day `today`. How many
-/// differences there were.
-///
-/// # Errors
-/// [`RegistryError::FenceLost`] where another process has done it.
-pub fn end(tx: &mut dyn Transaction, made: &Epoch, today: i64) -> Result<u64, RegistryError> {
-    let old = epochs(tx)?.into_iter().find(|epoch| epoch.is_current);
-    let now = tx.now()?;
-    if tx.execute(Statement("statistics.make_current"), &[made.number.into(), made.after.into(), now.into()])? != 1 {
-        return Err(lost());
-    }
-    let Some(old) = old else { return Ok(0) };
-    let mut differences = 0;
-    for (difference, add, [first, second]) in [
-        ("statistics.storage_difference", "statistics.add_storage", ["store", "class"]),
-        ("statistics.formats_difference", "statistics.add_format", ["puid", "mime"]),
-    ] {
-        for row in tx.query(Statement(difference), &[made.number.into(), old.number.into()])? {
-            let collection = Some(row.uuid("collection_id")?).filter(|id| !id.is_nil()).map(CollectionId);
-            let key = (today, collection, row.text(first)?.to_owned(), row.text(second)?.to_owned());
-            let objects = if first == "store" { row.integer("objects")? } else { 0 };
-            let growth = Growth { objects, files: row.integer("files")?, bytes: row.integer("bytes")? };
-            let institution = InstitutionId(row.uuid("institution_id")?);
-            add_part(tx, Statement(add), (old.number, institution), &key, &growth)?;
-            differences += 1;
-        }
-    }
-    for drop in ["statistics.drop_storage", "statistics.drop_formats"] {
-        tx.execute(Statement(drop), &[made.number.into()])?;
-    }
-    for moved in ["statistics.move_storage", "statistics.move_formats"] {
-        tx.execute(Statement(moved), &[old.number.into(), made.number.into()])?;
-    }
-    for drop in ["statistics.drop_days", "statistics.drop_epoch"] {
-        tx.execute(Statement(drop), &[old.number.into()])?;
-    }
-    Ok(differences)
-}
-
-/// Removes what epochs before one had counted of objects, at most `limit`; how many.
-pub fn drop_stale(tx: &mut dyn Transaction, before: u64, limit: usize) -> Result<u64, RegistryError> {
-    Ok(tx.execute(Statement("statistics.stale_objects"), &[before.into(), limit.into()])?)
 }
 
 /// Releases what is reserved for versions that will not be published.
