@@ -15,15 +15,15 @@ pub(super) const TASK: BackgroundTask = BackgroundTask { name: "statistics", eve
 fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     let ran = statistics::run(home, stop)?;
     let mails = statistics::weekly::report(home)?;
-    let mut words = format!("{} counted", counted(ran.changes, "change", "changes"));
+    let mut words = vec![format!("{} counted", counted(ran.changes, "change", "changes"))];
     if ran.objects > 0 {
-        words += &format!(", {} counted from nothing", counted(ran.objects, "object", "objects"));
+        words.push(format!("{} counted from nothing", counted(ran.objects, "object", "objects")));
     }
     if ran.corrected > 0 {
-        words += &format!(", {} corrected", counted(ran.corrected, "figure", "figures"));
+        words.push(format!("{} corrected", counted(ran.corrected, "figure", "figures")));
     }
     if mails > 0 {
-        words += &format!(", {} mailed", counted(mails, "storage report", "storage reports"));
+        words.push(format!("{} mailed", counted(mails, "storage report", "storage reports")));
     }
-    Ok(words)
+    Ok(words.join(", "))
 }

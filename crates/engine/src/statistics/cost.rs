@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use strongroom_registry::RegistryError;
 use strongroom_registry::statistics::{self as rows, GrowthRow, Span};
 
 use super::days::{day_of, month_around, month_of};
@@ -37,7 +36,7 @@ pub(crate) fn costs(home: &Home, span: Span, (from, to): (i64, i64)) -> Result<B
     let mut costs: BTreeMap<CostKey, Cost> = BTreeMap::new();
     let (mut after, mut reached) = (None, None);
     loop {
-        let page = home.registry.read(|tx| Ok::<_, RegistryError>(rows::growth(tx, span, to, after.clone(), PAGE)?))?;
+        let page = home.registry.read(|tx| rows::growth(tx, span, to, after.clone(), PAGE))?;
         let Some(last) = page.last() else { break };
         after = Some(last.cursor.clone());
         for GrowthRow { day, institution, collection, store, class, bytes, .. } in page {

@@ -21,9 +21,9 @@ struct Counted {
     /// Generation and number of the last version.
     last: Option<(Uuid, u64)>,
     /// Files and bytes by store and class.
-    stored: Vec<(String, String, i64, i64)>,
+    stored: Vec<Part>,
     /// Files and bytes by format and type.
-    formatted: Vec<(String, String, i64, i64)>,
+    formatted: Vec<Part>,
     /// Objects, files and bytes that were deleted, by day.
     deleted: BTreeMap<i64, (i64, i64, i64)>,
     /// When the last of it was deleted.
@@ -33,6 +33,10 @@ struct Counted {
 }
 
 type Parts = BTreeMap<(String, String), Growth>;
+/// Store and class, or format and type, with files and bytes.
+type Part = (String, String, i64, i64);
+/// What was counted before: amounts, the collection, and the last version.
+type Before<'c> = (&'c [Part], Option<CollectionId>, Option<(Uuid, u64)>);
 type Days = BTreeMap<DayKey, Flow>;
 
 /// What each of these objects adds to each of these epochs.
@@ -70,7 +74,7 @@ fn increment(
     let changed_on =
         if new.last_deleted > old.last_deleted { new.last_deleted.map(|time| day_of(Time(time))) } else { None };
     let changed_on = changed_on.unwrap_or(today);
-    let growth = |part: fn(&Counted) -> &Vec<(String, String, i64, i64)>, brought: &[PartOfVersion]| {
+    let growth = |part: fn(&Counted) -> &Vec<Part>, brought: &[PartOfVersion]| {
         grown(facts, (part(&old), old.collection, old.last), part(&new), brought, changed_on)
     };
     Ok(Increment {
@@ -155,8 +159,8 @@ fn with_signs<T: Copy>(old: &BTreeMap<i64, T>, new: &BTreeMap<i64, T>) -> Vec<(i
 /// as what was deleted or brought into another store, on `changed_on`.
 fn grown(
     facts: &ObjectFacts,
-    (old, old_collection, last): (&[(String, String, i64, i64)], Option<CollectionId>, Option<(Uuid, u64)>),
-    new: &[(String, String, i64, i64)],
+    (old, old_collection, last): Before<'_>,
+    new: &[Part],
     brought: &[PartOfVersion],
     changed_on: i64,
 ) -> Vec<(PartKey, Growth)> {
@@ -208,11 +212,11 @@ fn summed(parts: &[PartOfVersion]) -> Parts {
     sums
 }
 
-fn listed(parts: Parts) -> Vec<(String, String, i64, i64)> {
+fn listed(parts: Parts) -> Vec<Part> {
     parts.into_iter().map(|((first, second), growth)| (first, second, growth.files, growth.bytes)).collect()
 }
 
-fn unlisted(parts: &[(String, String, i64, i64)]) -> Parts {
+fn unlisted(parts: &[Part]) -> Parts {
     let growth = |files: i64, bytes: i64| Growth { objects: 1, files, bytes };
     parts
         .iter()
