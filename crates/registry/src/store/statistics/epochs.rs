@@ -66,27 +66,27 @@ pub fn end(tx: &mut dyn Transaction, made: &Epoch, today: i64) -> Result<u64, Re
     let Some(old) = old else { return Ok(0) };
     let mut differences = 0;
     for (difference, add, [first, second]) in [
-        ("statistics.storage_difference", "statistics.add_storage", ["store", "class"]),
-        ("statistics.formats_difference", "statistics.add_format", ["puid", "mime"]),
+        (Statement("statistics.storage_difference"), Statement("statistics.add_storage"), ["store", "class"]),
+        (Statement("statistics.formats_difference"), Statement("statistics.add_format"), ["puid", "mime"]),
     ] {
-        for row in tx.query(Statement(difference), &[made.number.into(), old.number.into()])? {
+        for row in tx.query(difference, &[made.number.into(), old.number.into()])? {
             let collection = Some(row.uuid("collection_id")?).filter(|id| !id.is_nil()).map(CollectionId);
             let key = (today, collection, row.text(first)?.to_owned(), row.text(second)?.to_owned());
             let objects = if first == "store" { row.integer("objects")? } else { 0 };
             let growth = Growth { objects, files: row.integer("files")?, bytes: row.integer("bytes")? };
             let institution = InstitutionId(row.uuid("institution_id")?);
-            add_part(tx, Statement(add), (old.number, institution), &key, &growth)?;
+            add_part(tx, add, (old.number, institution), &key, &growth)?;
             differences += 1;
         }
     }
-    for drop in ["statistics.drop_storage", "statistics.drop_formats"] {
-        tx.execute(Statement(drop), &[made.number.into()])?;
+    for drop in [Statement("statistics.drop_storage"), Statement("statistics.drop_formats")] {
+        tx.execute(drop, &[made.number.into()])?;
     }
-    for moved in ["statistics.move_storage", "statistics.move_formats"] {
-        tx.execute(Statement(moved), &[old.number.into(), made.number.into()])?;
+    for moved in [Statement("statistics.move_storage"), Statement("statistics.move_formats")] {
+        tx.execute(moved, &[old.number.into(), made.number.into()])?;
     }
-    for drop in ["statistics.drop_days", "statistics.drop_epoch"] {
-        tx.execute(Statement(drop), &[old.number.into()])?;
+    for drop in [Statement("statistics.drop_days"), Statement("statistics.drop_epoch")] {
+        tx.execute(drop, &[old.number.into()])?;
     }
     Ok(differences)
 }
