@@ -138,7 +138,7 @@ pub(crate) enum Command {
     /// List, export and verify the audit chains of what was done
     #[command(subcommand)]
     Audit(audit::Audit),
-    /// Report what is kept, and how
+    /// Report what is kept and how, what came in and out, and what it costs
     #[command(subcommand)]
     Report(report::Report),
     /// Make, check and show bags; needs no data directory

@@ -301,6 +301,18 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     ("report ndsa", &["strongroom report ndsa --level 3", "strongroom report ndsa --areas --csv"]),
     ("report core-trust-seal", &["strongroom report core-trust-seal -l"]),
+    (
+        "report deposits",
+        &[
+            "strongroom report deposits --by month --since 365d",
+            "strongroom report deposits --by collection --institution a.edu --csv",
+        ],
+    ),
+    ("report storage", &["strongroom report storage --by institution --until 2026-01-01"]),
+    ("report formats", &["strongroom report formats --by mime --csv"]),
+    ("report fixity", &["strongroom report fixity --by month --since 365d"]),
+    ("report cost", &["strongroom report cost --by store --since 2026-01-01"]),
+    ("report recompute", &["strongroom report recompute"]),
     ("audit list", &["strongroom audit list"]),
     (
         "audit export",

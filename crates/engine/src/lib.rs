@@ -53,6 +53,7 @@ mod rights;
 pub mod runtime;
 pub mod settings;
 pub mod signatures;
+mod statistics;
 pub mod status;
 pub mod survey;
 mod tools;

@@ -17,6 +17,7 @@ use crate::ingest::kept_in;
 use crate::people::check_factor_key;
 use crate::review::Review;
 use crate::settings::Settings;
+use crate::statistics::quotas::{self, QuotaUse};
 use crate::survey::{Condition, Survey};
 use crate::{EngineError, background};
 
@@ -57,6 +58,8 @@ pub struct Status {
     pub background: Vec<Background>,
     /// The space of open deposits.
     pub staging: StagingStatus,
+    /// Institutions that use as much of their storage quotas as `statistics.quota_warning` says, or more.
+    pub storage_quotas: Vec<QuotaStatus>,
     /// Rows of the tables that grow with use: counted now up to 10,000, else as the background task `retention` last counted them.
     pub tables: BTreeMap<&'static str, u64>,
     /// The tables that have more rows, and were not counted yet.
@@ -109,6 +112,19 @@ pub struct FixityStatus {
     pub problems: BTreeMap<&'static str, u64>,
     /// Whether there may be more that stores lack: not every object was compared with the stores of its placement.
     pub problems_at_least: bool,
+}
+
+/// What an institution uses of its storage quota.
+#[derive(Debug, Clone, Serialize)]
+pub struct QuotaStatus {
+    /// Its domain name.
+    pub institution: String,
+    /// Bytes that may be kept.
+    pub quota: u64,
+    /// Bytes that are kept, of one copy of each content, as the statistics count them.
+    pub kept: u64,
+    /// In percent, rounded down.
+    pub percent: u64,
 }
 
 /// The space of open deposits.
@@ -274,10 +290,22 @@ pub fn collect(
         outbox: registry.read(outbox_status)?,
         background: tasks.into_iter().filter(TaskStatus::has_run).map(Background::from).collect(),
         staging: StagingStatus::of(directory, settings, registry)?,
+        storage_quotas: storage_quotas(settings, registry)?,
         tables_counted_at: tables.counted_at,
         tables_at_least: tables.at_least,
         tables: tables.rows.into_iter().collect(),
     })
+}
+
+fn storage_quotas(settings: &Settings, registry: &Registry) -> Result<Vec<QuotaStatus>, RegistryError> {
+    let used = registry.read(|tx| quotas::nearly_used(tx, settings.statistics.quota_warning))?;
+    let status = |(institution, used): (String, QuotaUse)| QuotaStatus {
+        institution,
+        quota: used.quota,
+        kept: used.kept,
+        percent: used.percent(),
+    };
+    Ok(used.into_iter().map(status).collect())
 }
 
 /// The time of the oldest check as it is shown, and whether a copy is due whatever the time: its clock stands at the

@@ -96,7 +96,7 @@ fn bare(registry: &Registry) -> Result<f64, Failure> {
     let change = |row: InstitutionId| -> Result<(), Failure> {
         for number in 0..EACH {
             let name = number.to_string();
-            registry.write_by_rows(move |tx| tenants::set_institution(tx, row, &name, (true, None)))?;
+            registry.write_by_rows(move |tx| tenants::set_institution(tx, row, &name, (true, None, None)))?;
         }
         Ok(())
     };

@@ -38,8 +38,8 @@ pub use store::{
     failures, fixity, health, holds, identification, interim, items, journal, leases, legal_holds, levels, manifests,
     named, notifications, object_ids, objects, obstacles, one_time_tokens, outbox, parts, pipelines, placements,
     problems, profiles, provenance, provisional_reports, rebuild, receiving, reports, restorations, restored,
-    retention, schedules, search, second_factors, sessions, spot_tests, stores, tenants, throttles, tool_findings,
-    users, versions, watermarks, work,
+    retention, schedules, search, second_factors, sessions, spot_tests, statistics, stores, tenants, throttles,
+    tool_findings, users, versions, watermarks, work,
 };
 pub use strongroom_database::{Time, Transaction};
 pub use together::Together;

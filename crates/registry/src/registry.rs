@@ -52,7 +52,7 @@ macro_rules! schema_in {
         (
             statements_in!($dialect, $placeholders;
                 "activities" "audit" "backfill" "deletion_requests" "deletions" "fixity" "health" "holds" "identification" "interim" "items" "journal" "legal_holds" "levels" "listing" "manifests" "notifications" "object_ids" "objects" "obstacles" "outbox" "parts" "placements" "problems" "profiles" "provenance" "rebuild"
-                "receiving" "reports" "restorations" "restored" "retention" "schema" "search" "spot_tests" "stores" "tenants" "tools" "users";
+                "receiving" "reports" "restorations" "restored" "retention" "schema" "search" "spot_tests" "statistics" "stores" "tenants" "tools" "users";
                 "activities" "backfill" "deletion_requests" "deletions" "fixity" "identification" "interim" "items" "journal" "legal_holds" "listing" "named" "objects" "outbox" "problems" "provenance" "rebuild"
                 "receiving" "reports" "spot_tests" "stores" "tenants" "tools" "users"),
             migrations_in!($dialect:
@@ -115,7 +115,8 @@ macro_rules! schema_in {
                 61 "deleted contents by their digests" "0067_deleted_contents"
                 62 "audit chains" "0068_audit"
                 63 "acts of audit chains" "0069_audit_acts"
-                64 "problems" "0070_problems"),
+                64 "problems" "0070_problems"
+                65 "statistics" "0071_statistics"),
         )
     };
 }

@@ -41,6 +41,9 @@ pub(crate) enum Institution {
         /// How much its open deposits may have in staging together, such as 50 GiB; 0: no limit but staging.capacity
         #[arg(long, value_name = "SIZE", value_parser = size)]
         staging_quota: Option<u64>,
+        /// How much may be kept of what it deposits, such as 10 TiB; each content counts once, whatever the number of its copies; 0: no limit
+        #[arg(long, value_name = "SIZE", value_parser = size)]
+        storage_quota: Option<u64>,
         /// Whether each of its users needs a second factor to sign in
         #[arg(long, value_name = "true|false")]
         second_factor_required: Option<bool>,
@@ -68,8 +71,9 @@ pub(crate) fn run(command: Institution, context: &Context) -> Outcome {
         Institution::List(options) => return list(&call, &options, context),
         Institution::Show { institution } => institutions::show(&call, &institution)?,
         Institution::Add { institution, name } => institutions::add(&call, &institution, name.as_deref())?,
-        Institution::Set { institution, name, active, staging_quota, second_factor_required } => {
-            institutions::set(&call, &institution, Changes { name, active, staging_quota, second_factor_required })?
+        Institution::Set { institution, name, active, staging_quota, storage_quota, second_factor_required } => {
+            let changes = Changes { name, active, staging_quota, storage_quota, second_factor_required };
+            institutions::set(&call, &institution, changes)?
         }
         Institution::Rename { institution, name } => {
             institutions::set(&call, &institution, Changes { name: Some(name), ..Changes::default() })?

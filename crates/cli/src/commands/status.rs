@@ -95,6 +95,16 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
         parts.push(format!("{} left by processes that ended in the middle", size(staging.unfinished_bytes)));
     }
     line("staging", if parts.is_empty() { "empty".to_owned() } else { parts.join(", ") })?;
+    for (index, quota) in status.storage_quotas.iter().enumerate() {
+        let text = format!(
+            "{} uses {} % of its storage quota: {} of {}",
+            quota.institution,
+            quota.percent,
+            size(quota.kept),
+            size(quota.quota)
+        );
+        line(if index == 0 { "quotas" } else { "" }, text)?;
+    }
     for (index, store) in status.stores.iter().enumerate() {
         let reach = match (store.state, &store.message) {
             ("retired", _) => "retired".to_owned(),

@@ -311,6 +311,28 @@ fn the_answers_about_manifests_are_as_they_were() {
 }
 
 #[test]
+fn the_answers_about_statistics_are_as_they_were() {
+    let place = place();
+    snapshot(
+        &place,
+        "statistics",
+        &[
+            &["report", "storage", "--institution", "example.org"],
+            &["background", "run", "statistics"],
+            &["report", "deposits", "--by", "collection"],
+            &["report", "deposits", "--by", "week", "--until", "2020-01-01"],
+            &["report", "storage", "--by", "class"],
+            &["report", "formats", "--by", "mime"],
+            &["report", "fixity", "--since", "2020-01-01"],
+            &["report", "cost", "--by", "store", "--until", "2020-01-01"],
+            &["report", "recompute"],
+            &["report", "deposits", "--since", "yesterday"],
+            &["institution", "set", "example.edu", "--storage-quota", "10 GiB"],
+        ],
+    );
+}
+
+#[test]
 fn the_answers_about_legal_holds_and_disposal_are_as_they_were() {
     let place = place();
     let due = ["collection", "due", "default", "--institution", "example.edu"];

@@ -393,6 +393,7 @@ pages! {
     core_trust_seal: "docs/core-trust-seal.md",
     ndsa_levels: "docs/ndsa-levels.md",
     manifests: "docs/manifests.md",
+    statistics: "docs/statistics.md",
     coming_from_preserv: "docs/coming-from-preserv.md",
     backup_routine: "docs/backup-routine.md",
     changing_stores: "docs/changing-stores.md",

@@ -14,7 +14,10 @@ fn institutions_are_added_changed_and_put_away() {
     place.run(["institution", "add", "other.edu"]).fails(2, &["other.edu", "exists already"]);
     place.run(["institution", "set", "other.edu", "--name", "Another"]).succeeds();
     let removed = place.run(["institution", "remove", "other.edu", "--json"]).succeeds().object();
-    assert_keys(&removed, &["institution", "name", "active", "staging_quota", "second_factor_required", "created_at"]);
+    assert_keys(
+        &removed,
+        &["institution", "name", "active", "staging_quota", "storage_quota", "second_factor_required", "created_at"],
+    );
     assert_eq!(removed["active"], false);
     assert_eq!(removed["name"], "Another");
     place.bag("greeting", "hello\n");

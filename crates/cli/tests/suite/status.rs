@@ -233,6 +233,7 @@ fn status_is_one_page_that_shows_a_store_that_is_away() {
             "outbox",
             "background",
             "staging",
+            "storage_quotas",
             "tables",
             "tables_at_least",
             "tables_counted_at",

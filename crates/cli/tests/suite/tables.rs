@@ -292,7 +292,7 @@ fn a_spreadsheet_has_every_field_and_computes_nothing() {
     place.run(["institution", "add", "other.edu", "--name", "=1+1, \"x\""]).succeeds();
     let said = place.run(["institution", "list", "--csv"]).succeeds().stdout;
     let lines: Vec<&str> = said.split("\r\n").collect();
-    assert_eq!(lines[0], "institution,name,active,staging_quota,second_factor_required,created_at");
+    assert_eq!(lines[0], "institution,name,active,staging_quota,storage_quota,second_factor_required,created_at");
     assert!(lines[1].starts_with("example.edu,Example University,true,") && lines[1].ends_with('Z'), "{said}");
     assert!(lines[2].starts_with("other.edu,\"'=1+1, \"\"x\"\"\",true,"), "{said}");
     let json = place.run(["institution", "list", "--json"]).succeeds().json();

@@ -252,6 +252,8 @@ permissions! {
     SPOT_TESTS_REJECT "spot_tests.reject" Institutions Writes [SystemAdmin InstitutionAdmin]
     SPOT_TESTS_CLOSE "spot_tests.close" Institutions Writes [SystemAdmin InstitutionAdmin]
     STATUS_LEVELS "status.levels" Installation Reads [SystemAdmin Auditor]
+    STATISTICS_RECOMPUTE "statistics.recompute" Installation Writes [SystemAdmin]
+    STATISTICS_REPORT "statistics.report" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     STATUS_SHOW "status.show" Installation Reads [SystemAdmin Auditor]
     STORES_BACKFILL "stores.backfill" Installation Writes [SystemAdmin]
     STORES_CHECK "stores.check" Installation Writes [SystemAdmin]

@@ -49,16 +49,20 @@ pub struct Changes {
     pub active: Option<bool>,
     /// Bytes that its open deposits may have in staging together; 0: no limit but that of staging itself.
     pub staging_quota: Option<u64>,
+    /// Bytes that may be kept of what it deposits, of one copy of each content; 0: no limit.
+    pub storage_quota: Option<u64>,
     /// Whether each of its users needs a second factor.
     pub second_factor_required: Option<bool>,
 }
 
 /// Changes an institution.
 pub fn set(context: &OpContext, institution: &str, changes: Changes) -> Result<InstitutionView, EngineError> {
-    let Changes { name, active, staging_quota, second_factor_required } = changes;
-    if name.is_none() && active.is_none() && staging_quota.is_none() && second_factor_required.is_none() {
+    let Changes { name, active, staging_quota, storage_quota, second_factor_required } = changes;
+    let quotas = [staging_quota, storage_quota];
+    if name.is_none() && active.is_none() && quotas == [None; 2] && second_factor_required.is_none() {
         return Err(EngineError::Usage("nothing to set".to_owned()).next(
-            "give --name NAME, --active true|false, --staging-quota SIZE or --second-factor-required true|false",
+            "give --name NAME, --active true|false, --staging-quota SIZE, --storage-quota SIZE or \
+             --second-factor-required true|false",
         ));
     }
     let (authorized, found) = context.authorize_in(&INSTITUTIONS_SET, institution)?;
@@ -66,8 +70,10 @@ pub fn set(context: &OpContext, institution: &str, changes: Changes) -> Result<I
     Ok(authorized.write(move |tx| {
         let found = find_institution(tx, scope, &found.identifier)?;
         let name = name.as_deref().unwrap_or(&found.name);
-        let quota = staging_quota.map_or(found.staging_quota, |bytes| Some(bytes).filter(|bytes| *bytes > 0));
-        tenants::set_institution(tx, found.id, name, (active.unwrap_or(found.active), quota))?;
+        let quota = |new: Option<u64>, known| new.map_or(known, |bytes| Some(bytes).filter(|bytes| *bytes > 0));
+        let in_staging = quota(staging_quota, found.staging_quota);
+        let kept = quota(storage_quota, found.storage_quota);
+        tenants::set_institution(tx, found.id, name, (active.unwrap_or(found.active), in_staging, kept))?;
         if let Some(is_required) = second_factor_required {
             tenants::require_second_factor(tx, found.id, is_required)?;
         }

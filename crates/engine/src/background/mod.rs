@@ -30,6 +30,7 @@ mod restoration;
 mod retention;
 mod spot_tests;
 pub(crate) mod staging;
+mod statistics;
 mod turn;
 mod uploads;
 
@@ -55,7 +56,7 @@ pub struct BackgroundTask {
 }
 
 /// Every background task, by name.
-pub const TASKS: [BackgroundTask; 16] = [
+pub const TASKS: [BackgroundTask; 17] = [
     activities::TASK,
     audit::TASK,
     catalogue::TASK,
@@ -71,5 +72,6 @@ pub const TASKS: [BackgroundTask; 16] = [
     retention::TASK,
     spot_tests::TASK,
     staging::TASK,
+    statistics::TASK,
     uploads::TASK,
 ];

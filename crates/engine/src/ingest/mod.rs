@@ -24,6 +24,7 @@ mod staged;
 mod staged_bag;
 mod stages;
 mod staging;
+mod storage_quota;
 mod submission;
 mod sweep;
 mod tools;

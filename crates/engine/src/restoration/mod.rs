@@ -27,7 +27,7 @@ use strongroom_registry::events::{self, EventRow};
 use strongroom_registry::objects::{self, Object};
 use strongroom_registry::restorations::{self, RestorationResult};
 use strongroom_registry::work;
-use strongroom_registry::{Action, FileId, Parts, Scope, Stage as Name, Time, counted, interim, restored};
+use strongroom_registry::{Action, FileId, Parts, Scope, Stage as Name, Time, counted, interim, restored, statistics};
 
 pub(crate) use batch::follow_receipt;
 pub use batch::{
@@ -172,6 +172,9 @@ fn record_result(
     context.write(move |tx, claim| {
         work::check_fence(tx, claim)?;
         events::append(tx, event.as_slice())?;
+        if let Some(EventRow { id, object: Some(object), time, .. }) = &event {
+            statistics::disseminate(tx, *id, *object, Time(*time), size)?;
+        }
         restorations::put_result(tx, claim, &result)?;
         interim::clear(tx, claim.item)?;
         let Some(stored) = &stored else { return Ok(None) };

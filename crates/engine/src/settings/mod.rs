@@ -15,6 +15,7 @@ mod load;
 mod mask;
 mod nearest;
 mod notifications;
+pub(crate) mod prices;
 mod renamed;
 mod secret;
 mod stores;
@@ -33,7 +34,7 @@ pub use stores::{FolderSettings, Location, StoreFacts, StoreSettings};
 pub use tree::{
     ArkStatus, Audit, CallbackSettings, CollectionSettings, Deletion, Fixity, Identification, IdentifierSettings,
     Ingest, InstitutionSettings, Log, LogFormat, MailSettings, MailTls, MinterKind, Receiving, RegistrySettings,
-    Restoration, Retention, Roles, Settings, Staging, ToolSettings, Workers, topics,
+    Restoration, Retention, Roles, Settings, Staging, StatisticsSettings, ToolSettings, Workers, topics,
 };
 pub use units::{duration as parse_duration, size as parse_size};
 pub use watch::Watch;

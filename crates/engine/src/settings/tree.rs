@@ -259,6 +259,17 @@ sections! {
     CATALOGUE CatalogueSettings "catalogue" Plain "Catalogues: tables of the objects in each preservation store, beside its storage roots." {
         interval: Duration = Is("\"24h\""), Kind::Duration, "how often they are compared with the registry, and written where they differ";
     }
+    STATISTICS StatisticsSettings "statistics" Plain "Statistics, storage quotas and the cost of storage." {
+        quota_warning: u64 = Is("90"), Kind::Count(1),
+            "the part of its storage quota, in percent, from which on an institution is warned";
+        weekly_report: String = Is("\"monday\""),
+            Kind::Choice(&["never", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]),
+            "the day, in UTC, on which the storage report of the seven days before is mailed to the admins of each institution";
+        weekly_report_hour: u64 = Is("6"), Kind::Count(0), "the hour of that day, in UTC, from 0 to 23";
+        currency: String = Is("\"EUR\""), Kind::Text, "the currency of the prices, as reports show it";
+        prices: Vec<String> = Is("[]"), Kind::List,
+            "what a terabyte (10^12 bytes) costs for a month: STORE=PRICE, or STORE/CLASS=PRICE for a storage class, such as primary=5.50";
+    }
     RETENTION Retention "retention" Plain
         "How long records of work that has ended are kept. Events, objects, versions and copies are always kept." {
         item_history: Duration = Is("\"0s\""), Kind::Duration,
@@ -354,6 +365,7 @@ pub(super) const SECTIONS: &[Section] = &[
     DELETION,
     AUDIT,
     CATALOGUE,
+    STATISTICS,
     RETENTION,
     MAIL,
     CALLBACKS,
@@ -448,6 +460,8 @@ pub struct Settings {
     pub audit: Audit,
     /// See [`CatalogueSettings`].
     pub catalogue: CatalogueSettings,
+    /// See [`StatisticsSettings`].
+    pub statistics: StatisticsSettings,
     /// See [`Retention`].
     pub retention: Retention,
     /// See [`MailSettings`].

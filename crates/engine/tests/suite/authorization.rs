@@ -255,6 +255,27 @@ const CASES: &[Case] = cases! {
             app::manifests::Wanted { institution: Some(INSTITUTION.to_owned()), ..app::manifests::Wanted::default() };
         something(app::manifests::write(call, &wanted, &mut Vec::new()))
     };
+    "statistics::deposits" "statistics.report" |call, _| {
+        let filter = app::statistics::Filter { institution: Some(INSTITUTION.to_owned()), ..app::statistics::Filter::default() };
+        something(app::statistics::deposits(call, app::statistics::By::Day, &filter))
+    };
+    "statistics::storage" "statistics.report" |call, _| {
+        let filter = app::statistics::Filter { institution: Some(INSTITUTION.to_owned()), ..app::statistics::Filter::default() };
+        something(app::statistics::storage(call, app::statistics::StorageBy::Store, &filter))
+    };
+    "statistics::formats" "statistics.report" |call, _| {
+        let filter = app::statistics::Filter { institution: Some(INSTITUTION.to_owned()), ..app::statistics::Filter::default() };
+        something(app::statistics::formats(call, app::statistics::FormatsBy::Puid, &filter))
+    };
+    "statistics::fixity" "statistics.report" |call, _| {
+        let filter = app::statistics::Filter { institution: Some(INSTITUTION.to_owned()), ..app::statistics::Filter::default() };
+        something(app::statistics::fixity(call, app::statistics::By::Store, &filter))
+    };
+    "statistics::cost" "statistics.report" |call, _| {
+        let filter = app::statistics::Filter { institution: Some(INSTITUTION.to_owned()), ..app::statistics::Filter::default() };
+        something(app::statistics::cost(call, app::statistics::CostBy::Store, &filter))
+    };
+    "statistics::recompute" "statistics.recompute" |call, _| something(app::statistics::recompute(call, &Shutdown::new()));
     "background::list" "background.list" |call, _| something(app::background::list(call));
     "background::run" "background.run" |call, _| {
         something(app::background::run(call, "retention", &Shutdown::new()))

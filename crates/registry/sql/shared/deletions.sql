@@ -128,8 +128,10 @@ ON CONFLICT DO NOTHING
 -- name: deletions.remove_entries
 DELETE FROM entries WHERE file_id = ?3 AND object_id = ?1 AND generation = ?2 AND version <= ?4 AND content_id IS NOT NULL
 -- name: deletions.keep_content
-INSERT INTO deleted_contents (id, object_id, generation, sha512, size, md5, sha1, sha256, version)
-SELECT c.id, c.object_id, c.generation, c.sha512, c.size, c.md5, c.sha1, c.sha256, c.version FROM contents c
+INSERT INTO deleted_contents (id, object_id, generation, sha512, size, md5, sha1, sha256, version, deleted_at)
+SELECT c.id, c.object_id, c.generation, c.sha512, c.size, c.md5, c.sha1, c.sha256, c.version,
+    (SELECT max(d.begun_at) FROM deletions d WHERE d.object_id = ?1 AND d.generation = ?2)
+FROM contents c
 WHERE c.object_id = ?1 AND c.generation = ?2 AND c.sha512 = ?3 AND c.version <= ?4
     AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.content_id = c.id)
 ON CONFLICT DO NOTHING
@@ -150,8 +152,10 @@ ON CONFLICT DO NOTHING
 DELETE FROM entries WHERE object_id = ?1 AND generation = ?2 AND (version, file_id) IN (SELECT e.version, e.file_id FROM entries e
     WHERE e.object_id = ?1 AND e.generation = ?2 AND e.version <= ?3 ORDER BY e.version, e.file_id LIMIT ?4)
 -- name: deletions.keep_all_contents
-INSERT INTO deleted_contents (id, object_id, generation, sha512, size, md5, sha1, sha256, version)
-SELECT c.id, c.object_id, c.generation, c.sha512, c.size, c.md5, c.sha1, c.sha256, c.version FROM contents c
+INSERT INTO deleted_contents (id, object_id, generation, sha512, size, md5, sha1, sha256, version, deleted_at)
+SELECT c.id, c.object_id, c.generation, c.sha512, c.size, c.md5, c.sha1, c.sha256, c.version,
+    (SELECT max(d.begun_at) FROM deletions d WHERE d.object_id = ?1 AND d.generation = ?2)
+FROM contents c
 WHERE c.object_id = ?1 AND c.generation = ?2 AND c.version <= ?3 ORDER BY c.sha512 LIMIT ?4
 ON CONFLICT DO NOTHING
 -- name: deletions.remove_all_copies

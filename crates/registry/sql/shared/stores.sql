@@ -23,7 +23,7 @@ ON CONFLICT (name) DO UPDATE SET replacing_id = ?2
 UPDATE stores SET store_id = replacing_id, recorded_at = ?2, replacing_id = NULL, mark_revision = 0
 WHERE name = ?1 AND replacing_id IS NOT NULL
 -- name: stores.copies
-SELECT checked_at, content_id FROM copies
+SELECT checked_at, content_id, object_id FROM copies
 WHERE store = ?1 AND (checked_at, content_id) > (?2, ?3) ORDER BY checked_at, content_id LIMIT ?4
 -- name: stores.drop_copy
 DELETE FROM copies WHERE store = ?1 AND content_id = ?2

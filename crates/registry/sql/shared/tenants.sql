@@ -17,7 +17,7 @@ DELETE FROM registry_facts WHERE name = ?1
 -- name: institutions.insert
 INSERT INTO institutions (id, identifier, name, state, created_at, updated_at) VALUES (?1, ?2, ?3, 'active', ?4, ?4)
 -- name: institutions.update
-UPDATE institutions SET name = ?2, state = ?3, updated_at = ?4, staging_quota = ?5 WHERE id = ?1
+UPDATE institutions SET name = ?2, state = ?3, updated_at = ?4, staging_quota = ?5, storage_quota = ?6 WHERE id = ?1
 -- name: collections.insert
 INSERT INTO collections (id, institution_id, identifier, name, state, created_at, updated_at, rules_version)
 VALUES (?1, ?2, ?3, ?4, 'active', ?5, ?5, 1)

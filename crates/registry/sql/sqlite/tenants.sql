@@ -1,10 +1,10 @@
 -- name: institutions.by_identifier
-SELECT id, identifier, name, state, staging_quota, second_factor_required, created_at FROM institutions
+SELECT id, identifier, name, state, staging_quota, storage_quota, second_factor_required, created_at FROM institutions
 WHERE identifier = ?1 AND (?2 IS NULL OR id = ?2)
 -- name: institutions.get
-SELECT id, identifier, name, state, staging_quota, second_factor_required, created_at FROM institutions WHERE id = ?1 AND (?2 IS NULL OR id = ?2)
+SELECT id, identifier, name, state, staging_quota, storage_quota, second_factor_required, created_at FROM institutions WHERE id = ?1 AND (?2 IS NULL OR id = ?2)
 -- name: institutions.list
-SELECT id, identifier, name, state, staging_quota, second_factor_required, created_at FROM institutions
+SELECT id, identifier, name, state, staging_quota, storage_quota, second_factor_required, created_at FROM institutions
 WHERE (?1 IS NULL OR id = ?1) AND identifier > ?2 ORDER BY identifier LIMIT ?3
 -- name: collections.by_identifier
 SELECT {collections.columns}

@@ -8,7 +8,7 @@ use strongroom_digest::Digest;
 use uuid::Uuid;
 
 use crate::interim::digest;
-use crate::{ContentId, GenerationId, InstitutionId, ObjectId, RegistryError, Scope, tenants};
+use crate::{ContentId, GenerationId, InstitutionId, ObjectId, RegistryError, Scope, statistics, tenants};
 
 /// An object that a store should hold whole and does not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -178,7 +178,7 @@ pub fn put_copies(
         };
         tx.execute(statement, &values)?;
     }
-    Ok(())
+    statistics::mark(tx, object)
 }
 
 /// Declaration and inventories of an object in a store.

@@ -119,6 +119,12 @@ pub(crate) fn is_passed(components: &str) -> bool {
     components.starts_with("{\"passed\":")
 }
 
+/// The store and the number of copies of passed checks.
+pub(crate) fn copies_of(components: &str) -> Option<(String, u64)> {
+    let components: Components = is_passed(components).then(|| serde_json::from_str(components).ok()).flatten()?;
+    Some((components.passed.store, components.passed.copies.len() as u64))
+}
+
 /// The contents that a file had at any version.
 pub(crate) fn contents_of_file(tx: &mut dyn Transaction, file: FileId) -> Result<Vec<ContentId>, RegistryError> {
     let rows = tx.query(Statement("checks.contents_of_file"), &[file.into()])?;

@@ -10,7 +10,7 @@ use crate::interim::digest;
 use crate::leases::{self, Holding};
 use crate::versions::{self, Version};
 use crate::work::{self, Claim};
-use crate::{ContentId, InstitutionId, ObjectId, RegistryError, VersionState};
+use crate::{ContentId, InstitutionId, ObjectId, RegistryError, VersionState, statistics};
 
 /// A content on its way into a store.
 #[derive(Debug, Clone)]
@@ -129,7 +129,8 @@ pub fn put_copy_of_kept(
     copy: &NewCopy,
 ) -> Result<(), RegistryError> {
     check_holding(tx, claim, object)?;
-    insert_copies(tx, institution, object, &mut std::iter::once((store, copy)))
+    insert_copies(tx, institution, object, &mut std::iter::once((store, copy)))?;
+    statistics::mark(tx, object)
 }
 
 fn insert_copies(

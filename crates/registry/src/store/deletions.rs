@@ -11,7 +11,7 @@ use crate::store::objects::optional_count;
 use crate::versions::{self, NewContent, NewEntry, Version};
 use crate::{
     ContentId, DeletionId, DeletionState, Description, Digests, FileId, Format, GenerationId, InstitutionId, ItemId,
-    ObjectId, RegistryError, Scope, VersionId, VersionState,
+    ObjectId, RegistryError, Scope, VersionId, VersionState, statistics,
 };
 
 /// At most so many paths or contents are given at a time.
@@ -81,7 +81,7 @@ pub fn insert(tx: &mut dyn Transaction, deletion: &Deletion, stores: &[String]) 
         let values = [deletion.object.into(), now.into(), deletion.generation.into()];
         tx.execute(Statement("deletions.set_object"), &values)?;
     }
-    Ok(())
+    statistics::mark(tx, deletion.object)
 }
 
 /// A deletion by its identifier.
@@ -591,7 +591,7 @@ pub fn settle_files(tx: &mut dyn Transaction, deletion: &Deletion, head: u64) ->
 pub fn settle(tx: &mut dyn Transaction, id: DeletionId) -> Result<(), RegistryError> {
     let now = tx.now()?;
     tx.execute(Statement("deletions.settle"), &[id.into(), now.into()])?;
-    Ok(())
+    get(tx, id)?.map_or(Ok(()), |deletion| statistics::mark(tx, deletion.object))
 }
 
 /// Records that a deletion was carried out in every store, where that is so. Whether it is.

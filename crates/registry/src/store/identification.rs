@@ -7,7 +7,7 @@ use strongroom_digest::Digest;
 use uuid::Uuid;
 
 use crate::interim::digest;
-use crate::{ContentId, FileId, Format, GenerationId, ObjectId, RegistryError, Scope};
+use crate::{ContentId, FileId, Format, GenerationId, ObjectId, RegistryError, Scope, statistics};
 
 /// An object that has files identified with other signature files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,5 +128,5 @@ pub fn set_formats(
             values
         }),
     )?;
-    Ok(())
+    statistics::mark(tx, object)
 }

@@ -70,6 +70,7 @@ pub mod second_factors;
 pub mod sessions;
 mod space;
 pub mod spot_tests;
+pub mod statistics;
 mod stops;
 mod stored;
 pub mod stores;

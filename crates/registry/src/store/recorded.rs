@@ -7,7 +7,9 @@ use strongroom_digest::Digest;
 use crate::deletions;
 use crate::interim::digest;
 use crate::versions::ContentPlace;
-use crate::{ContentId, Digests, FileId, Format, GenerationId, InstitutionId, ObjectId, RegistryError, VersionId};
+use crate::{
+    ContentId, Digests, FileId, Format, GenerationId, InstitutionId, ObjectId, RegistryError, VersionId, statistics,
+};
 
 /// A file that got a content with a version.
 #[derive(Debug, Clone)]
@@ -177,5 +179,5 @@ pub fn put_copies(
             ]
         }),
     )?;
-    Ok(())
+    statistics::mark(tx, object)
 }

@@ -1,11 +1,13 @@
 //! What the registry knows of the stores themselves: which store each name stands for, and what has still to be put into
 //! one that could not be reached.
 
+use std::collections::BTreeSet;
+
 use super::audit;
 use strongroom_database::{Row, Statement, Time, Transaction};
 use uuid::Uuid;
 
-use crate::{ContentId, GenerationId, ObjectId, RegistryError, tenants};
+use crate::{ContentId, GenerationId, ObjectId, RegistryError, statistics, tenants};
 
 /// A store as the registry knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -252,8 +254,10 @@ pub fn lose_copies(
     let rows = tx.query(Statement("stores.copies"), &[store.into(), after.0.into(), after.1.into(), limit.into()])?;
     let mut cursor = None;
     let mut only_copies = 0;
+    let mut objects = BTreeSet::new();
     for row in &rows {
         let content = ContentId(row.uuid("content_id")?);
+        objects.insert(ObjectId(row.uuid("object_id")?));
         cursor = Some(LostCursor(row.time("checked_at")?, content.0));
         if tx.execute(Statement("stores.drop_copy"), &[store.into(), content.into(), listed(refused).into()])? == 0 {
             let lost = tx.execute(Statement("stores.lose_copy"), &[store.into(), content.into()])?;
@@ -263,6 +267,7 @@ pub fn lose_copies(
             only_copies += lost;
         }
     }
+    objects.into_iter().try_for_each(|object| statistics::mark(tx, object))?;
     Ok(cursor.map(|cursor| (cursor, only_copies)))
 }
 

@@ -21,6 +21,8 @@ pub struct Institution {
     pub active: bool,
     /// Bytes that its open deposits may have in staging together; none: no limit but that of staging itself.
     pub staging_quota: Option<u64>,
+    /// Bytes that may be kept of what it deposits, of one copy of each content; none: no limit.
+    pub storage_quota: Option<u64>,
     /// Whether each of its users needs a second factor.
     pub second_factor_required: bool,
     /// When it was added.
@@ -135,18 +137,18 @@ pub fn add_institution(
     Ok(())
 }
 
-/// Changes an institution's name, whether it is active, and what it may have in staging.
+/// Changes an institution's name, whether it is active, what it may have in staging, and what may be kept of it.
 pub fn set_institution(
     tx: &mut dyn Transaction,
     id: InstitutionId,
     name: &str,
-    (active, staging_quota): (bool, Option<u64>),
+    (active, staging_quota, storage_quota): (bool, Option<u64>, Option<u64>),
 ) -> Result<(), RegistryError> {
     let now = tx.now()?;
     let state = if active { "active" } else { "deactivated" };
     tx.execute(
         Statement("institutions.update"),
-        &[id.into(), name.into(), state.into(), now.into(), staging_quota.into()],
+        &[id.into(), name.into(), state.into(), now.into(), staging_quota.into(), storage_quota.into()],
     )?;
     Ok(())
 }
@@ -203,6 +205,7 @@ fn institution_row(row: &Row) -> Result<Institution, RegistryError> {
         name: row.text("name")?.to_owned(),
         active: row.text("state")? == "active",
         staging_quota: optional_count(row, "staging_quota")?,
+        storage_quota: optional_count(row, "storage_quota")?,
         second_factor_required: row.bool("second_factor_required")?,
         created_at: row.time("created_at")?,
     })

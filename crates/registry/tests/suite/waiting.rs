@@ -74,7 +74,7 @@ fn give_back(world: &World<'_>, item: ItemId) {
 }
 
 fn set_quota(world: &World<'_>, institution: InstitutionId, quota: u64) {
-    world.write(move |tx| tenants::set_institution(tx, institution, "An institution", (true, Some(quota))));
+    world.write(move |tx| tenants::set_institution(tx, institution, "An institution", (true, Some(quota), None)));
 }
 
 /// An item that has 60 of 100 bytes, and one that waits for 80.

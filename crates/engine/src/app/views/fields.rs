@@ -3,12 +3,12 @@
 
 use super::{
     ActivityView, AgentView, AreaView, AuditChainView, AuditExportView, BackgroundTaskView, BatchView, CheckView,
-    CollectionView, CoverageView, DeletionTargetView, DeletionView, DifferenceView, DueView, EventView,
-    FailureGroupView, FileView, FindingView, FoundView, HistoryLineView, InstitutionView, InterimFileView,
-    ItemCountsView, ItemView, JournalView, KeyView, LegalHoldView, LevelRowView, MessageView, ObjectView, PipelineView,
-    ProblemLineView, ProblemView, ProfileView, RecordView, ReportRowView, ReportView, RulesView, SealRowView,
-    SettingView, SpotTestView, StoreCheckView, StoreView, TaskView, ToolFindingView, TopicView, UnfinishedDeletionView,
-    UploadView, UserView, VersionView,
+    CollectionView, CostReportView, CoverageView, DeletionTargetView, DeletionView, DepositsReportView, DifferenceView,
+    DueView, EventView, FailureGroupView, FileView, FindingView, FixityReportView, FormatsReportView, FoundView,
+    HistoryLineView, InstitutionView, InterimFileView, ItemCountsView, ItemView, JournalView, KeyView, LegalHoldView,
+    LevelRowView, MessageView, ObjectView, PipelineView, ProblemLineView, ProblemView, ProfileView, RecordView,
+    ReportRowView, ReportView, RulesView, SealRowView, SettingView, SpotTestView, StorageReportView, StoreCheckView,
+    StoreView, TaskView, ToolFindingView, TopicView, UnfinishedDeletionView, UploadView, UserView, VersionView,
 };
 
 /// What lists show row by row.
@@ -101,7 +101,7 @@ views! {
         message, institution, kind, state, subject, to, refused, batch, item, created_at, delivered_at, removed_at,
         undeliverable_at, attempts, next_attempt_at, reason, next
     }
-    InstitutionView { institution, name, active, staging_quota, second_factor_required, created_at }
+    InstitutionView { institution, name, active, staging_quota, storage_quota, second_factor_required, created_at }
     UserView {
         user, email, role, institution, active, has_password, second_factor, signed_in_at, created_at, deactivated_at
     }
@@ -138,6 +138,14 @@ views! {
         task, every_seconds, last_started_at, last_elapsed_seconds, last_run_at, result, error, error_since, next_run_at,
         holder
     }
+    DepositsReportView {
+        institution, collection, period, objects, versions, files, bytes, restorations, restored_bytes, deleted_objects,
+        deleted_files, deleted_bytes
+    }
+    StorageReportView { institution, collection, store, class, objects, files, bytes }
+    FormatsReportView { institution, collection, puid, mime, files, bytes }
+    CostReportView { month, institution, collection, store, bytes, cost, currency, without_price }
+    FixityReportView { institution, store, period, passed, failed }
     StoreView { store, kind, state, path, roles, placements, reason, missed_logs, unfinished_deletions }
     StoreCheckView {
         store, ok, state, conditional_put, strong_checksum, atomic_assembly, registry, term, acts, problems, message

@@ -31,6 +31,7 @@ mod registry;
 mod restorations;
 mod settings;
 mod spot_tests;
+mod statistics;
 mod stores;
 mod tenants;
 mod users;
@@ -72,6 +73,9 @@ pub use registry::{BackupView, MovedRegistryView, MovedTableView, RebuildProblem
 pub use restorations::{RestorationBatchView, RestorationView};
 pub use settings::{CheckView, SettingView};
 pub use spot_tests::SpotTestView;
+pub use statistics::{
+    CostReportView, DepositsReportView, FixityReportView, FormatsReportView, RecomputedView, StorageReportView,
+};
 pub use stores::{
     BackfillView, CreatedStoreView, DifferenceView, EnqueuedBackfillView, ReplacementView, RetirementView,
     ReusedStoreView, StoreCheckView, StoreView, UnretiredView,

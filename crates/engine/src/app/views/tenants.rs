@@ -18,6 +18,8 @@ pub struct InstitutionView {
     pub active: bool,
     /// Bytes that its open deposits may have in staging together; none: no limit but that of staging itself.
     pub staging_quota: Option<u64>,
+    /// Bytes that may be kept of what it deposits, of one copy of each content; none: no limit.
+    pub storage_quota: Option<u64>,
     /// Whether each of its users needs a second factor.
     pub second_factor_required: bool,
     /// When it was added.
@@ -31,6 +33,7 @@ impl From<&Institution> for InstitutionView {
             name: record.name.clone(),
             active: record.active,
             staging_quota: record.staging_quota,
+            storage_quota: record.storage_quota,
             second_factor_required: record.second_factor_required,
             created_at: record.created_at.to_string(),
         }

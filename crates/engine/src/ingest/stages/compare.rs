@@ -30,6 +30,7 @@ use crate::ingest::lease::{expect, fact, hold_object, stores, waits_for_object};
 use crate::ingest::metadata::completed;
 use crate::ingest::paging::{ROWS_AT_ONCE, files_behind, first_page, for_each_page};
 use crate::ingest::placement::bring_up;
+use crate::ingest::storage_quota;
 use crate::ingest::sweep;
 use crate::ingest::version::{going_forward, standing};
 use crate::ingest::workflow::{NOTIFY, RESOLVE};
@@ -107,9 +108,12 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     if has_more {
         put_contents(context, &version)?;
     }
+    let is_committing = known.own.as_ref().is_some_and(|version| version.state == VersionState::Committing);
+    let quota = if is_committing { String::new() } else { storage_quota::reserve(context, &version)? };
     let healed = healed(context, &known)?;
     let removed = if removed > 0 { format!(", {removed} not kept in this version") } else { String::new() };
-    let note = format!("{new} new, {changed} changed, {unchanged} unchanged files{removed}{healed_first}{healed}");
+    let note =
+        format!("{new} new, {changed} changed, {unchanged} unchanged files{removed}{healed_first}{healed}{quota}");
     Ok(Outcome::Done { note })
 }
 

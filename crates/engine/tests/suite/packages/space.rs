@@ -95,7 +95,7 @@ pub(super) fn has_begun(item: &Item) -> bool {
 pub(super) fn set_quota(world: &World, bytes: usize) {
     let set = move |tx: &mut dyn strongroom_registry::Transaction| {
         let known = tenants::institution(tx, Scope::System, INSTITUTION)?.expect("the institution");
-        tenants::set_institution(tx, known.id, &known.name, (true, Some(bytes as u64)))
+        tenants::set_institution(tx, known.id, &known.name, (true, Some(bytes as u64), None))
     };
     world.home.registry.write(set).expect("sets the quota");
 }

@@ -149,7 +149,7 @@ fn an_upload_that_failed_for_other_reasons_stays() {
         .expect("the institution");
     settle(&home);
     home.registry
-        .write(move |tx| strongroom_registry::tenants::set_institution(tx, institution.id, "Test", (false, None)))
+        .write(move |tx| strongroom_registry::tenants::set_institution(tx, institution.id, "Test", (false, None, None)))
         .expect("deactivates");
     work(&home);
     for _ in 0..4 {
@@ -200,7 +200,7 @@ fn what_was_requeued_and_failed_for_other_reasons_is_not_removed_as_invalid() {
         .expect("reads")
         .expect("the institution");
     home.registry
-        .write(move |tx| strongroom_registry::tenants::set_institution(tx, institution.id, "Test", (false, None)))
+        .write(move |tx| strongroom_registry::tenants::set_institution(tx, institution.id, "Test", (false, None, None)))
         .expect("deactivates");
     let [item] = all_items(&home).try_into().expect("one item");
     assert!(item.is_verdict);
