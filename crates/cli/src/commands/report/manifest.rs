@@ -18,16 +18,15 @@ use crate::signals;
 
 /// What a manifest is of, and how it is written.
 #[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("subject").required(true).multiple(true))]
 pub(crate) struct Manifest {
     /// The objects of this collection, INSTITUTION/NAME, or NAME where one institution only has it
-    #[arg(long, value_name = "NAME", group = "subject")]
+    #[arg(long, value_name = "NAME")]
     collection: Option<String>,
     /// The objects of this institution
-    #[arg(long, value_name = "DOMAIN", group = "subject")]
+    #[arg(long, value_name = "DOMAIN")]
     institution: Option<String>,
     /// What this preservation store holds, of every version
-    #[arg(long, value_name = "STORE", group = "subject")]
+    #[arg(long, value_name = "STORE")]
     store: Option<String>,
     /// How it is written [default: tsv; with --json: JSON Lines]
     #[arg(long, value_enum)]
