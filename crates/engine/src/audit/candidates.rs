@@ -22,7 +22,7 @@ const SOURCES: [&str; 3] = ["event", "journal", "version"];
 pub(super) struct StoreFiles<'a> {
     pub(super) store: &'a dyn Store,
     /// Where files of entries begin, with where each ends.
-    entries: BTreeMap<u64, BTreeSet<u64>>,
+    pub(super) entries: BTreeMap<u64, BTreeSet<u64>>,
     /// The numbers of the heads.
     pub(super) heads: BTreeSet<u64>,
 }

@@ -88,7 +88,7 @@ pub(super) fn text(found: &[Contradiction]) -> String {
         }
         if !decided.is_empty() {
             let files = decided.join(", ");
-            said.push(format!("{files} contradict the audit chain {chain}, which has entries there that are signed"));
+            said.push(format!("{files} are not of the audit chain {chain}, which has other entries there"));
         }
         said.join("; ")
     });

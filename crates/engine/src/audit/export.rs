@@ -58,7 +58,10 @@ pub(crate) fn export(
     };
     if home.registry.refusal().is_none() {
         seal::seal(home, stop)?;
-        publish(home, &|chain, _| is_wanted(chain), stop)?;
+        // A range that no store gets may have to be dropped later, for a store that knows more than the registry does.
+        if home.preservation_stores().iter().any(|store| home.away(store.name()).is_none()) {
+            publish(home, &|chain, _| is_wanted(chain), stop)?;
+        }
     }
     let mut exported = Vec::new();
     for chain in home.registry.read(rows::chains)?.into_iter().filter(|chain| is_wanted(chain) && chain.published > 0) {

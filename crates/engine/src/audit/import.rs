@@ -180,6 +180,11 @@ impl<'a> Importing<'a> {
                 }
             }
         }
+        let foreign = self.foreign(&contradicting)?;
+        if !foreign.is_empty() {
+            problems.push(contradictions::text(&foreign));
+            contradicting.extend(foreign);
+        }
         let there = self.chain.published;
         let said_to_be = self.stores.iter().filter_map(|files| files.heads.last().copied()).max().unwrap_or(0);
         if said_to_be > there {
@@ -317,6 +322,41 @@ impl<'a> Importing<'a> {
         let rows = noted.clone();
         self.home.registry.write(move |tx| rows.iter().try_for_each(|found| imports::put_contradiction(tx, found)))?;
         Ok(noted)
+    }
+
+    /// Files of entries in the stores that begin within the chain and are no range of it, also those that do not hold.
+    fn foreign(&self, known: &[Contradiction]) -> Result<Vec<Contradiction>, EngineError> {
+        let name = &self.chain.name;
+        let mut own = BTreeSet::new();
+        let list =
+            |after: Option<u64>, limit| self.home.registry.read(|tx| rows::ranges(tx, name, after.unwrap_or(0), limit));
+        for range in paging::rows(AT_ONCE, |range: &RangeRow| range.last, list) {
+            let range = range?;
+            own.insert((head_of(&range)?.range().first, range.last));
+        }
+        let mut found = Vec::new();
+        for files in &self.stores {
+            let store = files.store.name();
+            let within = files.entries.range(..=self.chain.published);
+            for (first, last) in within.flat_map(|(first, lasts)| lasts.iter().map(move |last| (*first, *last))) {
+                let is_known = |old: &Contradiction| old.store == store && (old.first, old.last) == (first, last);
+                if own.contains(&(first, last)) || known.iter().any(is_known) {
+                    continue;
+                }
+                let head = small(files.store, &head_key(name, last)?)?.unwrap_or_default();
+                found.push(Contradiction {
+                    chain: name.clone(),
+                    store: store.to_owned(),
+                    first,
+                    last,
+                    head: strongroom_audit::Sha256::of(&head).0,
+                    is_decided: true,
+                });
+            }
+        }
+        let rows = found.clone();
+        self.home.registry.write(move |tx| rows.iter().try_for_each(|found| imports::put_contradiction(tx, found)))?;
+        Ok(found)
     }
 
     /// Lets the chain end with a range that a store has.

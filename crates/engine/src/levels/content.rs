@@ -5,7 +5,6 @@ use strongroom_registry::counted;
 use super::Answer;
 use super::facts::{Facts, Holds};
 use super::integrity::{examined, files};
-use crate::survey::Condition;
 
 /// There is an inventory with the places of copies, and it says what is true.
 pub(super) fn inventory(facts: &Facts) -> Answer {
@@ -14,6 +13,9 @@ pub(super) fn inventory(facts: &Facts) -> Answer {
     }
     if facts.is_empty() {
         return Answer::unknown("nothing is kept yet");
+    }
+    if facts.stores.is_empty() {
+        return Answer::not_met("no store is in use");
     }
     for store in &facts.stores {
         if let Holds::Unknown(reason) = &store.holds {
@@ -32,14 +34,14 @@ pub(super) fn inventory_apart(facts: &Facts) -> Answer {
     let of = |is_counted: &dyn Fn(&super::facts::StoreFact) -> bool| -> Vec<&str> {
         facts.stores.iter().filter(|store| is_counted(store)).map(|store| store.name.as_str()).collect()
     };
-    let with = of(&|store| store.condition == Condition::Available && store.has_watermark);
-    let away = of(&|store| store.condition == Condition::Away);
+    let with = of(&|store| store.has_watermark && matches!(store.holds, Holds::Whole));
+    let unknown = of(&|store| matches!(store.holds, Holds::Unknown(_)));
     if with.len() >= 2 {
         Answer::met(format!("{} have the inventory of their objects, from which a registry is made", with.join(", ")))
-    } else if with.len() + away.len() >= 2 {
-        Answer::unknown(format!("away: {}", away.join(", ")))
+    } else if with.len() + unknown.len() >= 2 {
+        Answer::unknown(format!("away, or not compared: {}", unknown.join(", ")))
     } else {
-        Answer::not_met("fewer than two stores have an inventory from which a registry is made")
+        Answer::not_met("fewer than two stores have the inventory of every object, from which a registry is made")
     }
 }
 

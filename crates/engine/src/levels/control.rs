@@ -47,6 +47,9 @@ fn in_chains(facts: &Facts) -> String {
 
 /// What was done and by whom is recorded, and lies in every store.
 pub(super) fn recorded(facts: &Facts) -> Answer {
+    if facts.stores.is_empty() {
+        return Answer::not_met("no store is in use");
+    }
     if facts.is_audit_suspended {
         return Answer::not_met("the audit chains are suspended until those in the stores can be read");
     }
@@ -70,7 +73,7 @@ pub(super) fn recorded(facts: &Facts) -> Answer {
             "{acts} in no chain yet, or entries are not published, and no process runs the background task audit"
         ));
     }
-    Answer::met(in_chains(facts))
+    Answer::met(format!("{}; as the stores were last read", in_chains(facts)))
 }
 
 /// What people answer about reviews.

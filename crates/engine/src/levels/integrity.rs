@@ -119,6 +119,9 @@ pub(super) fn checked_on_demand(facts: &Facts) -> Answer {
     if facts.stores.is_empty() {
         return Answer::not_met("no store is in use");
     }
+    if facts.is_empty() {
+        return Answer::unknown("nothing is kept yet");
+    }
     storage::available(&facts.stores)
 }
 

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use strongroom_database::CLOCK_TOLERANCE;
 use strongroom_registry::problems::{NewProblem, Problem};
-use strongroom_registry::{RegistryError, Scope, SpotTestState, Transaction, counted, deletions, outbox, spot_tests};
+use strongroom_registry::{
+    RegistryError, Scope, SpotTestState, Time, Transaction, counted, deletions, outbox, spot_tests,
+};
 
 use super::PAGE;
 use super::kinds::{
@@ -24,6 +27,8 @@ const LONGEST_DETAIL: usize = 2_000;
 pub(super) struct Conditions {
     /// What is wrong.
     pub(super) standing: Vec<NewProblem>,
+    /// When it began to be seen. What another process has opened since may be wrong now.
+    begun_at: Option<Time>,
     /// The keys of what may be wrong or not: what would tell did not answer, or not all was counted.
     unknown: BTreeSet<String>,
 }
@@ -35,6 +40,7 @@ impl Conditions {
         super::Kind::named(&known.kind).is_some()
             && !self.unknown.contains(&known.key)
             && self.standing.iter().all(|new| new.key != known.key)
+            && !self.begun_at.is_some_and(|begun| (begun..begun.plus(CLOCK_TOLERANCE)).contains(&known.reopened_at))
     }
 
     fn add(&mut self, kind: &str, subject: &str, detail: String) -> &mut NewProblem {
@@ -46,6 +52,7 @@ impl Conditions {
         self.standing.push(NewProblem {
             key: key(kind, subject),
             kind: kind.to_owned(),
+            fault: String::new(),
             institution: None,
             subject: subject.to_owned(),
             store: None,
@@ -55,6 +62,13 @@ impl Conditions {
         });
         let last = self.standing.len() - 1;
         &mut self.standing[last]
+    }
+
+    /// What is counted: a waiver of some is none of ten times as many.
+    fn add_counted(&mut self, kind: &str, subject: &str, count: u64, detail: String) -> &mut NewProblem {
+        let new = self.add(kind, subject, detail);
+        new.fault = count.checked_ilog10().unwrap_or_default().to_string();
+        new
     }
 
     fn add_of_store(&mut self, kind: &str, store: &str, detail: String) {
@@ -68,9 +82,10 @@ fn key(kind: &str, subject: &str) -> String {
 
 /// Everything that is wrong now.
 pub(super) fn collect(home: &Home) -> Result<Conditions, EngineError> {
+    let begun_at = home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?))?;
     let survey = Survey::of_open(home)?;
     let tasks = background::list(&home.settings, &home.registry)?;
-    let mut found = Conditions::default();
+    let mut found = Conditions { begun_at: Some(begun_at), ..Conditions::default() };
     for store in &survey.stores {
         of_store(&mut found, &survey, store);
     }
@@ -128,8 +143,9 @@ fn of_store(found: &mut Conditions, survey: &Survey, store: &SurveyedStore) {
     let (objects, is_all) = lacking.fold((0, true), |(sum, all), one| (sum + one.findings, all && one.is_all));
     if objects > 0 {
         let at_least = if is_all { "" } else { "at least " };
-        let objects = counted(objects, "object is", "objects are");
-        found.add_of_store(COPIES_LACKING, name, format!("{at_least}{objects} not whole in it"));
+        let (count, objects) = (objects, counted(objects, "object is", "objects are"));
+        found.add_counted(COPIES_LACKING, name, count, format!("{at_least}{objects} not whole in it")).store =
+            Some(name.clone());
     } else if !is_all {
         found.unknown.insert(key(COPIES_LACKING, name));
     }
@@ -138,7 +154,7 @@ fn of_store(found: &mut Conditions, survey: &Survey, store: &SurveyedStore) {
 fn of_task(found: &mut Conditions, task: &TaskStatus) {
     if let Some(error) = &task.error {
         let since = task.error_since.map(|since| format!("since {since}: ")).unwrap_or_default();
-        found.add(BACKGROUND_FAILED, task.name, format!("{since}{error}"));
+        found.add(BACKGROUND_FAILED, task.name, format!("{since}{error}")).fault.clone_from(error);
     }
     if let Some(time) = task.started_ahead {
         found.add(CLOCK_AHEAD, task.name, format!("the clock of the registry was ahead: its last run began at {time}"));
@@ -149,7 +165,7 @@ fn of_queue(tx: &mut dyn Transaction, found: &mut Conditions) -> Result<(), Regi
     let topics = strongroom_queue::tasks::counts(tx)?;
     for topic in topics.iter().filter(|topic| topic.dead > 0) {
         let dead = counted(topic.dead, "task was", "tasks were");
-        found.add(QUEUE_DEAD, &topic.topic, format!("{dead} given up after the last attempt"));
+        found.add_counted(QUEUE_DEAD, &topic.topic, topic.dead, format!("{dead} given up after the last attempt"));
     }
     for topic in review::unattended(tx, &topics)? {
         let tasks = counted(topic.ready + topic.leased, "task", "tasks");
@@ -162,13 +178,23 @@ fn of_messages(tx: &mut dyn Transaction, found: &mut Conditions) -> Result<(), R
     let undeliverable = outbox::count_undeliverable(tx)?;
     if undeliverable > 0 {
         let messages = counted(undeliverable, "message", "messages");
-        found.add(MESSAGES_UNDELIVERABLE, "outbox", format!("{messages} cannot be delivered as things are"));
+        found.add_counted(
+            MESSAGES_UNDELIVERABLE,
+            "outbox",
+            undeliverable,
+            format!("{messages} cannot be delivered as things are"),
+        );
     }
     let (failing, error) = review::failing_messages(tx)?;
     if failing > 0 {
         let messages = counted(failing, "message is", "messages are");
         let error = error.map(|error| format!(": {error}")).unwrap_or_default();
-        found.add(MESSAGES_FAILING, "outbox", format!("{messages} attempted again after an error{error}"));
+        found.add_counted(
+            MESSAGES_FAILING,
+            "outbox",
+            failing,
+            format!("{messages} attempted again after an error{error}"),
+        );
     }
     Ok(())
 }

@@ -182,11 +182,11 @@ fn a_signed_range_is_imported_and_not_a_longer_one_that_is_not_signed() {
         fs::write(folder.path().join("audit.pem"), KEY).expect("writes");
         let said: Vec<&str> = summary.problems.iter().map(|problem| problem.reason.as_str()).collect();
         assert!(
-            said.iter().any(|said| said.contains("contradict the audit chain") && said.contains("secondary")),
+            said.iter().any(|said| said.contains("not of the audit chain") && said.contains("secondary")),
             "{said:?}"
         );
         let error = try_run(&made).expect_err("it is not resolved");
-        assert!(error.contains("contradict the audit chain"), "{error}");
+        assert!(error.contains("not of the audit chain"), "{error}");
         assert_eq!(fs::read(&forged[0]).expect("reads"), bytes);
         let folder = exported(&made);
         assert_eq!(&entries(&folder.path().join(INSTITUTION))[..published.len()], published);
@@ -254,6 +254,25 @@ fn where_stores_contradict_each_other_the_common_part_is_imported_until_people_r
         assert_eq!(Some(first.to_string().len()), text.lines().next().map(str::len));
         assert_eq!(of_source(&found, "version"), 2);
     }
+}
+
+#[test]
+fn files_that_are_no_range_of_a_chain_are_named_until_they_are_gone() {
+    let home = fixture::home();
+    home.ingest("letters", &[("a.txt", b"one")]);
+    publish(&home);
+    let last = heads(&home, "primary")[0].sequence();
+    let foreign = folder_in(&home, "secondary").join(names::ENTRIES).join(names::entries_name(last, last + 9));
+    fs::write(&foreign, "{}\n").expect("writes");
+    let (_folder, made, summary) = rebuilt(&home, "primary");
+    let said: Vec<&str> = summary.problems.iter().map(|problem| problem.reason.as_str()).collect();
+    assert!(said.iter().any(|said| said.contains("are not of the audit chain")), "{said:?}");
+    act(&made, "New");
+    let error = try_run(&made).expect_err("it is not resolved");
+    assert!(error.contains("secondary"), "{error}");
+    fs::remove_file(&foreign).expect("removes");
+    run(&made);
+    is_once_and_whole(&home, &made);
 }
 
 fn object_folder(home: &TestHome, store: &str, name: &str) -> PathBuf {

@@ -853,6 +853,7 @@ impl World {
             let new = NewProblem {
                 key: format!("test:{name}"),
                 kind: "test.case".to_owned(),
+                fault: String::new(),
                 institution: Some(own),
                 subject: name.to_owned(),
                 store: None,

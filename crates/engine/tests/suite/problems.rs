@@ -216,6 +216,22 @@ fn a_background_task_that_fails_is_a_problem_until_it_runs_well(engine: Engine) 
     assert_eq!(failed.len(), 0, "{failed:?}");
 }
 
+#[test]
+fn a_waiver_of_one_error_is_none_of_another() {
+    let home = home();
+    move_store(&home, "receiving", "gone");
+    background::run_due(&home, &Shutdown::new()).expect("runs");
+    let failed = || listed(&home, &Filter { kind: Some("background.failed".to_owned()), ..Filter::default() });
+    for problem in failed() {
+        problems::waive(&call(&home), problem.problem, "known", None).expect("waives");
+    }
+    let waived = failed();
+    assert!(!waived.is_empty() && waived.iter().all(|one| one.state == ProblemState::Waived), "{waived:?}");
+    home.change_rows("-- name: change\nUPDATE schedules SET error = 'another' WHERE error IS NOT NULL");
+    let opened = failed();
+    assert!(opened.iter().all(|one| one.state == ProblemState::Open && one.times_opened == 2), "{opened:?}");
+}
+
 fn findings_of_a_store_out_of_use_are_no_problems(engine: Engine) {
     let Some(home) = at(engine, "") else { return };
     home.ingest("letters", &[("a.txt", b"dear reader")]);

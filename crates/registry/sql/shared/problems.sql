@@ -3,19 +3,19 @@
 p.id, p.key, p.kind, p.state, p.institution_id, i.identifier AS institution_identifier, p.subject, p.store, p.object_id, p.finding_id,
     p.detail, p.assigned_to, p.ticket, p.reason, p.waived_until, p.opened_at, p.reopened_at, p.times_opened, p.changed_at, p.resolved_at
 -- name: problems.insert
-INSERT INTO problems (id, key, kind, state, institution_id, subject, store, object_id, finding_id, detail, opened_at, reopened_at,
+INSERT INTO problems (id, key, kind, fault, state, institution_id, subject, store, object_id, finding_id, detail, opened_at, reopened_at,
     times_opened, changed_at)
-VALUES (?1, ?2, ?3, 'open', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10, 1, ?10)
+VALUES (?1, ?2, ?3, ?4, 'open', ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, 1, ?11)
 ON CONFLICT (key) DO NOTHING RETURNING 1 AS found
 -- A waiver is about what was wrong then, and not about another fault of the same.
 -- name: problems.reopen
-UPDATE problems SET state = 'open', kind = ?2, subject = ?3, finding_id = ?4, detail = ?5, reopened_at = ?6, changed_at = ?6,
+UPDATE problems SET state = 'open', kind = ?2, subject = ?3, finding_id = ?4, detail = ?5, fault = ?6, reopened_at = ?7, changed_at = ?7,
     times_opened = times_opened + 1, assigned_to = NULL, ticket = NULL, reason = NULL, waived_until = NULL, resolved_at = NULL
-WHERE key = ?1 AND (state = 'resolved' OR (state = 'waived' AND kind <> ?2)) RETURNING id
+WHERE key = ?1 AND (state = 'resolved' OR (state = 'waived' AND fault <> ?6)) RETURNING id
 -- name: problems.refresh
-UPDATE problems SET kind = ?2, subject = ?3, finding_id = ?4, detail = ?5
+UPDATE problems SET kind = ?2, subject = ?3, finding_id = ?4, detail = ?5, fault = ?6
 WHERE key = ?1 AND state <> 'resolved'
-    AND (kind <> ?2 OR subject <> ?3 OR detail <> ?5 OR finding_id IS DISTINCT FROM ?4)
+    AND (kind <> ?2 OR fault <> ?6 OR subject <> ?3 OR detail <> ?5 OR finding_id IS DISTINCT FROM ?4)
 -- name: problems.change
 UPDATE problems SET state = ?3, assigned_to = ?4, ticket = ?5, reason = ?6, waived_until = ?7, changed_at = ?8, resolved_at = ?9
 WHERE id = ?1 AND state = ?2 RETURNING 1 AS found

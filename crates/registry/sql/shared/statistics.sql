@@ -142,12 +142,13 @@ UPDATE institutions SET storage_quota = storage_quota WHERE id = ?1
 -- name: statistics.reserve
 INSERT INTO storage_reservations (item_id, institution_id, version_id, bytes) VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT (item_id) DO UPDATE SET version_id = excluded.version_id, bytes = excluded.bytes
--- Those of items that have ended count until their version is counted, where it was published.
+-- Those of items that have ended count until their version is counted, where it was published, or prepared for when they are requeued.
 -- name: statistics.reserved
 SELECT CAST(coalesce(sum(r.bytes), 0) AS BIGINT) AS bytes FROM storage_reservations r
 LEFT JOIN work_items w ON w.id = r.item_id LEFT JOIN versions v ON v.id = r.version_id
 WHERE r.institution_id = ?1 AND r.item_id <> ?2
-    AND (w.status IN ('pending', 'started', 'held') OR v.state IN ('committing', 'published'))
+    AND (w.status IN ('pending', 'started', 'held') OR v.state IN ('committing', 'published')
+        OR (w.status = 'failed' AND v.state = 'preparing'))
 -- name: statistics.release_counted
 DELETE FROM storage_reservations WHERE version_id IN (SELECT v.id FROM versions v WHERE v.object_id = ?1 AND v.state = 'published'
     AND (v.generation, v.number) <= (?2, ?3))

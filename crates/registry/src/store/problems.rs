@@ -71,6 +71,8 @@ pub struct NewProblem {
     pub key: String,
     /// What is wrong.
     pub kind: String,
+    /// What tells this fault from others of the same problem: a waiver is about one of them.
+    pub fault: String,
     /// Whose it is; none for what belongs to the installation.
     pub institution: Option<InstitutionId>,
     /// What it is about, in words.
@@ -152,6 +154,7 @@ pub fn open(tx: &mut dyn Transaction, new: &NewProblem) -> Result<(), RegistryEr
         id.into(),
         (&new.key).into(),
         (&new.kind).into(),
+        (&new.fault).into(),
         new.institution.into(),
         (&new.subject).into(),
         new.store.as_deref().into(),
@@ -165,11 +168,11 @@ pub fn open(tx: &mut dyn Transaction, new: &NewProblem) -> Result<(), RegistryEr
     }
     let [key, kind, subject] = [(&new.key).into(), (&new.kind).into(), (&new.subject).into()];
     let (finding, detail) = (new.finding.into(), (&new.detail).into());
-    let values = [key, kind, subject, finding, detail, now.into()];
+    let values = [key, kind, subject, finding, detail, (&new.fault).into(), now.into()];
     if let Some(row) = tx.query_one(Statement("problems.reopen"), &values)? {
         return note(tx, ProblemId(row.uuid("id")?), ProblemState::Open, SYSTEM, &new.detail);
     }
-    tx.execute(Statement("problems.refresh"), &values[..5])?;
+    tx.execute(Statement("problems.refresh"), &values[..6])?;
     Ok(())
 }
 
@@ -246,6 +249,7 @@ pub(super) fn open_for_finding(tx: &mut dyn Transaction, finding: &NewFinding) -
     let new = NewProblem {
         key: key_of_copy(finding.object, finding.content, &finding.store),
         kind: kind.to_owned(),
+        fault: kind.to_owned(),
         institution: Some(finding.institution),
         subject: finding.key.clone(),
         store: Some(finding.store.clone()),

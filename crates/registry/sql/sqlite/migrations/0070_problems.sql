@@ -5,6 +5,8 @@ CREATE TABLE problems (
     -- What identifies the problem among those of all sources, such as store:primary.
     key            TEXT NOT NULL UNIQUE,
     kind           TEXT NOT NULL,
+    -- What a waiver is about: another fault of the same opens the problem again.
+    fault          TEXT NOT NULL,
     state          TEXT NOT NULL CHECK (state IN ('open', 'assigned', 'external', 'waived', 'resolved')),
     institution_id BLOB REFERENCES institutions (id),
     -- What it is about, in words: a store, a topic, a background task, an object with a path.
