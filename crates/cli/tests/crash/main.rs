@@ -5,6 +5,7 @@ mod activities;
 mod auditing;
 mod batches;
 mod cataloguing;
+mod counting;
 mod deletions;
 mod packages;
 
