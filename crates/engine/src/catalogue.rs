@@ -228,7 +228,7 @@ fn line(institution: &str, object: &CataloguedObject) -> Result<Vec<u8>, EngineE
         text(&object.collection),
         text(&object.ark),
         on_one_line(&object.local_ids.join("; ")),
-        object_id(&object.generation.to_string())?.to_string(),
+        object_id(&object.generation.to_string())?,
         object.created_at.to_string(),
         object.updated_at.to_string(),
     ]))

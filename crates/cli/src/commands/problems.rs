@@ -17,14 +17,14 @@ pub(crate) enum Problems {
     List(ListArguments),
     /// Show a problem with its cause, who can resolve it, by which command, and its history
     Show {
-        /// The problem: its identifier, or a part of it that no other has
+        /// The problem: its identifier, or a beginning of it that no other has
         problem: String,
     },
     /// Record who works on a problem: a user, or another organization by the reference of its ticket
     Assign(AssignArguments),
     /// Record that a problem may be there, and why: it is listed as waived, and fails no check
     Waive {
-        /// The problem: its identifier, or a part of it that no other has
+        /// The problem: its identifier, or a beginning of it that no other has
         problem: String,
         /// Why it may be
         #[arg(long, value_name = "TEXT")]
@@ -35,7 +35,7 @@ pub(crate) enum Problems {
     },
     /// Find out whether problems are there still, and resolve those that are not; damaged copies are repaired first. Exit 1 if one is there
     Resolve {
-        /// The problems: their identifiers, or parts of them that no others have
+        /// The problems: their identifiers, or beginnings of them that no others have
         #[arg(required = true, value_name = "PROBLEM")]
         problems: Vec<String>,
     },
@@ -66,7 +66,7 @@ pub(crate) struct ListArguments {
 /// Who works on a problem.
 #[derive(Debug, Args)]
 pub(crate) struct AssignArguments {
-    /// The problem: its identifier, or a part of it that no other has
+    /// The problem: its identifier, or a beginning of it that no other has
     problem: String,
     #[command(flatten)]
     whom: Whom,
@@ -128,7 +128,7 @@ fn list(call: &OpContext, arguments: ListArguments, context: &Context) -> Outcom
         resolved_too: arguments.all,
     };
     let compared_at = problems::compare(call)?;
-    let columns = ["problem", "kind", "state", "subject", "detail"];
+    let columns = ["problem", "kind", "state", "subject"];
     let in_full = [
         "problem",
         "kind",
@@ -154,7 +154,7 @@ fn list(call: &OpContext, arguments: ListArguments, context: &Context) -> Outcom
         .output
         .table(&columns)
         .with::<ProblemView>(arguments.options.table)
-        .if_room(&["reopened_at"])
+        .if_room(&["reopened_at", "assigned_to"])
         .in_full(&in_full)
         .wrapping();
     let mut is_wrong = false;
@@ -167,6 +167,9 @@ fn list(call: &OpContext, arguments: ListArguments, context: &Context) -> Outcom
         },
     )?;
     table.end("there are no problems")?;
+    if is_wrong && !context.is_quiet && !context.output.is_json() {
+        eprintln!("next: \"strongroom problems show ID\" has the cause, who can resolve it, and by which command");
+    }
     if !context.is_quiet && !context.output.is_json() {
         match compared_at {
             Some(time) => eprintln!("compared with the installation at {time}"),

@@ -81,7 +81,7 @@ fn span(text: &str) -> Option<SignedDuration> {
 /// A size in bytes, such as 50 GiB.
 pub(super) fn size(text: &str) -> Result<u64, String> {
     strongroom_engine::settings::parse_size(text)
-        .ok_or_else(|| "it is not a size in bytes, such as 500 MiB or 50 GiB".to_owned())
+        .ok_or_else(|| "it is not a size in bytes, such as 500 MiB, 50 GiB or 138000 B".to_owned())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use strongroom_credentials::AccountName;
 use strongroom_registry::fixity as findings;
 use strongroom_registry::problems::{self as record, Change, Problem, ProblemFilter};
-use strongroom_registry::{ProblemId, ProblemState, RegistryError, Scope, Time, Transaction, users};
+use strongroom_registry::{FindingState, ProblemId, ProblemState, RegistryError, Scope, Time, Transaction, users};
 
 use super::authorization::{PROBLEMS_ASSIGN, PROBLEMS_COMPARE, PROBLEMS_LIST, PROBLEMS_RESOLVE, PROBLEMS_WAIVE};
 use super::views::{ProblemLineView, ProblemView};
@@ -224,6 +224,13 @@ fn view(tx: &mut dyn Transaction, problem: Problem) -> Result<ProblemView, Regis
     if let Some(finding) = finding {
         view.subject = ContentName::read(tx, &finding.object_identifier, finding.content)?.to_string();
         view.detail = finding.detail;
+        if finding.state == FindingState::Unrepairable {
+            view.resolver = Some(
+                "a person with a package that has the correct bytes, which repairs the copies; or an operator, by a store that is away",
+            );
+            view.next =
+                Some(format!("strongroom deposit PACKAGE --institution {} --wait", finding.institution_identifier));
+        }
     }
     Ok(view)
 }

@@ -24,7 +24,7 @@ pub(super) fn check(home: &Home) -> Result<(), EngineError> {
         }
     }
     for chain in resolved {
-        import_chain(home, chain, &mut Vec::new())?;
+        import_chain(home, &chain, &mut Vec::new())?;
     }
     let open = if known.is_empty() { known } else { home.registry.read(imports::contradictions)? };
     if open.is_empty() {

@@ -53,7 +53,7 @@ pub(crate) fn import(home: &Home) -> Result<Vec<String>, EngineError> {
         })?;
     }
     for name in names {
-        import_chain(home, name, &mut problems)?;
+        import_chain(home, &name, &mut problems)?;
     }
     set_suspended(home, false)?;
     Ok(problems)
@@ -100,8 +100,8 @@ fn acts_in(home: &Home, range: &RangeRow) -> Result<Vec<ImportedAct>, EngineErro
 }
 
 /// Records one chain as far as the stores have it. Contradictions that are not found any more are resolved.
-pub(super) fn import_chain(home: &Home, name: String, problems: &mut Vec<String>) -> Result<(), EngineError> {
-    let found = Importing::new(home, name.clone(), problems)?.run(problems)?;
+pub(super) fn import_chain(home: &Home, name: &str, problems: &mut Vec<String>) -> Result<(), EngineError> {
+    let found = Importing::new(home, name, problems)?.run(problems)?;
     let known = home.registry.read(imports::contradictions)?;
     for old in known.into_iter().filter(|old| old.chain == name && !found.contains(old)) {
         if !old.is_decided || !contradictions::is_open(home, &old)? {
@@ -135,13 +135,13 @@ struct Importing<'a> {
 }
 
 impl<'a> Importing<'a> {
-    fn new(home: &'a Home, name: String, problems: &mut Vec<String>) -> Result<Self, EngineError> {
+    fn new(home: &'a Home, name: &str, problems: &mut Vec<String>) -> Result<Self, EngineError> {
         let known = home.registry.read(rows::chains)?.into_iter().find(|chain| chain.name == name);
-        let institution = home.registry.read(|tx| tenants::institution(tx, Scope::System, &name))?;
-        let chain = known.unwrap_or_else(|| Chain::new(name.clone(), institution.map(|found| found.id)));
+        let institution = home.registry.read(|tx| tenants::institution(tx, Scope::System, name))?;
+        let chain = known.unwrap_or_else(|| Chain::new(name.to_owned(), institution.map(|found| found.id)));
         let mut files = Vec::new();
         for store in stores(home)? {
-            files.push(StoreFiles::list(store, &name, problems)?);
+            files.push(StoreFiles::list(store, name, problems)?);
         }
         let own_key = own_fingerprint(home);
         Ok(Self { home, stores: files, chain, confirmed: 0, key: None, own_key, counts: BTreeMap::new() })

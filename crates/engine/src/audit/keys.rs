@@ -21,7 +21,7 @@ pub(super) enum Signing {
     /// That heads are not signed any more.
     Ended,
     /// A key, with its fingerprint.
-    Key(SigningKey, String),
+    Key(Box<SigningKey>, String),
 }
 
 impl Signing {
@@ -39,7 +39,7 @@ impl Signing {
         let text = fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
         let key = SigningKey::from_pem(&text).map_err(|error| wrong(error.to_string()))?;
         let fingerprint = key.public().fingerprint().map_err(|error| unfit("a key", &error))?;
-        Ok(Self::Key(key, fingerprint))
+        Ok(Self::Key(Box::new(key), fingerprint))
     }
 
     pub(super) fn fingerprint(&self) -> Option<&str> {

@@ -84,7 +84,7 @@ impl FullRow {
             institution: object.institution.clone(),
             collection: object.collection.clone(),
             object: object.identifier.clone(),
-            ocfl_id: object_id(&object.generation.to_string())?.to_string(),
+            ocfl_id: object_id(&object.generation.to_string())?,
             version: file.version,
             path: file.path,
             size: file.size,

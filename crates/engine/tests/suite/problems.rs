@@ -241,6 +241,8 @@ fn findings_of_a_store_out_of_use_are_no_problems(engine: Engine) {
     check(&home);
     let found = open(&home);
     assert_eq!(found.iter().filter(|one| one.kind == "copy.damaged").count(), 2, "{found:?}");
+    let next = found[0].next.as_deref().unwrap_or_default();
+    assert!(next.starts_with("strongroom deposit"), "no store has the bytes: {next}");
     let first = found[0].problem;
     let still = problems::resolve(&call(&home), first).expect("tries");
     assert_ne!(still.state, ProblemState::Resolved, "{still:?}");

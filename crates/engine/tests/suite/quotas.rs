@@ -111,7 +111,7 @@ fn cost_is_bytes_by_price_and_month() {
     assert!(months.len() >= 3, "{costs:?}");
     // A whole month: 3 MB and a little, of 1000000 for 1 TB.
     let (cost, bytes) = (months[1].cost.parse::<f64>().expect("a number"), months[1].bytes);
-    assert!(cost >= 3.0 && cost < 3.1 && bytes >= 3_000_000, "{costs:?}");
+    assert!((3.0..3.1).contains(&cost) && bytes >= 3_000_000, "{costs:?}");
     assert_eq!((months[1].currency.as_str(), months[1].without_price), ("CHF", 0));
     assert!(costs.iter().any(|row| row.store.as_deref() == Some("secondary") && row.without_price > 0));
 }
