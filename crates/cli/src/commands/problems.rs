@@ -22,7 +22,7 @@ pub(crate) enum Problems {
     },
     /// Record who works on a problem: a user, or another organization by the reference of its ticket
     Assign(AssignArguments),
-    /// Record that a problem may be there, and why: it is listed as waived, and fails no check
+    /// Record that a problem may be there, and why: it is listed as waived, and "problems list" does not fail for it; other checks do
     Waive {
         /// The problem: its identifier, or a beginning of it that no other has
         problem: String,

@@ -80,6 +80,14 @@ pub(super) fn checked_at_intervals(facts: &Facts) -> Answer {
     let Some(last_round) = facts.last_round else {
         return Answer::not_met("no check for copies that are due was made yet");
     };
+    let due = facts.stores.iter().filter(|store| store.oldest_check.is_some_and(|time| time.0 == 0));
+    let due: Vec<&str> = due.map(|store| store.name.as_str()).collect();
+    if !due.is_empty() {
+        return Answer::not_met(format!(
+            "the check of copies in {} is due now: it was asked for, never made, or the last one failed",
+            due.join(", ")
+        ));
+    }
     // What is due is found by the next search.
     let allowed = micros(facts.max_age) + micros(facts.poll_interval);
     let is_late = |store: &&super::facts::StoreFact| {
@@ -140,7 +148,7 @@ pub(super) fn checked_after_events(facts: &Facts) -> Answer {
 
 /// What was found corrupt is repaired. What is not checked is not found.
 pub(super) fn repaired(facts: &Facts) -> Answer {
-    checked_at_intervals(facts).and(|| no_finding_open(facts))
+    no_finding_open(facts).and(|| checked_at_intervals(facts))
 }
 
 fn no_finding_open(facts: &Facts) -> Answer {
