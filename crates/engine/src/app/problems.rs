@@ -9,12 +9,10 @@ use super::authorization::{PROBLEMS_ASSIGN, PROBLEMS_COMPARE, PROBLEMS_LIST, PRO
 use super::views::{ProblemLineView, ProblemView};
 use super::{Authorized, OpContext, PAGE, Page};
 use crate::content_name::ContentName;
+use crate::deletion::requests::check_words;
 use crate::journal::Target;
 use crate::problems::{self, Kind};
 use crate::{EngineError, fixity};
-
-/// Longer reasons, references and remarks are refused, in characters.
-const LONGEST_TEXT: usize = 1_000;
 
 /// Which problems are listed.
 #[derive(Debug, Clone, Default)]
@@ -108,7 +106,7 @@ pub fn assign(
     note: Option<&str>,
 ) -> Result<ProblemView, EngineError> {
     let authorized = context.authorize(&PROBLEMS_ASSIGN)?;
-    let remark = text("note", note.unwrap_or_default())?;
+    let note = note.map(|note| check_words("note", note)).transpose()?;
     let (change, said) = match assignee {
         Assignee::User(email) => {
             let account = AccountName::new(email);
@@ -116,17 +114,17 @@ pub fn assign(
             (Change::Assigned(account.as_str().to_owned()), said)
         }
         Assignee::Ticket(ticket) => {
-            let ticket = required("ticket", ticket)?;
+            let ticket = check_words("ticket", ticket)?;
             let said = format!("ticket {ticket}");
             (Change::External(ticket), said)
         }
         Assignee::None => (Change::Opened, "assigned to no user".to_owned()),
     };
-    let remark = if remark.is_empty() { said } else { format!("{said}: {remark}") };
+    let remark = note.map_or_else(|| said.clone(), |note| format!("{said}: {note}"));
     decide(&authorized, id, change, remark)
 }
 
-/// Notes that a problem may be there, for a reason, until a time or until its kind changes. It is counted and shown as waived, not as
+/// Notes that a problem may be there, for a reason, until a time or until another fault of the same is found. It is counted and shown as waived, not as
 /// resolved.
 ///
 /// # Errors
@@ -138,7 +136,7 @@ pub fn waive(
     until: Option<Time>,
 ) -> Result<ProblemView, EngineError> {
     let authorized = context.authorize(&PROBLEMS_WAIVE)?;
-    let reason = required("reason", reason)?;
+    let reason = check_words("reason", reason)?;
     if let Some(until) = until
         && until <= authorized.read(|tx| Ok::<_, RegistryError>(tx.now()?))?
     {
@@ -243,21 +241,4 @@ fn require_kind(kind: &str) -> Result<(), EngineError> {
     let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name).collect();
     Err(EngineError::Usage(format!("there is no kind of problem {kind:?}"))
         .next(format!("use one of {}", names.join(", "))))
-}
-
-fn required(what: &str, given: &str) -> Result<String, EngineError> {
-    let given = text(what, given)?;
-    if given.is_empty() {
-        return Err(EngineError::Usage(format!("the {what} is empty")).next("give one that others understand later"));
-    }
-    Ok(given)
-}
-
-fn text(what: &str, given: &str) -> Result<String, EngineError> {
-    let given = given.trim();
-    if given.chars().count() > LONGEST_TEXT {
-        return Err(EngineError::Usage(format!("the {what} has more than {LONGEST_TEXT} characters"))
-            .next("give a shorter one"));
-    }
-    Ok(given.to_owned())
 }

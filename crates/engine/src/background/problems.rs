@@ -8,7 +8,8 @@ use super::BackgroundTask;
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home, problems};
 
-const EVERY: Duration = Duration::from_mins(1);
+/// Each run counts what stores lack, up to a bound.
+const EVERY: Duration = Duration::from_mins(5);
 
 pub(super) const TASK: BackgroundTask = BackgroundTask { name: "problems", every: |_| EVERY, run };
 

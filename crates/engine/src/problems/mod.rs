@@ -103,12 +103,11 @@ fn resolve(tx: &mut dyn Transaction, known: &Problem, evidence: &str) -> Result<
 /// Opens what is wrong now; how many of them were not unresolved before.
 fn open_conditions(home: &Home, standing: Vec<NewProblem>) -> Result<u64, EngineError> {
     Ok(home.registry.write(move |tx| {
-        let before: u64 = problems::counts(tx)?.into_iter().map(|(_, count)| count).sum();
+        let mut opened = 0;
         for new in &standing {
-            problems::open(tx, new)?;
+            opened += u64::from(problems::open(tx, new)?);
         }
-        let after: u64 = problems::counts(tx)?.into_iter().map(|(_, count)| count).sum();
-        Ok::<_, RegistryError>(after.saturating_sub(before))
+        Ok::<_, RegistryError>(opened)
     })?)
 }
 

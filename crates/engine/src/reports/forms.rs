@@ -209,7 +209,7 @@ pub(crate) fn printable(text: &str) -> String {
 }
 
 /// A text as it stands in HTML, in an attribute too.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in printable(text).chars() {
         match character {

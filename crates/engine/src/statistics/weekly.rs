@@ -12,6 +12,7 @@ use strongroom_registry::{InstitutionId, RegistryError, Scope, Time, UserRole};
 use super::days::{begin_of, date_of, day_of};
 use super::quotas::{QuotaUse, of_institution};
 use crate::notifications::{Mail, Prepared};
+use crate::reports::escaped;
 use crate::{EngineError, Home};
 
 /// The fact that has the day of the last report.
@@ -153,7 +154,6 @@ fn lines(
 }
 
 fn html_of(lines: &[(String, String)], end: &str) -> String {
-    let escaped = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let mut html = "<table>\n".to_owned();
     for (what, value) in lines {
         let _ = writeln!(html, "<tr><th align=\"left\">{}</th><td>{}</td></tr>", escaped(what), escaped(value));

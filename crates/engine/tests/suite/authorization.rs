@@ -24,7 +24,7 @@ use strongroom_records::Takes;
 use strongroom_registry::activities::{self, Input, NewActivity};
 use strongroom_registry::items::{self, ItemFilter};
 use strongroom_registry::journal::Actor;
-use strongroom_registry::problems::{self, NewProblem};
+use strongroom_registry::problems::{self, NewProblem, ProblemFilter};
 use strongroom_registry::restorations::RestorationResult;
 use strongroom_registry::spot_tests::{self, Candidate, Ended, NewSpotTest};
 use strongroom_registry::tenants::{self, CollectionRules};
@@ -864,7 +864,9 @@ impl World {
             home.registry
                 .write(move |tx| {
                     problems::open(tx, &new)?;
-                    Ok::<_, RegistryError>(problems::by_key(tx, &new.key)?.expect("the problem").id)
+                    let known = problems::list(tx, Scope::System, ProblemFilter::default(), None, 10)?;
+                    let opened = known.into_iter().find(|known| known.key == new.key);
+                    Ok::<_, RegistryError>(opened.expect("the problem").id)
                 })
                 .expect("opens a problem")
         });

@@ -190,7 +190,7 @@ fn problems_are_assigned_to_those_who_see_them(engine: Engine) {
     move_store(&home, "secondary", "gone");
     let id = only(open(&home)).problem;
     let to = |email: &str| Assignee::User(email.to_owned());
-    problems::assign(&call(&home), id, &to("nobody@test.edu"), None).expect_err("there is no such user");
+    problems::assign(&call(&home), id, &to("unknown@test.edu"), None).expect_err("there is no such user");
     problems::assign(&call(&home), id, &to("ann@test.edu"), None).expect_err("she does not see the installation");
     let assigned = problems::assign(&call(&home), id, &to("OP@test.edu"), Some("by Friday")).expect("assigns");
     assert_eq!((assigned.state, assigned.assigned_to.as_deref()), (ProblemState::Assigned, Some("op@test.edu")));

@@ -27,10 +27,6 @@ INSERT INTO problem_history (problem_id, number, time, state, actor, note) VALUE
 DELETE FROM problem_history WHERE problem_id = ?1 AND number <= ?2
 -- name: problems.history
 SELECT h.number, h.time, h.state, h.actor, h.note FROM problem_history h WHERE h.problem_id = ?1 ORDER BY h.number
--- name: problems.by_key
-SELECT {problems.columns}
-FROM problems p LEFT JOIN institutions i ON i.id = p.institution_id
-WHERE p.key = ?1
 -- What is unresolved and is about no finding of a check.
 -- name: problems.conditions
 SELECT {problems.columns}
@@ -55,8 +51,6 @@ WHERE p.state <> 'resolved' AND p.finding_id IS NOT NULL AND p.id > ?1
     AND (EXISTS (SELECT 1 FROM registry_facts r WHERE r.name = 'store.retired/' || p.store)
         OR NOT EXISTS (SELECT 1 FROM findings f WHERE f.id = p.finding_id AND f.state <> 'repaired'))
 ORDER BY p.id LIMIT ?2
--- name: problems.counts
-SELECT p.state, count(*) AS problems FROM problems p WHERE p.state <> 'resolved' GROUP BY p.state
 -- name: problems.of_finding
 SELECT {problems.columns}
 FROM problems p LEFT JOIN institutions i ON i.id = p.institution_id

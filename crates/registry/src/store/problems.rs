@@ -146,8 +146,8 @@ pub struct ProblemFilter<'a> {
 pub const SYSTEM: &str = "system";
 
 /// Records that something is wrong: a new problem, or one that is opened again because it was resolved, or waived for another kind of fault.
-/// What is unresolved gets the newest details and stays as it is otherwise.
-pub fn open(tx: &mut dyn Transaction, new: &NewProblem) -> Result<(), RegistryError> {
+/// What is unresolved gets the newest details and stays as it is otherwise. Whether it was opened.
+pub fn open(tx: &mut dyn Transaction, new: &NewProblem) -> Result<bool, RegistryError> {
     let now = tx.now()?;
     let id = ProblemId::new();
     let values = [
@@ -164,16 +164,18 @@ pub fn open(tx: &mut dyn Transaction, new: &NewProblem) -> Result<(), RegistryEr
         now.into(),
     ];
     if tx.query_one(Statement("problems.insert"), &values)?.is_some() {
-        return note(tx, id, ProblemState::Open, SYSTEM, &new.detail);
+        note(tx, id, ProblemState::Open, SYSTEM, &new.detail)?;
+        return Ok(true);
     }
     let [key, kind, subject] = [(&new.key).into(), (&new.kind).into(), (&new.subject).into()];
     let (finding, detail) = (new.finding.into(), (&new.detail).into());
     let values = [key, kind, subject, finding, detail, (&new.fault).into(), now.into()];
     if let Some(row) = tx.query_one(Statement("problems.reopen"), &values)? {
-        return note(tx, ProblemId(row.uuid("id")?), ProblemState::Open, SYSTEM, &new.detail);
+        note(tx, ProblemId(row.uuid("id")?), ProblemState::Open, SYSTEM, &new.detail)?;
+        return Ok(true);
     }
     tx.execute(Statement("problems.refresh"), &values[..6])?;
-    Ok(())
+    Ok(false)
 }
 
 /// Changes the state of a problem that is as it is known; false where it is in another state by now.
@@ -257,7 +259,8 @@ pub(super) fn open_for_finding(tx: &mut dyn Transaction, finding: &NewFinding) -
         finding: Some(finding.id),
         detail: finding.detail.clone(),
     };
-    open(tx, &new)
+    open(tx, &new)?;
+    Ok(())
 }
 
 /// Records that the copies of a finding were repaired and verified.
@@ -339,11 +342,6 @@ pub fn ended_waivers(tx: &mut dyn Transaction, limit: usize) -> Result<Vec<Probl
     problems(&tx.query(Statement("problems.waivers_ended"), &[now.into(), limit.into()])?)
 }
 
-/// The problem of this key.
-pub fn by_key(tx: &mut dyn Transaction, key: &str) -> Result<Option<Problem>, RegistryError> {
-    tx.query_one(Statement("problems.by_key"), &[key.into()])?.as_ref().map(problem).transpose()
-}
-
 /// The problem of this identifier, which must be within the scope.
 pub fn find(tx: &mut dyn Transaction, scope: Scope, id: ProblemId) -> Result<Problem, RegistryError> {
     let row = tx.query_one(Statement("problems.get"), &[id.into(), scope.value()])?;
@@ -386,12 +384,6 @@ pub fn history(tx: &mut dyn Transaction, id: ProblemId) -> Result<Vec<HistoryLin
         })
     };
     tx.query(Statement("problems.history"), &[id.into()])?.iter().map(line).collect()
-}
-
-/// How many problems are in each state but resolved.
-pub fn counts(tx: &mut dyn Transaction) -> Result<Vec<(ProblemState, u64)>, RegistryError> {
-    let rows = tx.query(Statement("problems.counts"), &[])?;
-    rows.iter().map(|row| Ok((row.text("state")?.parse()?, row.count("problems")?))).collect()
 }
 
 fn problems(rows: &[Row]) -> Result<Vec<Problem>, RegistryError> {

@@ -540,7 +540,6 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("placements.list", "as few as the settings name"),
     ("placements.marked", "a page in the order of the key"),
     ("placements.unmark", "as few as the settings name"),
-    ("problems.counts", "an index of the problems that are not resolved"),
     ("problems.waivers_ended", "an index of the problems that are not resolved"),
     ("profiles.list", "as few as people add"),
     ("profiles.of_digest", "as few as people add"),

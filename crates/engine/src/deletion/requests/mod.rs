@@ -82,7 +82,7 @@ pub(crate) struct Approval {
     pub(crate) token: Option<TokenId>,
 }
 
-/// Checks what a person says of a request.
+/// Checks what a person gives as a reason, a note or a reference.
 pub(crate) fn check_words(what: &str, words: &str) -> Result<String, EngineError> {
     let words = words.trim();
     let is_plain = !words.chars().any(|c| c.is_control() && c != '\n' && c != '\t');

@@ -94,7 +94,7 @@ fn catalogues_are_written_where_they_differ_alone(engine: Engine) {
     delete(&home, "letters", &[]);
     assert_eq!(run(&home), "2 catalogues written, 2 unchanged");
     assert_true(&home);
-    // What somebody has changed or removed is put there again.
+    // What was changed or removed is put there again.
     let place = home.file("primary", FOLDER).join(format!("{OTHER}.csv"));
     let bytes = fs::read(&place).expect("reads");
     let changed: Vec<u8> = bytes.iter().map(|byte| if *byte == b'o' { b'0' } else { *byte }).collect();
