@@ -294,7 +294,7 @@ fn find(path: &Path, places: &mut Vec<Place>) -> Result<Option<PathBuf>, AuditEr
 /// Takes the folder of a chain; whether it is one.
 fn take_folder(folder: &Path, places: &mut Vec<Place>) -> Result<bool, AuditError> {
     let (entries, heads) = (folder.join(ENTRIES), folder.join(HEADS));
-    if !entries.is_dir() && !heads.is_dir() {
+    if !entries.is_dir() && !heads.is_dir() && !folder.join(KEYS).is_dir() {
         return Ok(false);
     }
     let mut place = Place::of(folder);

@@ -348,6 +348,9 @@ fn how_to_lift(holds: &[Hold]) -> String {
     holds.iter().map(command).collect::<Vec<_>>().join("; ")
 }
 
+/// Who helps where a role or a key does not include an act.
+const WHO_MAY: &str = "ask a person whose role includes it; a system_admin or institution_admin changes roles with \"strongroom user set\"";
+
 /// Which command shows a record whose state does not allow what was asked.
 fn shown_by(what: &str, id: &str) -> Option<String> {
     let command = match what {
@@ -360,6 +363,7 @@ fn shown_by(what: &str, id: &str) -> Option<String> {
         "pipeline" => "pipeline show",
         "user" => "user show",
         "request for deletion" => "delete show",
+        "problem" => "problems show",
         "key" => return Some("\"strongroom key list --all\" shows those there are and were".to_owned()),
         _ => return None,
     };
@@ -393,6 +397,7 @@ fn listing_of(what: &str) -> Option<String> {
         "placement" => "config show",
         "background task" => "background list",
         "spot test" => "restore tests list",
+        "problem" => "problems list --all",
         "file or folder" => return Some("check the path".to_owned()),
         _ => return None,
     };
@@ -621,7 +626,8 @@ fn of_engine(error: &EngineError) -> (Exit, Option<String>) {
         EngineError::NotFound { what, .. } => (Exit::NotFound, listing_of(what)),
         EngineError::Absent(_) => (Exit::NotFound, None),
         EngineError::CheckFailed(_) => (Exit::No, None),
-        EngineError::Refused(_) | EngineError::NotAllowed { .. } => (Exit::NotAllowed, None),
+        EngineError::Refused(_) => (Exit::NotAllowed, None),
+        EngineError::NotAllowed { .. } => (Exit::NotAllowed, Some(WHO_MAY.to_owned())),
         EngineError::Usage(_) | EngineError::Exists(_) | EngineError::Settings(_) => (Exit::Usage, None),
         EngineError::Io { source, .. } => of_io(source),
         EngineError::Advised(advised) => (of_engine(&advised.error).0, Some(advised.next.clone())),

@@ -343,6 +343,13 @@ fn what_lies_in_the_wrong_folder_or_nowhere_is_found() {
     assert_eq!(found[0].fault.as_ref().expect("a fault").fault, Fault::Cut(9));
     let found = strongroom_audit::verify(&[export.path().to_owned()], &[]).expect("verifies");
     assert!(found.len() == 2 && found.iter().all(|found| found.fault.is_some()));
+    // Keys tell that there was a chain.
+    let keys = export.path().join("keys.edu").join(names::KEYS);
+    fs::create_dir_all(&keys).expect("makes a folder");
+    let found = strongroom_audit::verify(&[export.path().join("keys.edu")], &[]).expect("verifies");
+    assert!(found[0].fault.is_some(), "{found:?}");
+    let found = strongroom_audit::verify(&[export.path().to_owned()], &[]).expect("verifies");
+    assert!(found.iter().any(|found| found.path.ends_with("keys.edu") && found.fault.is_some()), "{found:?}");
     // A store has a chain from its beginning on.
     let made = Written::new(CHAIN);
     fs::remove_file(made.entries(0)).expect("removes");

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use strongroom_database::testing::Scratch;
+
 use crate::program::Place;
 
 /// The script in the page of the book.
@@ -185,10 +187,61 @@ fn both_verifiers_name_a_store_from_which_a_chain_was_removed() {
         let line = said.lines().find(|line| line.contains("secondary/_strongroom/audit/example.edu")).unwrap();
         assert!(code == Some(1) && !line.contains(": valid"), "{said}");
     }
+    // Keys alone tell that there was a chain.
+    fs::create_dir_all(place.path("emptied/example.edu/keys")).unwrap();
+    for (code, said) in both(&["emptied"]) {
+        assert!(code == Some(1) && said.contains("emptied/example.edu"), "{said}");
+    }
     fs::create_dir(place.path("nothing")).unwrap();
     for (code, said) in both(&["export", "nothing"]) {
         assert!(code == Some(1) && said.lines().any(|line| line.starts_with("nothing: ")), "{said}");
     }
+}
+
+/// Chains, what is to be appended to them, statistics, problems and catalogues go with everything else, once each.
+#[test]
+fn chains_and_statistics_move_to_postgresql() {
+    let Some(database) = Scratch::new() else { return };
+    let place = exported();
+    for task in ["audit", "statistics", "catalogue", "problems"] {
+        place.run(["background", "run", task]).succeeds();
+    }
+    // Done and not appended yet, or not counted.
+    place.bag("letters-4", "dear reader, again\n");
+    place.run(["deposit", "letters-4.tar", "--institution", "example.edu", "--wait"]).succeeds();
+    let told = || {
+        [
+            vec!["audit", "list", "--json"],
+            vec!["report", "deposits", "--json"],
+            vec!["report", "storage", "--json"],
+            vec!["report", "manifest", "--institution", "example.edu", "--format", "csv"],
+        ]
+        .map(|command| place.run(command).succeeds().stdout)
+    };
+    let before = told();
+    // How many entries the chain gets where nothing is moved.
+    let appended = |home: &str| {
+        place.run(["--home", home, "background", "run", "audit"]).succeeds();
+        let chains = place.run(["--home", home, "audit", "list", "--json"]).succeeds().json();
+        chains.iter().find(|chain| chain["chain"] == "example.edu").unwrap()["entries"].as_u64().unwrap()
+    };
+    let copied = Command::new("cp").args(["-a", "home", "unmoved"]).current_dir(place.path(".")).status();
+    assert!(copied.unwrap().success());
+    let expected = appended("unmoved");
+    place.run(["migrate", "--to", &database.url()]).succeeds();
+    assert_eq!(told()[1..], before[1..]);
+    place.run(["background", "run", "statistics"]).succeeds();
+    let counted = told();
+    assert_ne!(counted[1..3], before[1..3], "what was not counted is counted");
+    let made = place.run(["report", "recompute", "--json"]).succeeds().object();
+    assert_eq!(made["corrected"], 0, "{made}");
+    assert_eq!(told()[1..], counted[1..]);
+    // The chains go on behind what was published.
+    place.run(["audit", "export", "export"]).succeeds();
+    place.run(["background", "run", "audit"]).succeeds();
+    let paths = ["export", "published", "home/stores/primary", "home/stores/secondary"];
+    assert_eq!(verdicts(&place, &paths), (None, None));
+    assert_eq!(appended("home"), expected);
 }
 
 #[test]

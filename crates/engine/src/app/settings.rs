@@ -9,6 +9,7 @@ use super::installation::{AuthorizedInstallation, Installation};
 use super::views::{CheckView, SettingView};
 use crate::findings::Counting;
 use crate::places::Conflict;
+use crate::settings::prices::former_stores;
 use crate::settings::{Origin, Settings};
 use crate::survey::{Condition, Survey, SurveyedStore};
 use crate::{EngineError, findings, people, profiles, rights, tools};
@@ -99,6 +100,10 @@ pub fn check(installation: &Installation) -> Result<Checked, EngineError> {
     for (placement, retired) in survey.retired_in_placements(settings) {
         let message = format!("it names retired stores, which get no copies: {}", retired.join(", "));
         checked.warn(format!("placement {placement}"), message);
+    }
+    for store in former_stores(settings) {
+        let message = "it is not in [stores]: only months in which it had copies have this price";
+        checked.warn(format!("price of store {store}"), message.to_owned());
     }
     for one in survey.stores.iter().filter(|one| one.condition == Condition::Available) {
         if one.store.as_ref().is_some_and(|store| !store.capabilities().conditional_put) {

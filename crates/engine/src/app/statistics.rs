@@ -220,10 +220,7 @@ pub fn cost(context: &OpContext, by: CostBy, filter: &Filter) -> Result<Vec<Cost
             CostBy::Collection => [Some(month), Some(institution), collection, None],
             CostBy::Store => [Some(month), None, None, Some(store)],
         };
-        let sum = groups.entry(key).or_default();
-        sum.bytes = sum.bytes.saturating_add(cost.bytes);
-        sum.millionths = sum.millionths.saturating_add(cost.millionths);
-        sum.without_price = sum.without_price.saturating_add(cost.without_price);
+        groups.entry(key).or_default().add(cost);
     }
     let currency = &authorized.home().settings.statistics.currency;
     Ok(groups.into_iter().map(|(key, cost)| CostReportView::new(key, cost, currency)).collect())

@@ -48,9 +48,10 @@ fn count(context: &StageContext<'_>) -> Result<(), StageError> {
 fn refusal(context: &StageContext<'_>, room: Room) -> StageError {
     let Room { quota, kept, reserved, wanted } = room;
     let name = &context.item.institution_identifier;
+    let enough = kept.saturating_add(reserved).saturating_add(wanted);
     let note = format!(
         "the deposit adds {wanted} bytes, and {name} may keep {quota} bytes: {kept} are kept, and {reserved} are being deposited; \
-         next: strongroom institution set {name} --storage-quota SIZE, or delete what is not needed, then strongroom items requeue {}",
+         next: strongroom institution set {name} --storage-quota '{enough} B', or delete what is not needed; then strongroom items requeue {}",
         context.item.id
     );
     let problems = vec![problem("error", "deposit.storage_quota", None, note.clone())];

@@ -16,15 +16,52 @@ const PAGE: usize = 500;
 /// Whose bytes they are: month, institution, collection, store.
 pub(crate) type CostKey = (String, String, String, String);
 
-/// What a month costs.
+/// What a month costs. Sums are exact: only what is shown is rounded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Cost {
+    /// The days of the month.
+    of_days: i128,
+    /// Bytes, each counted once for every day.
+    byte_days: i128,
+    /// These with the price of a terabyte in millionths of the currency.
+    priced: i128,
+    /// Those of the bytes for which there is no price.
+    unpriced_byte_days: i128,
+}
+
+impl Cost {
+    /// Adds what others cost in the same month.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.of_days = other.of_days;
+        self.byte_days = self.byte_days.saturating_add(other.byte_days);
+        self.priced = self.priced.saturating_add(other.priced);
+        self.unpriced_byte_days = self.unpriced_byte_days.saturating_add(other.unpriced_byte_days);
+    }
+
     /// Bytes on the average of the days.
-    pub(crate) bytes: i64,
-    /// Millionths of the currency.
-    pub(crate) millionths: i128,
+    pub(crate) fn bytes(self) -> i64 {
+        average(self.byte_days, self.of_days)
+    }
+
     /// Bytes of these for which there is no price.
-    pub(crate) without_price: i64,
+    pub(crate) fn without_price(self) -> i64 {
+        average(self.unpriced_byte_days, self.of_days)
+    }
+
+    /// Millionths of the currency.
+    pub(crate) fn millionths(self) -> i128 {
+        nearest(self.priced, TERABYTE * self.of_days.max(1))
+    }
+}
+
+fn average(byte_days: i128, of_days: i128) -> i64 {
+    i64::try_from(nearest(byte_days, of_days.max(1))).unwrap_or(i64::MAX)
+}
+
+/// A quotient to the nearest whole number; halves away from zero.
+fn nearest(dividend: i128, divisor: i128) -> i128 {
+    let half = divisor / 2 * dividend.signum();
+    dividend.saturating_add(half) / divisor
 }
 
 /// The cost of the months of these days: of each day up to today.
@@ -68,16 +105,12 @@ fn add_days(
         for ((institution, collection, store, class), bytes) in kept.iter().filter(|(_, bytes)| **bytes != 0) {
             let key = (month_of(from), institution.clone(), collection.clone(), store.clone());
             let cost = costs.entry(key).or_default();
-            let average = i128::from(*bytes) * days / of_days;
-            let average = i64::try_from(average).unwrap_or(i64::MAX);
-            cost.bytes = cost.bytes.saturating_add(average);
-            match price_of(prices, store, class) {
-                Some(price) => {
-                    let amount = i128::from(*bytes) * i128::from(price) * days / (TERABYTE * of_days);
-                    cost.millionths = cost.millionths.saturating_add(amount);
-                }
-                None => cost.without_price = cost.without_price.saturating_add(average),
-            }
+            let byte_days = i128::from(*bytes) * days;
+            let (priced, unpriced_byte_days) = match price_of(prices, store, class) {
+                Some(price) => (byte_days.saturating_mul(i128::from(price)), 0),
+                None => (0, byte_days),
+            };
+            cost.add(Cost { of_days, byte_days, priced, unpriced_byte_days });
         }
         from = until;
     }
@@ -119,8 +152,16 @@ mod tests {
         let day = day_of(strongroom_registry::Time(1_769_040_000_000_000));
         add_days(&mut costs, &kept, &prices, (day, day + 24));
         let of: Vec<_> =
-            costs.into_iter().map(|(key, cost)| (key.0, money(cost.millionths), cost.without_price)).collect();
+            costs.into_iter().map(|(key, cost)| (key.0, money(cost.millionths()), cost.without_price())).collect();
         assert_eq!(of, [("2026-01".to_owned(), "19.68".to_owned(), 0), ("2026-02".to_owned(), "30.50".to_owned(), 0)]);
+        // Parts of a month are added before anything is rounded: a byte on each of 31 days is a byte.
+        let kept = [(key(""), 1)].into();
+        let mut costs = BTreeMap::new();
+        for part in 0..31 {
+            let first = day_of(strongroom_registry::Time(1_767_225_600_000_000));
+            add_days(&mut costs, &kept, &prices, (first + part, first + part + 1));
+        }
+        assert_eq!(costs.into_values().map(Cost::bytes).collect::<Vec<_>>(), [1]);
         assert_eq!(
             (money(-4), money(-10_000), money(1_234_567_890)),
             ("0.00".to_owned(), "-0.01".to_owned(), "1234.57".to_owned())

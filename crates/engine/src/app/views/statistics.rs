@@ -111,9 +111,9 @@ pub struct FixityReportView {
     pub store: Option<String>,
     /// The day, week or month, where it is reported by one.
     pub period: Option<String>,
-    /// Copies that were read and have the recorded digest.
+    /// Checks in which a copy was read and had the recorded digest; a copy counts in each check.
     pub passed: u64,
-    /// Copies that have not, or were not found.
+    /// Checks in which it had not, or was not found.
     pub failed: u64,
 }
 
@@ -154,8 +154,8 @@ impl CostReportView {
         cost: Cost,
         currency: &str,
     ) -> Self {
-        let Cost { bytes, millionths, without_price } = cost;
-        let (cost, currency) = (money(millionths), currency.to_owned());
+        let (bytes, without_price) = (cost.bytes(), cost.without_price());
+        let (cost, currency) = (money(cost.millionths()), currency.to_owned());
         Self { month, institution, collection, store, bytes, cost, currency, without_price }
     }
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use strongroom_engine::Home;
+use strongroom_engine::backfill;
 use strongroom_engine::background;
 use strongroom_engine::reconcile;
 use strongroom_engine::runtime::Shutdown;
@@ -136,6 +137,23 @@ fn a_store_that_fails_keeps_no_other_from_its_catalogues() {
     fs::rename(&elsewhere, &there).expect("moves back");
     assert_true(&home);
     assert_eq!(run(&home.opened_again()), "0 catalogues written, 4 unchanged");
+}
+
+/// A store that takes the place of a lost one has no objects at first, and then those that it got: its catalogues follow.
+#[test]
+fn the_catalogues_of_a_new_store_have_what_it_has() {
+    let Some(home) = kept_home(Engine::Sqlite, "") else { return };
+    run(&home);
+    fs::remove_dir_all(home.file("secondary", "")).expect("removes the store");
+    home.try_stores();
+    backfill::replace(&home, "secondary").expect("replaces");
+    let written = run(&home);
+    assert!(written.ends_with("2 unchanged"), "{written}");
+    assert_true(&home);
+    backfill::run(&home, &backfill::BackfillRequest::new("secondary"), &mut |_| ()).expect("fills");
+    assert_eq!(run(&home), "2 catalogues written, 2 unchanged");
+    assert_true(&home);
+    assert_eq!(run(&home), "0 catalogues written, 4 unchanged");
 }
 
 #[test]
