@@ -1,4 +1,4 @@
-//! The requirements of CoreTrustSeal 2023-2025 to which software can contribute evidence, and the rows of `ndsa` that are this evidence.
+//! The requirements of CoreTrustSeal 2026-2028 to which software can contribute evidence, and the rows of `ndsa` that are this evidence.
 //! Whether a requirement is fulfilled, reviewers decide: what is met here is never more than the part that software can show.
 
 /// A requirement.
@@ -21,9 +21,9 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     },
     Requirement {
         number: "R08",
-        name: "Deposit and appraisal",
-        asks: "deposits are checked before they are kept",
-        rows: &["digests-compared", "digests-computed", "viruses"],
+        name: "Deposit, appraisal and accessibility",
+        asks: "deposits are accepted by criteria that are written down, so that users can find and use them",
+        rows: &["digests-compared", "digests-computed", "viruses", "formats-known", "content-described"],
     },
     Requirement {
         number: "R09",
@@ -34,7 +34,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     Requirement {
         number: "R10",
         name: "Quality assurance",
-        asks: "content and metadata are of a quality that users can rely on",
+        asks: "content and metadata follow standards, and users can judge their quality",
         rows: &["content-described", "formats-verified"],
     },
     Requirement {
@@ -61,13 +61,13 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     Requirement {
         number: "R15",
         name: "Technical infrastructure",
-        asks: "the infrastructure is known and kept running, and what it holds can be put into another one",
+        asks: "systems, software and hardware are supported, managed and fit for their purpose",
         rows: &["media-known", "stable-storage", "inventory-apart"],
     },
     Requirement {
         number: "R16",
         name: "Security",
-        asks: "access is controlled, acts are logged, and disasters are provided for",
+        asks: "the service, its data and its users are protected against attacks, errors and failures",
         rows: &["agents-determined", "agents-applied", "acts-logged", "another-threat"],
     },
 ];

@@ -29,7 +29,7 @@ pub(crate) enum Report {
     Recompute,
     /// Show which rows of the NDSA Levels of Digital Preservation 2.0 are met, with the reason and the command that shows it
     Ndsa(ndsa::Ndsa),
-    /// Show what this installation has as evidence for the requirements of CoreTrustSeal 2023-2025
+    /// Show what this installation has as evidence for the requirements of CoreTrustSeal 2026-2028
     CoreTrustSeal(core_trust_seal::CoreTrustSeal),
 }
 
