@@ -229,6 +229,7 @@ fn code_of_engine(error: &EngineError) -> Option<&'static str> {
         EngineError::Storage(_) => "store",
         EngineError::Advised(advised) => return code_of_engine(&advised.error),
         EngineError::Attempted(attempted) => return code_of_engine(&attempted.error),
+        EngineError::Several(several) => return code_of_engine(&several.first),
         _ => return None,
     })
 }
@@ -632,6 +633,7 @@ fn of_engine(error: &EngineError) -> (Exit, Option<String>) {
         EngineError::Io { source, .. } => of_io(source),
         EngineError::Advised(advised) => (of_engine(&advised.error).0, Some(advised.next.clone())),
         EngineError::Attempted(attempted) => of_engine(&attempted.error),
+        EngineError::Several(several) => of_engine(&several.first),
         _ => (Exit::OutOfReach, None),
     }
 }

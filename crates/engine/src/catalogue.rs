@@ -14,6 +14,7 @@ use strongroom_registry::tenants::{self, Institution};
 use strongroom_registry::{RegistryError, Scope};
 use strongroom_storage::{Head, Key, PutCondition, PutOptions, StorageError, Store};
 
+use crate::error::Failures;
 use crate::logs::object_root;
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home, crash_point, paging, watermark};
@@ -47,17 +48,16 @@ pub(crate) struct Ran {
     pub(crate) unchanged: u64,
 }
 
-/// Brings the catalogues of every preservation store in use up to date. A store that fails keeps no other from it; the first failure is the
-/// error.
+/// Brings the catalogues of every preservation store in use up to date. A store that fails keeps no other from it.
 pub(crate) fn run(home: &Home, stop: &Shutdown) -> Result<Ran, EngineError> {
-    let (mut ran, mut failure) = (Ran::default(), None);
+    let (mut ran, mut failures) = (Ran::default(), Failures::default());
     for store in home.preservation_stores() {
         if home.is_retired(store.name())? {
             continue;
         }
         if let Some(reason) = home.away(store.name()) {
             let away = StorageError::Away { store: store.name().to_owned(), reason };
-            failure.get_or_insert(EngineError::from(away));
+            failures.add(EngineError::from(away));
             continue;
         }
         let mut epoch = None;
@@ -67,7 +67,7 @@ pub(crate) fn run(home: &Home, stop: &Shutdown) -> Result<Ran, EngineError> {
         };
         for institution in paging::rows(AT_ONCE, |one: &Institution| one.identifier.clone(), list) {
             if stop.is_requested() {
-                return failure.map_or(Ok(ran), Err);
+                return failures.or(ran);
             }
             match bring(home, store, &institution?, &mut epoch, stop) {
                 Ok(Some(true)) => ran.written += 1,
@@ -75,14 +75,14 @@ pub(crate) fn run(home: &Home, stop: &Shutdown) -> Result<Ran, EngineError> {
                 Ok(None) => {}
                 // Nothing else can be done in the store either.
                 Err(error) if error.away().is_some() || matches!(error, EngineError::Superseded { .. }) => {
-                    failure.get_or_insert(error);
+                    failures.add(error);
                     break;
                 }
-                Err(error) => _ = failure.get_or_insert(error),
+                Err(error) => failures.add(error),
             }
         }
     }
-    failure.map_or(Ok(ran), Err)
+    failures.or(ran)
 }
 
 /// Where the catalogue of an institution lies.
@@ -234,9 +234,13 @@ fn line(institution: &str, object: &CataloguedObject) -> Result<Vec<u8>, EngineE
     ]))
 }
 
-/// A text for a line of a text editor: control characters, of which line ends are some, are blanks.
+/// A text for a line of a text editor: control characters, of which line ends are some, the separators of lines and paragraphs, and what turns
+/// the direction of the text are blanks.
 fn on_one_line(text: &str) -> String {
-    text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
+    let is_blank = |character: char| {
+        character.is_control() || matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|character| if is_blank(character) { ' ' } else { character }).collect()
 }
 
 fn uncomposed(source: io::Error) -> EngineError {

@@ -1,5 +1,7 @@
 //! Why the engine could not do what a person asked. Errors of stages are [`crate::workflow::StageError`].
 
+use std::collections::BTreeSet;
+
 use strongroom_ark::EzidError;
 use strongroom_bagit::BagError;
 use strongroom_credentials::CredentialError;
@@ -77,6 +79,9 @@ pub enum EngineError {
     /// An error with what was tried.
     #[error(transparent)]
     Attempted(Box<Attempted>),
+    /// Errors of things that do not keep each other from being done.
+    #[error(transparent)]
+    Several(Box<Several>),
     /// The settings cannot be read, or cannot be changed as was asked.
     #[error(transparent)]
     SettingsFile(#[from] SettingsError),
@@ -126,6 +131,65 @@ pub struct Attempted {
     pub error: EngineError,
 }
 
+/// Errors of things that do not keep each other from being done, such as those of one run of a background task.
+#[derive(Debug, thiserror::Error)]
+#[error("{}; {others}", chain(first))]
+pub struct Several {
+    /// The first one, which says what kind of error it is.
+    pub first: EngineError,
+    /// The others, in words.
+    pub others: String,
+}
+
+/// Collects [`Several`] errors. What they say together changes when one of them is added, changes or goes.
+#[derive(Debug, Default)]
+pub(crate) struct Failures {
+    first: Option<EngineError>,
+    others: BTreeSet<String>,
+    left_out: usize,
+}
+
+impl Failures {
+    /// More errors are counted only.
+    const MOST: usize = 20;
+
+    pub(crate) fn add(&mut self, error: EngineError) {
+        let Some(first) = &self.first else {
+            self.first = Some(error);
+            return;
+        };
+        let text = error.chain();
+        if text == first.chain() || self.others.contains(&text) {
+            return;
+        }
+        if self.others.len() < Self::MOST {
+            self.others.insert(text);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// This value, where there are no errors.
+    pub(crate) fn or<T>(self, value: T) -> Result<T, EngineError> {
+        let Some(first) = self.first else { return Ok(value) };
+        let mut others = self.others.into_iter().collect::<Vec<_>>();
+        if others.is_empty() {
+            return Err(first);
+        }
+        if self.left_out > 0 {
+            others.push(format!("and {} more", self.left_out));
+        }
+        let others = others.join("; ");
+        Err(match first {
+            EngineError::Advised(advised) => {
+                let Advised { error, next } = *advised;
+                EngineError::Several(Box::new(Several { first: error, others })).next(next)
+            }
+            first => EngineError::Several(Box::new(Several { first, others })),
+        })
+    }
+}
+
 impl From<DatabaseError> for EngineError {
     fn from(error: DatabaseError) -> Self {
         Self::Registry(error.into())
@@ -158,6 +222,7 @@ impl EngineError {
             Self::Io { .. } | Self::Superseded { .. } => true,
             Self::Advised(advised) => advised.error.is_transient(),
             Self::Attempted(attempted) => attempted.error.is_transient(),
+            Self::Several(several) => several.first.is_transient(),
             Self::NotFound { .. }
             | Self::Credential(_)
             | Self::Absent(_)
@@ -177,6 +242,7 @@ impl EngineError {
             Self::Storage(error) | Self::Ocfl(OcflError::Storage(error)) => error.away(),
             Self::Advised(advised) => advised.error.away(),
             Self::Attempted(attempted) => attempted.error.away(),
+            Self::Several(several) => several.first.away(),
             _ => None,
         }
     }
@@ -229,6 +295,23 @@ const SYSTEM_CODE: &str = " (os error ";
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn several_errors_are_told_once_each_with_what_to_do_for_the_first() {
+        let refused = |text: &str| EngineError::Refused(text.to_owned());
+        assert_eq!(Failures::default().or(7).ok(), Some(7));
+        let mut failures = Failures::default();
+        for text in ["c", "b", "a", "b", "c"] {
+            failures.add(refused(text).next(format!("mend {text}")));
+        }
+        let error = failures.or(()).expect_err("fails");
+        assert!(matches!(&error, EngineError::Advised(advised) if advised.next == "mend c"), "{error:?}");
+        assert_eq!(error.chain(), "c; a; b");
+        let mut failures = Failures::default();
+        (0..30).for_each(|number| failures.add(refused(&number.to_string())));
+        let text = failures.or(()).expect_err("fails").chain();
+        assert!(text.starts_with("0; 1; 10; ") && text.ends_with("and 9 more"), "{text}");
+    }
 
     #[test]
     fn errors_of_the_system_are_shown_without_their_numbers() {

@@ -33,11 +33,15 @@ fn joined<F: AsRef<[u8]>>(fields: impl IntoIterator<Item = F>, push: impl Fn(&mu
     line
 }
 
+/// The full-width forms of `=`, `+`, `-` and `@`, which some spreadsheets take for these.
+const FULL_WIDTH: [&str; 4] = ["\u{ff1d}", "\u{ff0b}", "\u{ff0d}", "\u{ff20}"];
+
 /// Whether a spreadsheet would compute a field instead of showing it.
 pub fn is_formula(field: &[u8]) -> bool {
     let is_number = str::from_utf8(field).is_ok_and(|text| text.parse::<f64>().is_ok_and(f64::is_finite))
         && field.iter().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(byte));
-    field.first().is_some_and(|first| b"=+-@\t\r".contains(first)) && !is_number
+    let is_begun = field.first().is_some_and(|first| b"=+-@\t\r".contains(first));
+    (is_begun || FULL_WIDTH.iter().any(|first| field.starts_with(first.as_bytes()))) && !is_number
 }
 
 fn push(line: &mut Vec<u8>, field: &[u8]) {
@@ -73,6 +77,7 @@ mod tests {
     fn fields_are_quoted_where_they_need_it() {
         assert_eq!(line(["a", "", "b c"]), "a,,b c");
         assert_eq!(line(["=1+1", "-2", "+0.5e3", "-x", "@a", "+1-1", "-inf"]), "'=1+1,-2,+0.5e3,'-x,'@a,'+1-1,'-inf");
+        assert_eq!(line(["\u{ff1d}1+1", "\u{ff11}"]), "'\u{ff1d}1+1,\u{ff11}");
         assert_eq!(line(["\ta", "\r=b", "=a,b"]), "'\ta,\"'\r=b\",\"'=a,b\"");
         assert_eq!(line(["a,b", "say \"no\"", " x", "1\n2"]), "\"a,b\",\"say \"\"no\"\"\",\" x\",\"1\n2\"");
     }

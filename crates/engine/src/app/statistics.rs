@@ -109,6 +109,8 @@ pub fn deposits(
             flow.add(&row.flow);
         }
     }
+    // What came into another collection is counted there.
+    groups.retain(|_, flow| *flow != Flow::default());
     let views = groups.into_iter().map(|(group, flow)| DepositsReportView::new(group, flow));
     Ok((views.collect(), uncounted(&authorized)?))
 }

@@ -70,7 +70,14 @@ pub(super) fn is_open(home: &Home, found: &Contradiction) -> Result<bool, Engine
 
 /// What contradicts, in words.
 pub(super) fn text(found: &[Contradiction]) -> String {
-    let named = |found: &Contradiction| format!("entries {} to {} in store {}", found.first, found.last, found.store);
+    let named = |found: &Contradiction| {
+        let Contradiction { first, last, store, .. } = found;
+        if first == last {
+            format!("entry {last} in store {store}")
+        } else {
+            format!("entries {first} to {last} in store {store}")
+        }
+    };
     let mut chains: Vec<&str> = found.iter().map(|found| found.chain.as_str()).collect();
     chains.dedup();
     let texts = chains.into_iter().map(|chain| {
@@ -88,7 +95,9 @@ pub(super) fn text(found: &[Contradiction]) -> String {
         }
         if !decided.is_empty() {
             let files = decided.join(", ");
-            said.push(format!("{files} are not of the audit chain {chain}, which has other entries there"));
+            said.push(format!(
+                "files of entries or heads are not of the audit chain {chain}, which has others there or no head that holds: {files}"
+            ));
         }
         said.join("; ")
     });

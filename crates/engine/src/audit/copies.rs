@@ -12,6 +12,7 @@ use strongroom_storage::{Key, PutCondition, PutOptions, StorageError, Store};
 use super::contradictions::undecided;
 use super::publish::head_of;
 use super::{entries_key, head_key, now, public_key_key, signature_key, unread};
+use crate::error::Failures;
 use crate::journal::{JournalEntry, Target};
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home, crash_point, paging, watermark};
@@ -67,7 +68,7 @@ pub(super) fn bring(home: &Home, store: &dyn Store, stop: &Shutdown) -> Result<u
     let name = store.name();
     let list =
         |after: Option<(String, u64)>, limit| home.registry.read(|tx| rows::uncopied(tx, name, after.as_ref(), limit));
-    let (mut announced, mut failure, mut refused) = (None, None, undecided(home)?);
+    let (mut announced, mut failures, mut refused) = (None, Failures::default(), undecided(home)?);
     for range in paging::rows(AT_ONCE, |range: &RangeRow| (range.chain.clone(), range.last), list) {
         let range = range?;
         if stop.is_requested() {
@@ -89,7 +90,7 @@ pub(super) fn bring(home: &Home, store: &dyn Store, stop: &Shutdown) -> Result<u
             // What belongs to other chains is put all the same.
             Err(error) => {
                 refused.insert(range.chain.clone());
-                failure.get_or_insert(error);
+                failures.add(error);
                 continue;
             }
         }
@@ -98,7 +99,7 @@ pub(super) fn bring(home: &Home, store: &dyn Store, stop: &Shutdown) -> Result<u
         home.registry.write(move |tx| rows::put_copy(tx, &name, &range))?;
         put += 1;
     }
-    failure.map_or(Ok(put), Err)
+    failures.or(put)
 }
 
 /// Whether an error ends the work in a store: the registry failed, the store is away, or it belongs to another registry.
@@ -206,7 +207,7 @@ pub(super) fn reread(home: &Home, store: &dyn Store, stop: &Shutdown) -> Result<
     let mut checked = 0;
     loop {
         let due = home.registry.read(|tx| rows::unchecked(tx, store.name(), before, AT_ONCE))?;
-        let mut failure = None;
+        let mut failures = Failures::default();
         for range in &due {
             if stop.is_requested() {
                 return Ok(checked);
@@ -214,12 +215,10 @@ pub(super) fn reread(home: &Home, store: &dyn Store, stop: &Shutdown) -> Result<
             match check(home, store, range) {
                 Ok(()) => checked += 1,
                 Err(error) if is_of_store(&error) => return Err(error),
-                Err(error) => _ = failure.get_or_insert(error),
+                Err(error) => failures.add(error),
             }
         }
-        if let Some(error) = failure {
-            return Err(error);
-        }
+        failures.or(())?;
         if due.len() < AT_ONCE {
             return Ok(checked);
         }

@@ -16,6 +16,7 @@ use super::keys::own_fingerprint;
 use super::publish::head_of;
 use super::seal::counts_of;
 use super::{FOLDER, SUSPENDED, contradictions, head_key, now, set_suspended};
+use crate::error::Failures;
 use crate::{EngineError, Home, crash_point, paging};
 
 /// Ranges that are listed at once.
@@ -74,17 +75,17 @@ fn stores(home: &Home) -> Result<Vec<&dyn Store>, EngineError> {
 /// # Errors
 /// A range cannot be read in any store; those of others are added.
 pub(super) fn add_lacking_acts(home: &Home) -> Result<(), EngineError> {
-    let mut failure = None;
+    let mut failures = Failures::default();
     let list =
         |after: Option<(String, u64)>, limit| home.registry.read(|tx| imports::lacking(tx, after.as_ref(), limit));
     for range in paging::rows(AT_ONCE, |range: &RangeRow| (range.chain.clone(), range.last), list) {
         let range = range?;
         match acts_in(home, &range) {
             Ok(acts) => home.registry.write(move |tx| imports::add_lacking(tx, &range, &acts))?,
-            Err(error) => _ = failure.get_or_insert(error),
+            Err(error) => failures.add(error),
         }
     }
-    failure.map_or(Ok(()), Err)
+    failures.or(())
 }
 
 /// The acts of a range, read in a store.
@@ -180,11 +181,6 @@ impl<'a> Importing<'a> {
                 }
             }
         }
-        let foreign = self.foreign(&contradicting)?;
-        if !foreign.is_empty() {
-            problems.push(contradictions::text(&foreign));
-            contradicting.extend(foreign);
-        }
         let there = self.chain.published;
         let said_to_be = self.stores.iter().filter_map(|files| files.heads.last().copied()).max().unwrap_or(0);
         if said_to_be > there {
@@ -193,6 +189,11 @@ impl<'a> Importing<'a> {
                  says that there are {said_to_be} entries",
                 self.chain.name
             ));
+        }
+        let foreign = self.foreign(&contradicting)?;
+        if !foreign.is_empty() {
+            problems.push(contradictions::text(&foreign));
+            contradicting.extend(foreign);
         }
         Ok(contradicting)
     }
@@ -324,7 +325,8 @@ impl<'a> Importing<'a> {
         Ok(noted)
     }
 
-    /// Files of entries in the stores that begin within the chain and are no range of it, also those that do not hold.
+    /// Files of entries and heads in the stores that are of no range of the chain: also those that do not hold, entries without a head, and
+    /// heads without entries, within the chain or behind its end. Verifiers find them, and what is published later does not remove them.
     fn foreign(&self, known: &[Contradiction]) -> Result<Vec<Contradiction>, EngineError> {
         let name = &self.chain.name;
         let mut own = BTreeSet::new();
@@ -337,9 +339,15 @@ impl<'a> Importing<'a> {
         let mut found = Vec::new();
         for files in &self.stores {
             let store = files.store.name();
-            let within = files.entries.range(..=self.chain.published);
-            for (first, last) in within.flat_map(|(first, lasts)| lasts.iter().map(move |last| (*first, *last))) {
-                let is_known = |old: &Contradiction| old.store == store && (old.first, old.last) == (first, last);
+            let of_entries = files.entries.iter().flat_map(|(first, lasts)| lasts.iter().map(|last| (*first, *last)));
+            let mut there: BTreeSet<(u64, u64)> = of_entries.collect();
+            let lasts: BTreeSet<u64> = own.iter().chain(&there).map(|(_, last)| *last).collect();
+            there.extend(files.heads.iter().filter(|last| !lasts.contains(last)).map(|last| (*last, *last)));
+            for (first, last) in there {
+                let is_known = |old: &Contradiction| {
+                    // A contradiction of this head, wherever its entries begin.
+                    old.store == store && old.last == last && (old.first == first || first == last)
+                };
                 if own.contains(&(first, last)) || known.iter().any(is_known) {
                     continue;
                 }

@@ -22,6 +22,7 @@ use strongroom_registry::audit::{self as rows, Chain};
 use strongroom_registry::{RegistryError, Scope, Time, tenants};
 use strongroom_storage::{Key, StorageError, Store};
 
+use crate::error::Failures;
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home};
 
@@ -53,9 +54,9 @@ pub(crate) fn run(home: &Home, stop: &Shutdown) -> Result<Ran, EngineError> {
         import(home)?;
     }
     // Nothing that fails keeps anything else from being done.
-    let mut failure = import::add_lacking_acts(home).err();
-    if let Err(error) = contradictions::check(home) {
-        failure.get_or_insert(error);
+    let mut failures = Failures::default();
+    for done in [import::add_lacking_acts(home), contradictions::check(home)] {
+        done.unwrap_or_else(|error| failures.add(error));
     }
     let mut ran = Ran { sealed: seal::seal(home, stop)?, ..Ran::default() };
     match publish::publish(home, &|chain, now| publish::is_due(home, chain, now), stop) {
@@ -63,7 +64,7 @@ pub(crate) fn run(home: &Home, stop: &Shutdown) -> Result<Ran, EngineError> {
             ran.published = published;
             ran.sealed += sealed;
         }
-        Err(error) => _ = failure.get_or_insert(error),
+        Err(error) => failures.add(error),
     }
     for store in home.preservation_stores() {
         if home.is_retired(store.name())? || home.away(store.name()).is_some() {
@@ -71,15 +72,15 @@ pub(crate) fn run(home: &Home, stop: &Shutdown) -> Result<Ran, EngineError> {
         }
         match copies::bring(home, store, stop) {
             Ok(put) => ran.put += put,
-            Err(error) => _ = failure.get_or_insert(error),
+            Err(error) => failures.add(error),
         }
         match copies::reread(home, store, stop) {
             Ok(checked) => ran.checked += checked,
-            Err(error) => _ = failure.get_or_insert(error),
+            Err(error) => failures.add(error),
         }
     }
     ran.moved = copies::move_out(home, stop)?;
-    failure.map_or(Ok(ran), Err)
+    failures.or(ran)
 }
 
 /// Every chain, and how many acts of this scope are in none.

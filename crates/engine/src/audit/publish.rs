@@ -8,6 +8,7 @@ use super::contradictions::undecided;
 use super::keys::{Signing, announce, left};
 use super::seal::counts;
 use super::{is_suspended, now, unfit};
+use crate::error::Failures;
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home, crash_point};
 
@@ -43,14 +44,14 @@ pub(super) fn publish(
     }
     let signing = Signing::of(home)?;
     let held = undecided(home)?;
-    let mut failure = None;
+    let mut failures = Failures::default();
     for chain in names.into_iter().filter(|chain| !held.contains(&chain.name)) {
         match announce(home, &chain, &signing, stop) {
             Ok(appended) => sealed += appended,
             // Other chains are published all the same.
             Err(error @ EngineError::Registry(_)) => return Err(error),
             Err(error) => {
-                failure.get_or_insert(error);
+                failures.add(error);
                 continue;
             }
         }
@@ -58,7 +59,7 @@ pub(super) fn publish(
             continue;
         };
         if chain.signing_key.as_deref() != signing.fingerprint() {
-            failure.get_or_insert_with(|| left(&chain, "another process has announced that just now"));
+            failures.add(left(&chain, "another process has announced that just now"));
             continue;
         }
         let mut before = chain.clone();
@@ -74,7 +75,7 @@ pub(super) fn publish(
             }
         }
     }
-    failure.map_or(Ok((ranges, sealed)), Err)
+    failures.or((ranges, sealed))
 }
 
 /// Makes the next range of a chain that ends with `chain`, behind the entries that are published by `before`.

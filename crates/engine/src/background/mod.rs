@@ -8,8 +8,8 @@
 //! 2. One process at a time runs it, by a lease on its row in the table of schedules, which a heartbeat extends (`turn.rs`).
 //!    A process that lost the lease may still be at work for a moment, so a second run beside it must do no harm either.
 //! 3. It returns between two objects, rows or files when it is asked to stop. The next run does the rest.
-//! 4. One object, store or message that fails keeps nothing else from being done. The first failure is the error of the run,
-//!    unless each is recorded where it happened and shown there.
+//! 4. One object, store or message that fails keeps nothing else from being done. The failures together are the error of the run
+//!    (`Failures` of `error.rs`), unless each is recorded where it happened and shown there.
 //! 5. It returns what it did in words, with counts, for people.
 //! 6. Its memory does not grow with what it compares: it reads pages.
 

@@ -12,6 +12,7 @@ use strongroom_registry::{DeletionId, GenerationId, ObjectId, RegistryError, Sco
 use strongroom_storage::{Key, StorageError, Store};
 
 use super::tombstone::{self, DeletionLog};
+use crate::error::Failures;
 use crate::event::Event;
 use crate::hold::{GoOn, ObjectHold, OperationError};
 use crate::layout::content_path;
@@ -259,7 +260,7 @@ pub(super) fn is_before(
 pub(crate) fn finish_all(home: &Home, stop: &Shutdown) -> Result<u64, EngineError> {
     let mut finished = 0;
     let list = |after, limit| home.registry.read(|tx| deletions::pending_objects(tx, after, limit));
-    let mut first_failure = None;
+    let mut failures = Failures::default();
     for object in paging::rows(OBJECTS_AT_ONCE, |object: &ObjectId| *object, list) {
         if stop.is_requested() {
             break;
@@ -269,10 +270,10 @@ pub(crate) fn finish_all(home: &Home, stop: &Shutdown) -> Result<u64, EngineErro
         match done {
             Ok(0) | Err(OperationError::Busy(_) | OperationError::Interrupted(_)) => {}
             Ok(_) => finished += 1,
-            Err(OperationError::Engine(error)) => _ = first_failure.get_or_insert(error),
+            Err(OperationError::Engine(error)) => failures.add(error),
         }
     }
-    first_failure.map_or(Ok(finished), Err)
+    failures.or(finished)
 }
 
 /// Whether an error ends the attempt in every store: the registry failed, or a store belongs to another registry by now.

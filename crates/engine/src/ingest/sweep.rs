@@ -19,6 +19,7 @@ use strongroom_registry::{
 use strongroom_storage::{Key, StorageError, Store};
 
 use super::kept_downloads;
+use crate::error::Failures;
 use crate::layout::version_number;
 use crate::logs::object_root;
 use crate::paging::pages;
@@ -341,7 +342,7 @@ fn is_garbage(home: &Home, place: &Place) -> Result<bool, EngineError> {
 pub fn sweep_assemblies(home: &Home, stop: &Shutdown) -> Result<(), EngineError> {
     let since = home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?.plus(-SWEPT_AGAIN_FOR)))?;
     let look_up = |after, limit| home.registry.read(|tx| discarding::swept_since(tx, since, after, limit));
-    let mut failure = None;
+    let mut failures = Failures::default();
     for page in pages(VERSIONS_AT_ONCE, |version: &Version| version.id, look_up) {
         for version in page? {
             if stop.is_requested() {
@@ -349,17 +350,17 @@ pub fn sweep_assemblies(home: &Home, stop: &Shutdown) -> Result<(), EngineError>
             }
             // One that cannot be swept now keeps no other from it.
             if let Err(error) = sweep_again(home, &version) {
-                failure.get_or_insert(error);
+                failures.add(error);
             }
         }
     }
     for store in home.preservation_stores() {
         // A store that cannot be swept now keeps no other from it.
         if let Err(error) = sweep_assemblies_of(home, store, stop) {
-            failure.get_or_insert(error);
+            failures.add(error);
         }
     }
-    failure.map_or(Ok(()), Err)
+    failures.or(())
 }
 
 fn sweep_assemblies_of(home: &Home, store: &dyn Store, stop: &Shutdown) -> Result<(), EngineError> {

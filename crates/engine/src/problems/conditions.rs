@@ -1,6 +1,6 @@
 //! What is wrong now besides the findings of fixity checks: stores, background tasks, the queue, messages, deletions and spot tests.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use strongroom_database::CLOCK_TOLERANCE;
 use strongroom_registry::problems::{NewProblem, Problem};
@@ -71,8 +71,17 @@ impl Conditions {
         new
     }
 
-    fn add_of_store(&mut self, kind: &str, store: &str, detail: String) {
-        self.add(kind, store, detail).store = Some(store.to_owned());
+    fn add_of_store(&mut self, kind: &str, store: &str, detail: String) -> &mut NewProblem {
+        let new = self.add(kind, store, detail);
+        new.store = Some(store.to_owned());
+        new
+    }
+
+    /// What may be wrong in several ways: a waiver of one is none of another.
+    fn add_of_reason(&mut self, kind: &str, store: &str, reason: String) {
+        // Times and counts change while the reason stays.
+        let fault = reason.chars().filter(|character| !character.is_ascii_digit()).collect();
+        self.add_of_store(kind, store, reason).fault = fault;
     }
 }
 
@@ -95,11 +104,8 @@ pub(super) fn collect(home: &Home) -> Result<Conditions, EngineError> {
     let overdue: Vec<&str> = tasks.iter().filter(|task| task.is_overdue).map(|task| task.name).collect();
     if !overdue.is_empty() {
         let names = overdue.join(", ");
-        found.add(
-            BACKGROUND_OVERDUE,
-            "background tasks",
-            format!("due for an hour, and no process runs them: {names}"),
-        );
+        let detail = format!("due for an hour, and no process runs them: {names}");
+        found.add(BACKGROUND_OVERDUE, "background tasks", detail).fault = names;
     }
     home.registry
         .read(|tx| {
@@ -129,12 +135,12 @@ fn of_store(found: &mut Conditions, survey: &Survey, store: &SurveyedStore) {
             found.unknown.extend([key(STORE_REFUSED, name), key(STORE_WATERMARK, name)]);
         }
         Condition::Refused => {
-            found.add_of_store(STORE_REFUSED, name, why());
+            found.add_of_reason(STORE_REFUSED, name, why());
             found.unknown.insert(key(STORE_WATERMARK, name));
         }
         Condition::Available => {
             if let Some(problem) = &store.problem {
-                found.add_of_store(STORE_WATERMARK, name, problem.clone());
+                found.add_of_reason(STORE_WATERMARK, name, problem.clone());
             }
         }
         Condition::Retired => return,
@@ -168,8 +174,9 @@ fn of_queue(tx: &mut dyn Transaction, found: &mut Conditions) -> Result<(), Regi
         found.add_counted(QUEUE_DEAD, &topic.topic, topic.dead, format!("{dead} given up after the last attempt"));
     }
     for topic in review::unattended(tx, &topics)? {
-        let tasks = counted(topic.ready + topic.leased, "task", "tasks");
-        found.add(QUEUE_UNATTENDED, &topic.topic, format!("{tasks} that no worker processes"));
+        let count = topic.ready + topic.leased;
+        let tasks = counted(count, "task", "tasks");
+        found.add_counted(QUEUE_UNATTENDED, &topic.topic, count, format!("{tasks} that no worker processes"));
     }
     Ok(())
 }
@@ -201,20 +208,24 @@ fn of_messages(tx: &mut dyn Transaction, found: &mut Conditions) -> Result<(), R
 
 /// Stores that refuse to remove what was deleted, with the first reason of each.
 fn of_deletions(tx: &mut dyn Transaction, found: &mut Conditions) -> Result<(), RegistryError> {
+    // The first one in each store, and how many there are.
+    let mut refused: BTreeMap<String, (u64, String)> = BTreeMap::new();
     let mut after = None;
     loop {
         let page = deletions::list_unfinished(tx, Scope::System, after.as_ref(), PAGE)?;
-        let Some(last) = page.last() else { return Ok(()) };
+        let Some(last) = page.last() else { break };
         after = Some(last.cursor());
         for one in &page {
             let Some(reason) = &one.reason else { continue };
-            if found.standing.iter().all(|known| known.key != key(DELETION_REFUSED, &one.store)) {
-                let detail =
-                    format!("it refuses to remove what was deleted, such as {}: {reason}", one.object_identifier);
-                found.add_of_store(DELETION_REFUSED, &one.store, detail);
-            }
+            let first = || format!("{}: {reason}", one.object_identifier);
+            refused.entry(one.store.clone()).or_insert_with(|| (0, first())).0 += 1;
         }
     }
+    for (store, (count, first)) in refused {
+        let detail = format!("it refuses to remove what was deleted, such as {first}");
+        found.add_counted(DELETION_REFUSED, &store, count, detail).store = Some(store.clone());
+    }
+    Ok(())
 }
 
 fn of_spot_tests(tx: &mut dyn Transaction, found: &mut Conditions) -> Result<(), RegistryError> {

@@ -11,6 +11,7 @@ use strongroom_registry::{ItemStatus, RegistryError, Scope, Time, Transaction, U
 use super::notice::MailStanding;
 use super::watch::ScanSummary;
 use super::{notice, removal};
+use crate::error::Failures;
 use crate::event::Event;
 use crate::ingest::is_taken_in;
 use crate::runtime::Shutdown;
@@ -19,13 +20,12 @@ use crate::{EngineError, Home, paging};
 /// Uploads inspected at once.
 const PAGE: usize = 200;
 
-/// Follows up on every upload for which something is due. One that cannot be followed up keeps no other from it; the first
-/// failure is the error of the turn.
+/// Follows up on every upload for which something is due. One that cannot be followed up keeps no other from it.
 pub(super) fn follow(home: &Home, stop: &Shutdown, watched: &mut ScanSummary) -> Result<(), EngineError> {
     let retention = micros(home.settings.receiving.invalid_retention);
     let notice = micros(home.settings.receiving.warn_before).min(retention);
     let now = home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?))?;
-    let mut turn = Turn { home, stop, failure: None };
+    let mut turn = Turn { home, stop, failures: Failures::default() };
     turn.for_each(Due::Reopened, &mut |upload| decide(home, upload.id, retention))?;
     turn.for_each(Due::Ended, &mut |upload| decide(home, upload.id, retention))?;
     turn.for_each(Due::Warning(now.plus(notice)), &mut |upload| warn(home, upload))?;
@@ -39,7 +39,7 @@ pub(super) fn follow(home: &Home, stop: &Shutdown, watched: &mut ScanSummary) ->
         begin_removal(home, upload, &note).map(|_| ())
     })?;
     turn.for_each(Due::Removal(now), &mut |upload| remove_due(home, upload, retention, watched))?;
-    turn.failure.map_or(Ok(()), Err)
+    turn.failures.or(())
 }
 
 /// Removes an upload whose removal is due, where it may go.
@@ -106,7 +106,7 @@ struct Turn<'a> {
     home: &'a Home,
     stop: &'a Shutdown,
     /// Of the first upload that could not be followed up.
-    failure: Option<EngineError>,
+    failures: Failures,
 }
 
 impl Turn<'_> {
@@ -126,7 +126,7 @@ impl Turn<'_> {
             if let Err(error) = act(&upload) {
                 let (store, key) = (&upload.store, &upload.key);
                 Event::UploadNotFollowed { store, key, error: &error.chain() }.emit();
-                self.failure.get_or_insert(error);
+                self.failures.add(error);
             }
         }
         Ok(())

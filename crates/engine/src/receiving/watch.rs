@@ -14,6 +14,7 @@ use super::follow;
 use super::listing::{DECLARATION, Folder, ListedUpload, is_no_key, look_at};
 use super::name::{NOTICES, is_archive, is_unfinished};
 use super::place::{Place, places};
+use crate::error::Failures;
 use crate::event::Event;
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home, crash_point};
@@ -43,10 +44,11 @@ pub struct ScanSummary {
 }
 
 /// Follows up on earlier uploads, and scans every place once. Neither an upload nor a place that fails keeps others
-/// from it; the first failure is the error of the turn. Asked to stop, it keeps how far it came.
+/// from it. Asked to stop, it keeps how far it came.
 pub fn watch(home: &Home, stop: &Shutdown) -> Result<ScanSummary, EngineError> {
     let mut watched = ScanSummary::default();
-    let mut failure = follow::follow(home, stop, &mut watched).err();
+    let mut failures = Failures::default();
+    follow::follow(home, stop, &mut watched).unwrap_or_else(|error| failures.add(error));
     let mut waiting = Vec::new();
     for place in places(home)? {
         let cursor = home.registry.read(|tx| record::cursor(tx, &place.store_name, place.institution))?;
@@ -77,17 +79,14 @@ pub fn watch(home: &Home, stop: &Shutdown) -> Result<ScanSummary, EngineError> {
                     let name = format!("{} of {}", place.store_name, place.institution_identifier);
                     Event::PlaceNotWatched { place: &name, error: &error.chain() }.emit();
                     watched.failed += 1;
-                    failure.get_or_insert(error);
+                    failures.add(error);
                 }
             }
         }
         waiting = unfinished;
     }
     watched.unfinished = waiting.len() as u64;
-    match failure {
-        Some(error) => Err(error),
-        None => Ok(watched),
-    }
+    failures.or(watched)
 }
 
 /// How far a look came.

@@ -125,23 +125,28 @@ fn flows(facts: &ObjectFacts, old: &Counted, new: &Counted) -> Vec<(DayKey, Flow
     let mut generation = None;
     for (of, number, made_at, amount) in &facts.versions {
         let is_first = generation.replace(*of) != Some(*of);
+        let mut count = |collection, sign: i64| {
+            let flow = days.entry((day_of(*made_at), collection)).or_default();
+            flow.versions += sign;
+            flow.objects += sign * i64::from(is_first);
+            flow.files += sign * signed(amount.files);
+            flow.bytes += sign * signed(amount.bytes);
+        };
+        // An object that came into a collection later is of it from its first day on.
         if Some((of.0, *number)) <= old.last {
-            continue;
+            count(old.collection, -1);
         }
-        let flow = days.entry((day_of(*made_at), facts.collection)).or_default();
-        flow.versions += 1;
-        flow.objects += i64::from(is_first);
-        flow.files += signed(amount.files);
-        flow.bytes += signed(amount.bytes);
+        count(facts.collection, 1);
     }
+    let collection_of = |sign: i64| if sign < 0 { old.collection } else { facts.collection };
     for (day, (objects, files, bytes), sign) in with_signs(&old.deleted, &new.deleted) {
-        let flow = days.entry((day, facts.collection)).or_default();
+        let flow = days.entry((day, collection_of(sign))).or_default();
         flow.deleted_objects += sign * objects;
         flow.deleted_files += sign * files;
         flow.deleted_bytes += sign * bytes;
     }
     for (day, (restorations, bytes), sign) in with_signs(&old.restored, &new.restored) {
-        let flow = days.entry((day, facts.collection)).or_default();
+        let flow = days.entry((day, collection_of(sign))).or_default();
         flow.restorations += sign * restorations;
         flow.restored_bytes += sign * bytes;
     }

@@ -256,23 +256,71 @@ fn where_stores_contradict_each_other_the_common_part_is_imported_until_people_r
     }
 }
 
+/// The ways in which a store can have files of a chain that are of no range of it; the files.
+type Foreign = fn(&TestHome, u64) -> Vec<PathBuf>;
+
 #[test]
 fn files_that_are_no_range_of_a_chain_are_named_until_they_are_gone() {
-    let home = fixture::home();
-    home.ingest("letters", &[("a.txt", b"one")]);
-    publish(&home);
-    let last = heads(&home, "primary")[0].sequence();
-    let foreign = folder_in(&home, "secondary").join(names::ENTRIES).join(names::entries_name(last, last + 9));
-    fs::write(&foreign, "{}\n").expect("writes");
-    let (_folder, made, summary) = rebuilt(&home, "primary");
-    let said: Vec<&str> = summary.problems.iter().map(|problem| problem.reason.as_str()).collect();
-    assert!(said.iter().any(|said| said.contains("are not of the audit chain")), "{said:?}");
-    act(&made, "New");
-    let error = try_run(&made).expect_err("it is not resolved");
-    assert!(error.contains("secondary"), "{error}");
-    fs::remove_file(&foreign).expect("removes");
-    run(&made);
-    is_once_and_whole(&home, &made);
+    let ways: [(&str, Foreign); 4] = [
+        ("entries within the chain and behind its end", |home, last| {
+            let foreign = folder_in(home, "secondary").join(names::ENTRIES).join(names::entries_name(last, last + 9));
+            fs::write(&foreign, "{}\n").expect("writes");
+            vec![foreign]
+        }),
+        ("entries behind the end, whose process was killed before it put their head", |home, last| {
+            act(&home.home, "Newer");
+            home.clock.advance(DAY);
+            run(home);
+            for store in KEPT_IN {
+                let head =
+                    folder_in(home, store).join(names::HEADS).join(names::head_name(heads(home, store)[1].sequence()));
+                fs::remove_file(head).expect("removes");
+            }
+            let folder = folder_in(home, "secondary").join(names::ENTRIES);
+            let of_both = |store: &str| {
+                let files = fs::read_dir(folder_in(home, store).join(names::ENTRIES)).expect("a folder");
+                let behind = names::entries_name(last + 1, 0);
+                let begin = behind.split('-').next().expect("a number").to_owned();
+                let files = files.map(|entry| entry.expect("one").path());
+                let is_behind =
+                    |file: &PathBuf| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&begin));
+                files.filter(is_behind).collect::<Vec<_>>()
+            };
+            assert_eq!(of_both("secondary")[0].parent(), Some(folder.as_path()));
+            KEPT_IN.iter().flat_map(|store| of_both(store)).collect()
+        }),
+        ("a head within the chain", |home, last| {
+            let folder = folder_in(home, "secondary").join(names::HEADS);
+            let foreign = folder.join(names::head_name(last - 1));
+            fs::copy(folder.join(names::head_name(last)), &foreign).expect("copies");
+            vec![foreign]
+        }),
+        ("a head behind the end", |home, last| {
+            let foreign = folder_in(home, "secondary").join(names::HEADS).join(names::head_name(last + 1));
+            fs::write(&foreign, "{}").expect("writes");
+            vec![foreign]
+        }),
+    ];
+    for (way, make) in ways {
+        println!("{way}");
+        let home = fixture::home();
+        home.ingest("letters", &[("a.txt", b"one")]);
+        publish(&home);
+        let last = heads(&home, "primary")[0].sequence();
+        let foreign = make(&home, last);
+        assert!(!foreign.is_empty());
+        let (_folder, made, summary) = rebuilt(&home, "primary");
+        let said: Vec<&str> = summary.problems.iter().map(|problem| problem.reason.as_str()).collect();
+        assert!(said.iter().any(|said| said.contains("are not of the audit chain")), "{way}: {said:?}");
+        act(&made, "New");
+        let error = try_run(&made).expect_err("it is not resolved");
+        assert!(error.contains("secondary"), "{way}: {error}");
+        for file in foreign {
+            fs::remove_file(file).expect("removes");
+        }
+        run(&made);
+        is_once_and_whole(&home, &made);
+    }
 }
 
 fn object_folder(home: &TestHome, store: &str, name: &str) -> PathBuf {

@@ -7,8 +7,10 @@ use std::time::Duration;
 use strongroom_engine::app::statistics::{self, By, Filter, FormatsBy, StorageBy};
 use strongroom_engine::app::views::{DepositsReportView, FormatsReportView, StorageReportView};
 use strongroom_engine::app::{Caller, OpContext};
+use strongroom_engine::ingest::{DepositRequest, PackageSource, deposit};
 use strongroom_engine::runtime::Shutdown;
-use strongroom_engine::{Home, background};
+use strongroom_engine::{Home, background, work_on};
+use strongroom_registry::{CollectionId, Scope, tenants};
 use strongroom_storage::Key;
 use tempfile::TempDir;
 
@@ -171,6 +173,38 @@ fn figures_are_those_of_what_was_done(engine: Engine) {
     assert_eq!(formats.iter().map(|row| row.bytes).sum::<i64>(), left_bytes);
 }
 
+/// An object that is in no collection comes into one with a later deposit.
+fn an_object_that_comes_into_a_collection_is_counted_there(engine: Engine) {
+    let Some(home) = world(engine, "") else { return };
+    home.ingest("letters", &[("a.txt", b"one"), ("secret.txt", b"12345678")]);
+    delete(&home, &["data/secret.txt"]);
+    restore(&home, "letters");
+    run(&home);
+    home.clock.advance(DAY);
+    let rules = tenants::CollectionRules { name: "Maps".into(), ..tenants::CollectionRules::default() };
+    home.registry
+        .write(move |tx| {
+            let institution = tenants::institution(tx, Scope::System, INSTITUTION)?.expect("the institution").id;
+            tenants::add_collection(tx, CollectionId::new(), institution, "maps", (&rules, "test"))
+        })
+        .expect("adds it");
+    let bag = home.bag("letters", &[("a.txt", b"one"), ("b.txt", b"two")]);
+    let request = DepositRequest {
+        collection: Some("maps".to_owned()),
+        sources: vec![PackageSource::LocalPath(bag)],
+        ..DepositRequest::of_system(INSTITUTION)
+    };
+    let made = deposit(&home.home, &request).expect("deposits");
+    work_on(&home.home, &made.items, &Shutdown::new()).expect("works");
+    run(&home);
+    let counted = all(&home.home);
+    let collections: Vec<_> = counted.collections.iter().map(|row| row.collection.as_deref()).collect();
+    assert_eq!(collections, [Some("maps")], "{:?}", counted.collections);
+    assert_eq!((counted.collections[0].objects, counted.collections[0].restorations), (1, 1));
+    assert_eq!(recompute(&home.home), 0);
+    assert_eq!(all(&home.home), counted);
+}
+
 fn processes_that_count_at_once_count_each_object_once(engine: Engine) {
     let Some(home) = fixture::home_on(engine, "") else { return };
     for number in 0..24_u8 {
@@ -194,6 +228,7 @@ on_both_databases! {
     what_is_counted_bit_by_bit_is_what_a_count_from_nothing_comes_to
     figures_are_those_of_what_was_done
     processes_that_count_at_once_count_each_object_once
+    an_object_that_comes_into_a_collection_is_counted_there
 }
 
 #[test]

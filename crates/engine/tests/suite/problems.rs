@@ -232,6 +232,22 @@ fn a_waiver_of_one_error_is_none_of_another() {
     assert!(opened.iter().all(|one| one.state == ProblemState::Open && one.times_opened == 2), "{opened:?}");
 }
 
+#[test]
+fn a_waiver_of_tasks_that_nobody_runs_is_none_of_others() {
+    let home = home();
+    background::run_due(&home, &Shutdown::new()).expect("runs");
+    home.clock.advance(Duration::from_hours(25));
+    for task in background::TASKS.iter().filter(|task| task.name != "catalogue") {
+        background::run_now(&home, task, &Shutdown::new()).expect("runs");
+    }
+    let overdue = || only(listed(&home, &Filter { kind: Some("background.overdue".to_owned()), ..Filter::default() }));
+    assert!(overdue().detail.ends_with(": catalogue"), "{:?}", overdue());
+    problems::waive(&call(&home), overdue().problem, "not wanted here", None).expect("waives");
+    assert_eq!(overdue().state, ProblemState::Waived);
+    home.clock.advance(Duration::from_hours(25));
+    assert_eq!((overdue().state, overdue().times_opened), (ProblemState::Open, 2));
+}
+
 fn findings_of_a_store_out_of_use_are_no_problems(engine: Engine) {
     let Some(home) = at(engine, "") else { return };
     home.ingest("letters", &[("a.txt", b"dear reader")]);

@@ -116,6 +116,28 @@ fn cost_is_bytes_by_price_and_month() {
     assert!(costs.iter().any(|row| row.store.as_deref() == Some("secondary") && row.without_price > 0));
 }
 
+/// What was kept while the clock was ahead is kept today, and costs from today on.
+#[test]
+fn what_came_while_the_clock_was_ahead_costs_from_today_on() {
+    let home = fixture::home_with("[statistics]\nprices = [\"primary=1000000\"]\n");
+    let id = submit(&home, "letters", 3_000_000);
+    assert_eq!(worked(&home, id).status, ItemStatus::Succeeded);
+    home.clock.advance(DAY * 400);
+    let id = submit(&home, "maps", 3_000_000);
+    assert_eq!(worked(&home, id).status, ItemStatus::Succeeded);
+    run(&home);
+    home.clock.set_back(DAY * 400);
+    let of = |by: &[i64]| by.iter().sum::<i64>();
+    let costs = statistics::cost(&console(&home.home), CostBy::Store, &Filter::default()).expect("reports");
+    let costs: Vec<i64> =
+        costs.iter().filter(|row| row.store.as_deref() == Some("primary")).map(|row| row.bytes).collect();
+    let (kept, _) = statistics::storage(&console(&home.home), StorageBy::Store, &Filter::default()).expect("reports");
+    let kept: Vec<i64> =
+        kept.iter().filter(|row| row.store.as_deref() == Some("primary")).map(|row| row.bytes).collect();
+    // One day of a month of 28 to 31.
+    assert!((of(&kept) / 31..=of(&kept) / 28).contains(&of(&costs)), "{costs:?} {kept:?}");
+}
+
 #[test]
 fn a_storage_report_is_mailed_once_a_week() {
     let mail = "[mail]\nhost = \"localhost\"\nport = 1\ntls = \"none\"\nfrom = \"strongroom@example.edu\"\n";
