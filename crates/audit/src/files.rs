@@ -432,7 +432,7 @@ fn read_entries(
         }
         let Some((range, link)) = sum.map(RangeSum::finish) else { continue };
         let sequence = link.sequence();
-        if heads.get(&sequence).is_some_and(|head| head.range().first == range.first && *head.range() != range) {
+        if heads.get(&sequence).is_some_and(|head| *head.range() != range) {
             return Ok(Some(Broken { sequence, fault: Fault::Head }));
         }
     }

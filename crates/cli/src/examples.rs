@@ -314,6 +314,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("report cost", &["strongroom report cost --by store --since 2026-01-01"]),
     ("report recompute", &["strongroom report recompute"]),
     ("audit list", &["strongroom audit list"]),
+    ("audit check", &["strongroom audit check", "strongroom audit check secondary"]),
     (
         "audit export",
         &["strongroom audit export audit-2026", "strongroom audit export tables --since 30d --format tsv"],

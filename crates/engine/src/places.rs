@@ -3,13 +3,41 @@
 //! answer, and the ids that lie in the stores themselves.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::Path;
 
+use strongroom_registry::Scope;
 use strongroom_storage::{FolderLocation, Overlap};
 use uuid::Uuid;
 
 use crate::EngineError;
 use crate::settings::{Location, Settings, elsewhere, shared_place};
+
+/// Refuses a path of the server to who acts for one institution: such a caller could have any file read, or written over.
+pub(crate) fn check_may_name(scope: Scope, path: impl Display, next: &str) -> Result<(), EngineError> {
+    match scope {
+        Scope::System => Ok(()),
+        Scope::Institution(_) => {
+            Err(EngineError::Refused(format!("{path} is a path of the server, and the actor acts for one institution"))
+                .next(next))
+        }
+    }
+}
+
+/// Refuses a path in the folder of a store: what is put there would pass for something of the store's.
+pub(crate) fn check_outside_stores(
+    settings: &Settings,
+    home: &Path,
+    path: &Path,
+    next: &str,
+) -> Result<(), EngineError> {
+    let wanted = FolderLocation::of(path);
+    let found =
+        overlapping(settings, home, &wanted).find(|(_, _, overlap)| matches!(overlap, Overlap::Same | Overlap::Within));
+    let Some((name, place, _)) = found else { return Ok(()) };
+    let text = format!("{} is in the folder of store {name}, {}", path.display(), place.path().display());
+    Err(EngineError::Usage(text).next(next))
+}
 
 /// Two stores that are not apart.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -58,6 +58,8 @@ pub struct SurveyedStore {
     pub condition: Condition,
     /// What is wrong with the store itself, and what to do.
     pub problem: Option<String>,
+    /// Whether the problem is that nothing can be written.
+    pub is_read_only: bool,
     /// The store, where it can be used.
     pub store: Option<Arc<dyn Store>>,
     /// Its registry watermark, where it has one.
@@ -147,6 +149,12 @@ impl Survey {
                     Ok(mark) => one.mark = mark,
                     Err(problem) => one.problem = Some(problem),
                 }
+            }
+            if one.condition == Condition::Available
+                && one.problem.is_none()
+                && let Err(error) = store.check_writable()
+            {
+                (one.problem, one.is_read_only) = (Some(crate::chain(&error)), true);
             }
         }
         self.findings = Some(findings);
@@ -251,6 +259,7 @@ fn of_home(home: &Home) -> Vec<SurveyedStore> {
             condition: state.availability.into(),
             store: home.stores.get(&state.store).filter(|_| state.availability == Availability::Available).cloned(),
             problem: state.reason,
+            is_read_only: false,
             mark: None,
             missed_logs: None,
             unfinished_deletions: None,
@@ -282,6 +291,7 @@ fn by_themselves(
             name: name.clone(),
             condition,
             problem: reason,
+            is_read_only: false,
             store: opened.ok(),
             mark: None,
             missed_logs: None,

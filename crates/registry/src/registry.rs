@@ -116,7 +116,8 @@ macro_rules! schema_in {
                 62 "audit chains" "0068_audit"
                 63 "acts of audit chains" "0069_audit_acts"
                 64 "problems" "0070_problems"
-                65 "statistics" "0071_statistics"),
+                65 "statistics" "0071_statistics"
+                66 "audited deletions" "0072_audited_deletions"),
         )
     };
 }

@@ -139,6 +139,15 @@ pub trait Store: Send + Sync {
         self.check_presence()
     }
 
+    /// Whether something can be written, as far as the place says that without a write: a disk that is mounted read-only, access rights. Cheap.
+    /// Engines whose places say nothing have nothing to add.
+    ///
+    /// # Errors
+    /// [`StorageError::Unusable`] with the reason.
+    fn check_writable(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
+
     /// What this store honours.
     fn capabilities(&self) -> Capabilities;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use strongroom_audit::{PublicKey, Verified, verify};
 use strongroom_engine::app::audit::{self, Export, Form};
-use strongroom_engine::app::views::{AuditChainView, AuditExportView};
+use strongroom_engine::app::views::{AuditChainView, AuditCheckView, AuditExportView};
 
 use super::values::time;
 use crate::context::Context;
@@ -23,6 +23,14 @@ pub(crate) enum Audit {
         institution: Option<String>,
         #[command(flatten)]
         options: ListOptions,
+    },
+    /// Read now what the preservation stores have of the chains, and put back what is missing or changed; exit 1 where something was, or is of no chain
+    Check {
+        /// Only these stores
+        #[arg(value_name = "STORE")]
+        stores: Vec<String>,
+        #[command(flatten)]
+        options: TableOptions,
     },
     /// Write the chains into a folder, for others to verify
     Export(ExportArguments),
@@ -87,6 +95,7 @@ report! {
 pub(crate) fn run(command: Audit, context: &Context) -> Outcome {
     match command {
         Audit::List { institution, options } => list(institution.as_deref(), options, context),
+        Audit::Check { stores, options } => check(&stores, options, context),
         Audit::Export(arguments) => export(arguments, context),
         Audit::Verify(arguments) => verify_files(&arguments, context),
     }
@@ -108,6 +117,21 @@ fn list(institution: Option<&str>, options: ListOptions, context: &Context) -> O
         );
     }
     Ok(Exit::Done)
+}
+
+fn check(stores: &[String], options: TableOptions, context: &Context) -> Outcome {
+    let checked = audit::check(&context.call()?, stores, &signals::watch()?)?;
+    let columns = ["store", "ok", "ranges", "put_back", "message"];
+    let mut table = context.output.table(&columns).with::<AuditCheckView>(options).wrapping();
+    let mut exit = Exit::Done;
+    for store in &checked {
+        if !store.ok {
+            exit = Exit::No;
+        }
+        table.row(store)?;
+    }
+    table.end("no preservation store is in use")?;
+    Ok(exit)
 }
 
 fn export(arguments: ExportArguments, context: &Context) -> Outcome {

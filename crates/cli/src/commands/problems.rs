@@ -1,7 +1,7 @@
 //! `problems`: what is wrong in the installation, who works on it, and what became of it.
 
 use clap::{Args, Subcommand};
-use strongroom_engine::app::problems::{self, Assignee, Filter};
+use strongroom_engine::app::problems::{self, Assignee, Compared, Filter};
 use strongroom_engine::app::views::{ProblemLineView, ProblemState, ProblemView};
 use strongroom_engine::app::{self, OpContext};
 
@@ -127,7 +127,7 @@ fn list(call: &OpContext, arguments: ListArguments, context: &Context) -> Outcom
         store: arguments.store,
         resolved_too: arguments.all,
     };
-    let compared_at = problems::compare(call)?;
+    let Compared { at: compared_at, read_only } = problems::compare(call)?;
     let columns = ["problem", "kind", "state", "subject"];
     let in_full = [
         "problem",
@@ -166,8 +166,12 @@ fn list(call: &OpContext, arguments: ListArguments, context: &Context) -> Outcom
             table.row(&problem)
         },
     )?;
-    table.end("there are no problems")?;
-    if is_wrong && !context.is_quiet && !context.output.is_json() {
+    table.end(if read_only.is_some() { "no other problems are recorded" } else { "there are no problems" })?;
+    if let Some(reason) = &read_only {
+        is_wrong = true;
+        eprintln!("the registry can only be read, and nothing is compared with it: {}", printable(reason));
+    }
+    if is_wrong && read_only.is_none() && !context.is_quiet && !context.output.is_json() {
         eprintln!("next: \"strongroom problems show ID\" has the cause, who can resolve it, and by which command");
     }
     if !context.is_quiet && !context.output.is_json() {

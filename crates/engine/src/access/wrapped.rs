@@ -48,6 +48,10 @@ impl Store for StoreAccess {
         store.check_identity().map_err(|error| self.inner.lose(&store, Refusal::away(&error)))
     }
 
+    fn check_writable(&self) -> Result<(), StorageError> {
+        self.call(|store| store.check_writable())
+    }
+
     fn capabilities(&self) -> Capabilities {
         match self.inner.current() {
             Ok(store) => store.capabilities(),

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use strongroom_registry::{Scope, Time};
 
-use super::authorization::{AUDIT_EXPORT, AUDIT_LIST};
-use super::views::{AuditChainView, AuditExportView};
+use super::authorization::{AUDIT_CHECK, AUDIT_EXPORT, AUDIT_LIST};
+use super::views::{AuditChainView, AuditCheckView, AuditExportView};
 use super::{OpContext, Shutdown};
 use crate::journal::Target;
+use crate::places::check_outside_stores;
 use crate::{EngineError, audit};
 
 /// In which form chains are exported.
@@ -44,6 +45,35 @@ pub fn list(context: &OpContext, institution: Option<&str>) -> Result<(Vec<Audit
     Ok((chains.map(AuditChainView::from).collect(), pending))
 }
 
+/// Reads what stores have of the chains now, and puts back what is missing or changed: in these stores, or in every preservation store in use
+/// where none is named. A store that fails keeps no other from it.
+///
+/// # Errors
+/// There is no preservation store in use of one of the names.
+pub fn check(context: &OpContext, stores: &[String], stop: &Shutdown) -> Result<Vec<AuditCheckView>, EngineError> {
+    let authorized = context.authorize(&AUDIT_CHECK)?;
+    let home = authorized.home();
+    let known = home.settings.preservation_stores();
+    for store in stores {
+        home.store(store)?;
+        if !known.contains(&store.as_str()) || home.is_retired(store)? {
+            return Err(EngineError::Usage(format!("{store} is no preservation store in use"))
+                .next("\"strongroom store list\" shows those there are"));
+        }
+    }
+    let mut checked = Vec::new();
+    for store in home.preservation_stores() {
+        let is_wanted = stores.is_empty() || stores.iter().any(|name| name == store.name());
+        if !is_wanted || home.is_retired(store.name())? {
+            continue;
+        }
+        let target = Target::of_system(store.name());
+        let looked = authorized.around(&target, |home| audit::check(home, store, stop));
+        checked.push(AuditCheckView::new(store.name(), looked));
+    }
+    Ok(checked)
+}
+
 /// Writes chains into a folder, with all that was done until now, which is published for it.
 ///
 /// # Errors
@@ -56,6 +86,9 @@ pub fn export(
 ) -> Result<Vec<AuditExportView>, EngineError> {
     let authorized = context.authorize(&AUDIT_EXPORT)?;
     let scope = authorized.scope_of(wanted.institution.as_deref())?;
+    let home = authorized.home();
+    let next = "export into a folder that is no store's";
+    check_outside_stores(&home.settings, &home.directory, folder, next)?;
     let form = match wanted.form {
         Form::Lines => audit::Form::Lines,
         Form::Tsv => audit::Form::Tsv,

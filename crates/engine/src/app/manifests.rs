@@ -1,15 +1,17 @@
 //! Manifests: every file that is kept of a collection, an institution or a store.
 
 use std::io::Write;
+use std::path::Path;
 
 use strongroom_digest::Algorithm;
 use strongroom_registry::manifests::Versions;
 
 use super::OpContext;
-use super::authorization::MANIFESTS_READ;
+use super::authorization::{MANIFESTS_READ, MANIFESTS_SAVE};
 use super::collections::scope_of_collection;
 use crate::EngineError;
 use crate::manifests::{self, Form};
+use crate::places::check_outside_stores;
 
 /// How a manifest is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -42,6 +44,18 @@ pub struct Wanted {
     pub form: ManifestForm,
     /// The digest in the forms that have one; none: MD5.
     pub digest: Option<Algorithm>,
+}
+
+/// Refuses a file for a manifest that the caller may not name: it is one of the server.
+///
+/// # Errors
+/// The caller acts for one institution, or the file is in the folder of a store.
+pub fn check_output(context: &OpContext, path: &Path) -> Result<(), EngineError> {
+    let authorized = context
+        .authorize(&MANIFESTS_SAVE)
+        .map_err(|error| error.next("leave --output out: the manifest is written to standard output"))?;
+    let home = authorized.home();
+    check_outside_stores(&home.settings, &home.directory, path, "name a file that is in no store's folder")
 }
 
 /// Writes a manifest; how many rows it has. Only objects that the caller may see are in it.

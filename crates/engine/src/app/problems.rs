@@ -40,17 +40,25 @@ pub enum Assignee {
     None,
 }
 
-/// Compares the records with what is wrong now, for a caller who sees the whole installation; when they were compared last. The problems of
-/// findings are always as the findings are.
-///
-/// A registry that can only be read is not changed: its records are as of the last comparison then.
-pub fn compare(context: &OpContext) -> Result<Option<String>, EngineError> {
+/// How the records compare with what is wrong now.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// When they were compared last.
+    pub at: Option<String>,
+    /// Why the registry can only be read, where it can: nothing is compared with it then.
+    pub read_only: Option<String>,
+}
+
+/// Compares the records with what is wrong now, for a caller who sees the whole installation. The problems of findings are always as the
+/// findings are.
+pub fn compare(context: &OpContext) -> Result<Compared, EngineError> {
     let authorized = context.authorize(&PROBLEMS_COMPARE)?;
     let home = authorized.home();
     if authorized.scope() == Scope::System && home.require_writable().is_ok() {
         problems::compare(home)?;
     }
-    Ok(authorized.read(problems::compared_at)?)
+    let at = authorized.read(problems::compared_at)?;
+    Ok(Compared { at, read_only: home.registry.refusal().map(str::to_owned) })
 }
 
 /// Problems in the order in which they were first opened, after `after`.

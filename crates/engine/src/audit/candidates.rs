@@ -121,16 +121,10 @@ pub(super) fn read(
     if !is_right || range != *head.range() || end != head.link() || verifier.finish().is_err() {
         return Ok(None);
     }
-    let mut signature = None;
+    let mut signed = None;
     if let Some(fingerprint) = head.key() {
-        let pem = small(store, &public_key_key(name, fingerprint)?)?.and_then(|pem| String::from_utf8(pem).ok());
-        signature = small(store, &signature_key(name, last)?)?.zip(pem);
-        let is_signed = signature.as_ref().is_some_and(|(signature, pem)| {
-            let key = PublicKey::from_pem(pem).ok();
-            let key = key.filter(|key| key.fingerprint().is_ok_and(|found| found == fingerprint));
-            key.is_some_and(|key| key.verifies(text.as_bytes(), signature))
-        });
-        if !is_signed {
+        signed = signature(store, name, last, fingerprint, text)?;
+        if signed.is_none() {
             return Ok(None);
         }
     }
@@ -140,10 +134,27 @@ pub(super) fn read(
         last,
         made_at: published_at(head).unwrap_or(now),
         head: text.to_owned(),
-        signature,
+        signature: signed,
         moved_at: Some(now),
     };
     Ok(Some(Candidate { range, head: head.clone(), store: store.name().to_owned(), acts, keys }))
+}
+
+/// The signature of a head in a store, with the public key beside it; none where it is not one of the key with this fingerprint.
+pub(super) fn signature(
+    store: &dyn Store,
+    chain: &str,
+    last: u64,
+    fingerprint: &str,
+    head: &str,
+) -> Result<Option<(Vec<u8>, String)>, EngineError> {
+    let pem = small(store, &public_key_key(chain, fingerprint)?)?.and_then(|pem| String::from_utf8(pem).ok());
+    let found = small(store, &signature_key(chain, last)?)?.zip(pem);
+    Ok(found.filter(|(signature, pem)| {
+        let key = PublicKey::from_pem(pem).ok();
+        let key = key.filter(|key| key.fingerprint().is_ok_and(|found| found == fingerprint));
+        key.is_some_and(|key| key.verifies(head.as_bytes(), signature))
+    }))
 }
 
 /// When a head was published, as it says.

@@ -11,7 +11,7 @@ use super::import::import_chain;
 use super::{entries_key, head_key};
 use crate::{EngineError, Home};
 
-/// Imports again the chains of which a contradiction was resolved.
+/// Imports again the chains of which a contradiction was resolved, or may be by what the settings say now.
 ///
 /// # Errors
 /// There are contradictions that are not resolved.
@@ -19,7 +19,7 @@ pub(super) fn check(home: &Home) -> Result<(), EngineError> {
     let known = home.registry.read(imports::contradictions)?;
     let mut resolved = BTreeSet::new();
     for found in &known {
-        if !is_open(home, found)? {
+        if !found.is_decided || !is_open(home, found)? {
             resolved.insert(found.chain.clone());
         }
     }
@@ -32,7 +32,7 @@ pub(super) fn check(home: &Home) -> Result<(), EngineError> {
     }
     Err(EngineError::Refused(text(&open)).next(
         "compare these stores with heads that others have received (\"strongroom audit verify\"), move the entries and heads that are not of \
-         the chain out of the stores by hand and keep them, then \"strongroom background run audit\"",
+         the chain out of the stores by hand and keep them, or set audit.signing_key to the key of the chain where it has none here, then \"strongroom background run audit\"",
     ))
 }
 
@@ -89,7 +89,8 @@ pub(super) fn text(found: &[Contradiction]) -> String {
         let mut said = Vec::new();
         if !undecided.is_empty() {
             said.push(format!(
-                "stores contradict each other about the audit chain {chain}, of which nothing is published until that is resolved: {}",
+                "stores contradict each other about the audit chain {chain}, or have a range that is not signed by its key; nothing of it is \
+                 published until that is resolved: {}",
                 undecided.join(", ")
             ));
         }

@@ -204,29 +204,40 @@ pub(super) fn reread(home: &Home, store: &dyn Store, stop: &Shutdown) -> Result<
     let before = Time(now(home)?.0.saturating_sub(AGE));
     let name = store.name().to_owned();
     home.registry.write(move |tx| rows::recheck_future(tx, &name))?;
-    let mut checked = 0;
+    Ok(reread_before(home, store, before, stop)?.0)
+}
+
+/// The same of every range that was not read since a time; how many were read, and how many files were put back.
+pub(super) fn reread_before(
+    home: &Home,
+    store: &dyn Store,
+    before: Time,
+    stop: &Shutdown,
+) -> Result<(u64, u64), EngineError> {
+    let (mut checked, mut put_back) = (0, 0);
     loop {
         let due = home.registry.read(|tx| rows::unchecked(tx, store.name(), before, AT_ONCE))?;
         let mut failures = Failures::default();
         for range in &due {
             if stop.is_requested() {
-                return Ok(checked);
+                return Ok((checked, put_back));
             }
             match check(home, store, range) {
-                Ok(()) => checked += 1,
+                Ok(files) => (checked, put_back) = (checked + 1, put_back + files),
                 Err(error) if is_of_store(&error) => return Err(error),
                 Err(error) => failures.add(error),
             }
         }
         failures.or(())?;
         if due.len() < AT_ONCE {
-            return Ok(checked);
+            return Ok((checked, put_back));
         }
     }
 }
 
-/// Reads a range in a store, and puts back what is not as it was published. The journal says so before.
-fn check(home: &Home, store: &dyn Store, range: &RangeRow) -> Result<(), EngineError> {
+/// Reads a range in a store, and puts back what is not as it was published; how many files. The journal says so before.
+pub(super) fn check(home: &Home, store: &dyn Store, range: &RangeRow) -> Result<u64, EngineError> {
+    let mut put_back = 0;
     for file in files(range)? {
         let (found, condition) = match compare(store, &file)? {
             Found::Right => continue,
@@ -251,9 +262,11 @@ fn check(home: &Home, store: &dyn Store, range: &RangeRow) -> Result<(), EngineE
         watermark::advance(home, store, &epoch)?;
         write(home, store, range, &file, condition)?;
         watermark::confirm(home, &[store], &epoch)?;
+        put_back += 1;
     }
     let (name, range) = (store.name().to_owned(), range.clone());
-    Ok(home.registry.write(move |tx| rows::put_copy(tx, &name, &range))?)
+    home.registry.write(move |tx| rows::put_copy(tx, &name, &range))?;
+    Ok(put_back)
 }
 
 /// Removes entries from the registry whose retention there has ended, once every preservation store has them, as was read just now.

@@ -9,6 +9,8 @@ use strongroom_registry::journal::{Actor, Line};
 const LONGEST_TEXT: usize = 8 * 1024;
 /// The act of publishing a version, by its term.
 pub(super) const INGESTION: &str = "ingestion";
+/// The same of a version that the deletion of its object has left; the deletion itself is an event.
+const LAST_VERSION: &str = "last version";
 
 /// The body of an entry. Keys without a value are left out.
 pub(super) fn body(act: &Act) -> Map<String, Value> {
@@ -55,7 +57,7 @@ fn of_event(audited: &AuditedEvent) -> Map<String, Value> {
 
 fn of_version(version: &AuditedVersion) -> Map<String, Value> {
     object(json!({
-        "act": INGESTION,
+        "act": if version.is_last { LAST_VERSION } else { INGESTION },
         "actor": version.actor.as_ref().map(actor),
         "bytes": version.bytes,
         "files": version.files,

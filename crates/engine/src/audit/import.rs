@@ -5,12 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use strongroom_audit::{Head, Link};
-use strongroom_registry::audit::{self as rows, Chain, RangeRow};
+use strongroom_registry::audit::{self as rows, Chain, NO_KEY, RangeRow};
 use strongroom_registry::audit_imports::{self as imports, Contradiction, ImportedAct, ImportedRange};
 use strongroom_registry::{RegistryError, Scope, Transaction, tenants};
 use strongroom_storage::{Key, StorageError, Store};
 
-use super::candidates::{Candidate, StoreFiles, act_of, each_key, read, small};
+use super::candidates::{Candidate, StoreFiles, act_of, each_key, read, signature, small};
 use super::copies::open_entries;
 use super::keys::own_fingerprint;
 use super::publish::head_of;
@@ -172,6 +172,12 @@ impl<'a> Importing<'a> {
                         return Ok(contradicting);
                     }
                 };
+                if !self.is_vouched_for(&chosen)? {
+                    let undecided = self.note(&[chosen], false)?;
+                    problems.push(contradictions::text(&undecided));
+                    contradicting.extend(undecided);
+                    return Ok(contradicting);
+                }
                 let behind = link.sequence();
                 link = chosen.head.link();
                 self.key = chosen.head.key().map(str::to_owned);
@@ -190,7 +196,7 @@ impl<'a> Importing<'a> {
                 self.chain.name
             ));
         }
-        let foreign = self.foreign(&contradicting)?;
+        let foreign = foreign(self.home, &self.chain.name, &self.stores, &contradicting)?;
         if !foreign.is_empty() {
             problems.push(contradictions::text(&foreign));
             contradicting.extend(foreign);
@@ -305,6 +311,32 @@ impl<'a> Importing<'a> {
         Ok(Ok(Some((chosen, found))))
     }
 
+    /// Whether a range is signed as what is before it, or it is certain that the signer of the chain has changed that: the key of the settings
+    /// signs the range, or a head behind it, with which everything before it is signed. Whoever can write into one store could end or replace
+    /// the signature otherwise. The setting `none` accepts what is not signed.
+    fn is_vouched_for(&self, chosen: &Continuation) -> Result<bool, EngineError> {
+        let (before, own) = (self.key.as_deref(), self.own_key.as_deref());
+        let has_ended = self.home.settings.audit.signing_key.as_deref() == Some(NO_KEY);
+        if chosen.read.is_none() || before.is_none() || chosen.head.key() == before || has_ended {
+            return Ok(true);
+        }
+        let Some(own) = own else { return Ok(false) };
+        if chosen.head.key() == Some(own) {
+            return Ok(true);
+        }
+        for files in &self.stores {
+            for last in files.heads.range(chosen.head.sequence()..) {
+                let Some(text) = small(files.store, &head_key(&self.chain.name, *last)?)? else { continue };
+                let Ok(text) = String::from_utf8(text) else { continue };
+                let is_own = Head::read(&text).is_ok_and(|head| head.key() == Some(own));
+                if is_own && signature(files.store, &self.chain.name, *last, own, &text)?.is_some() {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
     /// Notes ranges that contradict each other, or the chain.
     fn note(&self, found: &[Continuation], is_decided: bool) -> Result<Vec<Contradiction>, EngineError> {
         let mut noted = Vec::new();
@@ -325,48 +357,6 @@ impl<'a> Importing<'a> {
         Ok(noted)
     }
 
-    /// Files of entries and heads in the stores that are of no range of the chain: also those that do not hold, entries without a head, and
-    /// heads without entries, within the chain or behind its end. Verifiers find them, and what is published later does not remove them.
-    fn foreign(&self, known: &[Contradiction]) -> Result<Vec<Contradiction>, EngineError> {
-        let name = &self.chain.name;
-        let mut own = BTreeSet::new();
-        let list =
-            |after: Option<u64>, limit| self.home.registry.read(|tx| rows::ranges(tx, name, after.unwrap_or(0), limit));
-        for range in paging::rows(AT_ONCE, |range: &RangeRow| range.last, list) {
-            let range = range?;
-            own.insert((head_of(&range)?.range().first, range.last));
-        }
-        let mut found = Vec::new();
-        for files in &self.stores {
-            let store = files.store.name();
-            let of_entries = files.entries.iter().flat_map(|(first, lasts)| lasts.iter().map(|last| (*first, *last)));
-            let mut there: BTreeSet<(u64, u64)> = of_entries.collect();
-            let lasts: BTreeSet<u64> = own.iter().chain(&there).map(|(_, last)| *last).collect();
-            there.extend(files.heads.iter().filter(|last| !lasts.contains(last)).map(|last| (*last, *last)));
-            for (first, last) in there {
-                let is_known = |old: &Contradiction| {
-                    // A contradiction of this head, wherever its entries begin.
-                    old.store == store && old.last == last && (old.first == first || first == last)
-                };
-                if own.contains(&(first, last)) || known.iter().any(is_known) {
-                    continue;
-                }
-                let head = small(files.store, &head_key(name, last)?)?.unwrap_or_default();
-                found.push(Contradiction {
-                    chain: name.clone(),
-                    store: store.to_owned(),
-                    first,
-                    last,
-                    head: strongroom_audit::Sha256::of(&head).0,
-                    is_decided: true,
-                });
-            }
-        }
-        let rows = found.clone();
-        self.home.registry.write(move |tx| rows.iter().try_for_each(|found| imports::put_contradiction(tx, found)))?;
-        Ok(found)
-    }
-
     /// Lets the chain end with a range that a store has.
     fn record(&mut self, read: Candidate, behind: u64) -> Result<(), EngineError> {
         let Candidate { range, head, store, acts, keys } = read;
@@ -383,4 +373,56 @@ impl<'a> Importing<'a> {
         let imported = ImportedRange { chain: chain.clone(), behind, range, store, acts, keys };
         Ok(self.home.registry.write(move |tx| imports::import(tx, &imported))?)
     }
+}
+
+/// Files of entries and heads in the stores that are of no range of the chain: also those that do not hold, entries without a head, and
+/// heads without entries, within the chain or behind its end. Verifiers find them, and what is published later does not remove them.
+fn foreign(
+    home: &Home,
+    name: &str,
+    stores: &[StoreFiles<'_>],
+    known: &[Contradiction],
+) -> Result<Vec<Contradiction>, EngineError> {
+    let mut own = BTreeSet::new();
+    let list = |after: Option<u64>, limit| home.registry.read(|tx| rows::ranges(tx, name, after.unwrap_or(0), limit));
+    for range in paging::rows(AT_ONCE, |range: &RangeRow| range.last, list) {
+        let range = range?;
+        own.insert((head_of(&range)?.range().first, range.last));
+    }
+    let mut found = Vec::new();
+    for files in stores {
+        let store = files.store.name();
+        let of_entries = files.entries.iter().flat_map(|(first, lasts)| lasts.iter().map(|last| (*first, *last)));
+        let mut there: BTreeSet<(u64, u64)> = of_entries.collect();
+        let lasts: BTreeSet<u64> = own.iter().chain(&there).map(|(_, last)| *last).collect();
+        there.extend(files.heads.iter().filter(|last| !lasts.contains(last)).map(|last| (*last, *last)));
+        for (first, last) in there {
+            let is_known = |old: &Contradiction| {
+                // A contradiction of this head, wherever its entries begin.
+                old.store == store && old.last == last && (old.first == first || first == last)
+            };
+            if own.contains(&(first, last)) || known.iter().any(is_known) {
+                continue;
+            }
+            let head = small(files.store, &head_key(name, last)?)?.unwrap_or_default();
+            found.push(Contradiction {
+                chain: name.to_owned(),
+                store: store.to_owned(),
+                first,
+                last,
+                head: strongroom_audit::Sha256::of(&head).0,
+                is_decided: true,
+            });
+        }
+    }
+    let rows = found.clone();
+    home.registry.write(move |tx| rows.iter().try_for_each(|found| imports::put_contradiction(tx, found)))?;
+    Ok(found)
+}
+
+/// Notes the files of a chain in a store that are of no range of it.
+pub(super) fn note_foreign(home: &Home, name: &str, files: &StoreFiles<'_>) -> Result<(), EngineError> {
+    let mut known = home.registry.read(imports::contradictions)?;
+    known.retain(|found| found.chain == name);
+    foreign(home, name, std::slice::from_ref(files), &known).map(drop)
 }

@@ -32,9 +32,14 @@ impl Signing {
         }
         let path = home.directory.join(file);
         let wrong = |why: String| {
-            EngineError::Usage(format!("audit.signing_key: {}: {why}", path.display())).next(
-                "\"openssl genpkey -algorithm ed25519\" makes a key; until it can be read, nothing is published of audit chains",
-            )
+            EngineError::Usage(format!(
+                "audit.signing_key: {}: {why}; until it can be read, nothing is published of audit chains",
+                path.display()
+            ))
+            .next(format!(
+                "put the key back; only where there never was one, or it is lost: openssl genpkey -algorithm ed25519 -out {}",
+                path.display()
+            ))
         };
         let text = fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
         let key = SigningKey::from_pem(&text).map_err(|error| wrong(error.to_string()))?;
@@ -45,6 +50,11 @@ impl Signing {
     pub(super) fn fingerprint(&self) -> Option<&str> {
         if let Self::Key(_, fingerprint) = self { Some(fingerprint) } else { None }
     }
+}
+
+/// Whether the key of the settings can be read, where there is one.
+pub(crate) fn check_key(home: &Home) -> Result<(), EngineError> {
+    Signing::of(home).map(drop)
 }
 
 /// The fingerprint of the key of the settings, where it can be read.

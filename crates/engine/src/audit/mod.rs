@@ -2,7 +2,7 @@
 //! each institution, and one for what belongs to none.
 //!
 //! An act is pending as soon as it is recorded; the background task `audit` appends what is pending to its chain (`seal`), makes ranges of
-//! entries with a head (`publish`, `keys`), puts these into every preservation store and reads them back (`copies`), and removes old ones
+//! entries with a head (`publish`, `keys`), puts these into every preservation store and reads them back (`copies`), looks for what is missing or of no range there (`look`), and removes old ones
 //! from the registry (`copies`). A registry that was made from its stores, or is behind them, imports the chains (`import`, `candidates`); where
 //! stores contradict each other, people decide (`contradictions`).
 
@@ -13,6 +13,7 @@ mod entry;
 mod export;
 mod import;
 mod keys;
+mod look;
 mod publish;
 mod seal;
 mod tsv;
@@ -28,6 +29,7 @@ use crate::{EngineError, Home};
 
 pub(crate) use export::{Exported, Form, export};
 pub(crate) use import::{import, is_suspended, is_suspended_in, suspend};
+pub(crate) use look::Looked;
 
 /// Where a store has the chains, beside its storage roots.
 pub(crate) const FOLDER: &str = "_strongroom/audit";
@@ -43,6 +45,8 @@ pub(crate) struct Ran {
     pub(crate) put: u64,
     /// Ranges that were read in a store again.
     pub(crate) checked: u64,
+    /// Files that were missing in a store and put back.
+    pub(crate) put_back: u64,
     /// Ranges whose entries were removed from the registry.
     pub(crate) moved: u64,
 }
@@ -55,7 +59,7 @@ pub(crate) fn run(home: &Home, stop: &Shutdown) -> Result<Ran, EngineError> {
     }
     // Nothing that fails keeps anything else from being done.
     let mut failures = Failures::default();
-    for done in [import::add_lacking_acts(home), contradictions::check(home)] {
+    for done in [import::add_lacking_acts(home), contradictions::check(home), keys::check_key(home)] {
         done.unwrap_or_else(|error| failures.add(error));
     }
     let mut ran = Ran { sealed: seal::seal(home, stop)?, ..Ran::default() };
@@ -78,9 +82,20 @@ pub(crate) fn run(home: &Home, stop: &Shutdown) -> Result<Ran, EngineError> {
             Ok(checked) => ran.checked += checked,
             Err(error) => failures.add(error),
         }
+        match look::look_if_due(home, store, stop) {
+            Ok(put_back) => ran.put_back += put_back,
+            Err(error) => failures.add(error),
+        }
     }
     ran.moved = copies::move_out(home, stop)?;
     failures.or(ran)
+}
+
+/// Reads every range of every chain in a store now; what is not as it was published is put back, and what is of no range is an error.
+pub(crate) fn check(home: &Home, store: &dyn Store, stop: &Shutdown) -> Result<Looked, EngineError> {
+    let looked = look::check(home, store, stop)?;
+    contradictions::check(home)?;
+    Ok(looked)
 }
 
 /// Every chain, and how many acts of this scope are in none.

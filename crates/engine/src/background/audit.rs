@@ -18,11 +18,12 @@ pub(super) const TASK: BackgroundTask = BackgroundTask { name: NAME, every: |_| 
 fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     let ran = audit::run(home, stop)?;
     Ok(format!(
-        "{} appended, {} published, {} put into stores, {} read there again, {} removed from the registry",
+        "{} appended, {} published, {} put into stores, {} read there again, {} put back, {} removed from the registry",
         counted(ran.sealed, "entry", "entries"),
         counted(ran.published, "range", "ranges"),
         ran.put,
         ran.checked,
+        counted(ran.put_back, "file", "files"),
         ran.moved
     ))
 }

@@ -22,7 +22,7 @@ use super::submission::{Package, Submission, submit};
 use super::workflow::INGEST;
 use crate::arks::find_object;
 use crate::journal::{JournalEntry, Target};
-use crate::{EngineError, Home};
+use crate::{EngineError, Home, places};
 
 /// What a depositor asks for.
 #[derive(Debug, Clone)]
@@ -351,12 +351,9 @@ fn check_options(package: &Package, request: &DepositRequest) -> Result<(), Engi
 fn check_source(source: &PackageSource, request: &DepositRequest) -> Result<(), EngineError> {
     match (source, request.scope) {
         // An actor who may name a path could have any file of the server deposited and restored.
-        (PackageSource::LocalPath(path), Scope::Institution(_)) => {
-            return Err(EngineError::Refused(format!(
-                "{} is a path of the server, and the actor acts for one institution",
-                path.display()
-            ))
-            .next("give a URL, or put the package into the institution's place in the receiving store"));
+        (PackageSource::LocalPath(path), scope @ Scope::Institution(_)) => {
+            let next = "give a URL, or put the package into the institution's place in the receiving store";
+            places::check_may_name(scope, path.display(), next)?;
         }
         // A work item would keep it as something that is read as a path.
         (PackageSource::Url(url), _) if !matches!(url.scheme(), "http" | "https") => {

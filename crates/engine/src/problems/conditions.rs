@@ -11,7 +11,8 @@ use strongroom_registry::{
 use super::PAGE;
 use super::kinds::{
     BACKGROUND_FAILED, BACKGROUND_OVERDUE, CLOCK_AHEAD, COPIES_LACKING, DELETION_REFUSED, MESSAGES_FAILING,
-    MESSAGES_UNDELIVERABLE, QUEUE_DEAD, QUEUE_UNATTENDED, SPOT_TEST_FAILED, STORE_AWAY, STORE_REFUSED, STORE_WATERMARK,
+    MESSAGES_UNDELIVERABLE, QUEUE_DEAD, QUEUE_UNATTENDED, SPOT_TEST_FAILED, STORE_AWAY, STORE_READ_ONLY, STORE_REFUSED,
+    STORE_WATERMARK,
 };
 use crate::background::{self, TaskStatus};
 use crate::findings::LACKING;
@@ -132,14 +133,16 @@ fn of_store(found: &mut Conditions, survey: &Survey, store: &SurveyedStore) {
         Condition::Away => {
             found.add_of_store(STORE_AWAY, name, why());
             // Which store it is, and its watermark, are seen when it answers.
-            found.unknown.extend([key(STORE_REFUSED, name), key(STORE_WATERMARK, name)]);
+            found.unknown.extend([STORE_REFUSED, STORE_WATERMARK, STORE_READ_ONLY].map(|kind| key(kind, name)));
         }
         Condition::Refused => {
             found.add_of_reason(STORE_REFUSED, name, why());
-            found.unknown.insert(key(STORE_WATERMARK, name));
+            found.unknown.extend([STORE_WATERMARK, STORE_READ_ONLY].map(|kind| key(kind, name)));
         }
         Condition::Available => {
-            if let Some(problem) = &store.problem {
+            if let Some(problem) = store.problem.as_ref().filter(|_| store.is_read_only) {
+                found.add_of_store(STORE_READ_ONLY, name, problem.clone());
+            } else if let Some(problem) = &store.problem {
                 found.add_of_reason(STORE_WATERMARK, name, problem.clone());
             }
         }

@@ -35,6 +35,7 @@ kinds! {
     QUEUE_UNATTENDED "queue.unattended"
     SPOT_TEST_FAILED "restoration.spot_test"
     STORE_AWAY "store.away"
+    STORE_READ_ONLY "store.read_only"
     STORE_REFUSED "store.refused"
     STORE_WATERMARK "store.watermark"
 }
@@ -54,6 +55,7 @@ const KINDS: &[Kind] = &[
     kind(QUEUE_UNATTENDED, OPERATOR, "serve"),
     kind(SPOT_TEST_FAILED, "an admin of the institution", "restore tests list --state failed"),
     kind(STORE_AWAY, "an operator, or the provider of the store", "store check {subject}"),
+    kind(STORE_READ_ONLY, OPERATOR, "store check {subject}"),
     kind(STORE_REFUSED, OPERATOR, "store check {subject}"),
     kind(STORE_WATERMARK, OPERATOR, "store check {subject}"),
 ];

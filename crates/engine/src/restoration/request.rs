@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use strongroom_registry::items::{self, NewItem};
 use strongroom_registry::objects::{self, DEPOSIT, File, Object};
 use strongroom_registry::{FileId, ItemId, ObjectState, RegistryError, Scope, Transaction, Workflows, named};
-use strongroom_storage::{FolderLocation, Overlap};
 
 use super::names::{file_name_of, safe_name};
 use super::object_name;
@@ -34,12 +33,8 @@ impl RestorationTarget {
     pub(super) fn folder(&self, home: &Home, scope: Scope) -> Result<Option<String>, EngineError> {
         let Self::Folder(folder) = self else { return Ok(None) };
         let shown = folder.display().to_string();
-        if let Scope::Institution(_) = scope {
-            return Err(EngineError::Refused(format!(
-                "{shown} is a folder of the server, and the actor acts for one institution"
-            ))
-            .next("leave the folder out: the result is put into the restoration store of the institution"));
-        }
+        let next = "leave the folder out: the result is put into the restoration store of the institution";
+        places::check_may_name(scope, &shown, next)?;
         let absolute = std::path::absolute(folder).map_err(|source| EngineError::Io {
             act: "find the folder",
             path: shown.clone(),
@@ -61,13 +56,8 @@ pub(super) fn check_apart(home: &Home, folder: &Path) -> Result<(), EngineError>
     if folder.metadata().is_ok_and(|found| !found.is_dir()) {
         return Err(EngineError::Usage(format!("{shown} is no folder")).next("name a folder to restore into"));
     }
-    let wanted = FolderLocation::of(folder);
-    let found = places::overlapping(&home.settings, &home.directory, &wanted)
-        .find(|(_, _, overlap)| matches!(overlap, Overlap::Same | Overlap::Within));
-    let Some((name, place, _)) = found else { return Ok(()) };
-    let text = format!("{shown} is in the folder of store {name}, {}", place.path().display());
-    Err(EngineError::Usage(text)
-        .next("restore into another folder, or into the restoration store by leaving the folder out"))
+    let next = "restore into another folder, or into the restoration store by leaving the folder out";
+    places::check_outside_stores(&home.settings, &home.directory, folder, next)
 }
 
 /// What of an object is asked for.

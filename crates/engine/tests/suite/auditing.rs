@@ -326,6 +326,61 @@ fn heads_are_signed_and_the_chain_announces_each_key() {
     assert_eq!(told, 2);
 }
 
+/// What is not there by its name is found within a day, and anything else when it is asked for.
+#[test]
+fn what_a_store_has_of_the_chains_is_checked_when_it_is_asked_for() {
+    let home = fixture::home();
+    home.ingest("letters", &[("a.txt", b"one")]);
+    publish(&home);
+    let stop = Shutdown::new();
+    let check = |stores: &[String]| audit::check(&console(&home.home), stores, &stop).expect("checks");
+    let found = check(&[]);
+    assert!(found.iter().all(|store| store.ok && store.ranges > 0 && store.put_back == 0), "{found:?}");
+    std::fs::remove_dir_all(folder_in(&home, "primary")).expect("removes");
+    run(&home);
+    assert!(!folder_in(&home, "primary").exists(), "it was looked at lately");
+    home.clock.advance(DAY);
+    run(&home);
+    verify(&[&home.file("primary", "")], &[]);
+    let entries = std::fs::read_dir(folder_in(&home, "secondary").join("entries")).expect("a folder").next();
+    let changed = entries.expect("a file").expect("a file").path();
+    let text = std::fs::read(&changed).expect("reads");
+    std::fs::write(&changed, b"{}").expect("writes");
+    let [found] = check(&["secondary".to_owned()]).try_into().expect("one store");
+    assert_eq!((found.ok, found.put_back, &found.message), (false, 1, &None), "{found:?}");
+    assert_eq!(std::fs::read(&changed).expect("reads"), text);
+    let stray = changed.with_file_name(strongroom_audit::names::entries_name(900, 901));
+    std::fs::write(&stray, b"{}\n").expect("writes");
+    let [found] = check(&["secondary".to_owned()]).try_into().expect("one store");
+    assert!(found.message.as_ref().is_some_and(|said| said.contains("entries 900 to 901")), "{found:?}");
+    try_run(&home).expect_err("it is there");
+    std::fs::remove_file(&stray).expect("removes");
+    run(&home);
+    assert!(check(&[]).iter().all(|store| store.ok));
+}
+
+#[test]
+fn the_deletion_of_an_object_is_an_act_of_its_chain() {
+    let Some(home) = world(Engine::Sqlite, "") else { return };
+    home.ingest("letters", &[("a.txt", b"one"), ("b.txt", b"two")]);
+    delete(&home, &["data/b.txt"]);
+    delete(&home, &[]);
+    let folder = exported(&home.home);
+    let found = entries(&folder.path().join(INSTITUTION));
+    let of = |act: &str| found.iter().filter(|entry| entry["act"] == act).collect::<Vec<_>>();
+    let [file, object] = of("deletion").try_into().expect("two deletions");
+    assert!(file["detail"].as_str().is_some_and(|said| said.contains("the file deposit/data/b.txt")), "{file}");
+    assert!(object["detail"].as_str().is_some_and(|said| said.contains("the object test.edu/letters")), "{object}");
+    assert!(object["outcome_detail"].as_str().is_some_and(|said| said.contains("approved by")), "{object}");
+    assert_eq!((of("ingestion").len(), of("last version").len()), (1, 1));
+    let tables = TempDir::new().expect("a folder");
+    let wanted = Export { form: Form::Tsv, ..Export::default() };
+    audit::export(&console(&home.home), tables.path(), &wanted, &Shutdown::new()).expect("exports");
+    let table = std::fs::read_to_string(tables.path().join(format!("{INSTITUTION}.tsv"))).expect("reads");
+    let acts: Vec<&str> = table.lines().filter_map(|line| line.split('\t').nth(12)).collect();
+    assert_eq!(acts.iter().filter(|act| **act == "DELETE_CONTENT").count(), 2, "{table}");
+}
+
 #[test]
 fn a_table_has_a_row_for_each_file_that_a_version_brought() {
     let home = fixture::home();

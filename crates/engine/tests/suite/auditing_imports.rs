@@ -213,6 +213,37 @@ fn a_signed_range_is_imported_and_not_a_longer_one_that_is_not_signed() {
     }
 }
 
+/// Whoever can write into one store, and has no key, adds a range that ends the signature.
+#[test]
+fn a_range_that_ends_the_signature_is_imported_only_where_the_settings_say_so() {
+    let home = fixture::home_with(SIGNED);
+    fs::write(home.path().join("audit.pem"), KEY).expect("writes");
+    home.ingest("letters", &[("a.txt", b"one")]);
+    publish(&home);
+    let end = heads(&home, "primary").pop().expect("a head").link();
+    let ends = json!({"act": "audit.key", "outcome": "done", "target": "none"});
+    let forged = forge(&home, "secondary", end.clone(), &[ends, json!({"act": "forged", "outcome": "done"})]);
+    let (folder, made, summary) = rebuilt(&home, "primary");
+    let said: Vec<&str> = summary.problems.iter().map(|problem| problem.reason.as_str()).collect();
+    assert!(said.iter().any(|said| said.contains("not signed by its key") && said.contains("secondary")), "{said:?}");
+    let published = |made: &Arc<Home>| audit::list(&console(made), Some(INSTITUTION)).expect("lists").0[0].published;
+    for is_key_there in [false, true] {
+        if is_key_there {
+            fs::write(folder.path().join("audit.pem"), KEY).expect("writes");
+        }
+        act(&made, "New");
+        let error = try_run(&made).expect_err("it is not resolved");
+        assert!(error.contains("not signed by its key"), "{error}");
+        assert_eq!(published(&made), end.sequence());
+        assert!(!folder_in(&home, "primary").join(names::HEADS).join(forged[1].file_name().expect("a name")).exists());
+    }
+    for file in &forged {
+        fs::remove_file(file).expect("removes");
+    }
+    run(&made);
+    is_once_and_whole(&home, &made);
+}
+
 #[test]
 fn where_stores_contradict_each_other_the_common_part_is_imported_until_people_resolve_it() {
     for kept in KEPT_IN {

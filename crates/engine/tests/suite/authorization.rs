@@ -244,11 +244,15 @@ const CASES: &[Case] = cases! {
         something(app::documents::show(call, &world.document, Some(INSTITUTION)))
     };
     "audit::list" "audit.list" |call, _| something(app::audit::list(call, Some(INSTITUTION)));
+    "audit::check" "audit.check" |call, _| something(app::audit::check(call, &[], &Shutdown::new()));
     "audit::export" "audit.export" |call, world| {
         let folder = world.home.path().join("audit");
         let wanted =
             app::audit::Export { institution: Some(INSTITUTION.to_owned()), ..app::audit::Export::default() };
         something(app::audit::export(call, &folder, &wanted, &Shutdown::new()))
+    };
+    "manifests::check_output" "manifests.save" |call, world| {
+        something(app::manifests::check_output(call, &world.home.path().join("manifest.tsv")))
     };
     "manifests::write" "manifests.read" |call, _| {
         let wanted =
@@ -1163,7 +1167,7 @@ fn a_folder_of_the_server_is_restored_into_only_by_those_who_run_the_installatio
         app::restorations::of_file(&of_institution, &world.file, target()).expect_err("a folder"),
     ];
     for error in refused {
-        assert!(error.to_string().contains("is a folder of the server"), "{error}");
+        assert!(error.to_string().contains("is a path of the server"), "{error}");
     }
     assert!(world.told().is_empty());
     let of_installation = world.call(Role::SystemAdmin, Whose::All);

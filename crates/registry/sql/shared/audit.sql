@@ -20,6 +20,8 @@ WHERE p.source = 'event' ORDER BY p.id LIMIT ?1
 -- name: audit.versions
 SELECT v.id, v.generation, v.number, v.item_id, v.user_name, v.inventory_sha512, v.files, v.bytes, v.created_at, v.published_at,
     o.institution_id, i.identifier AS institution_identifier, o.identifier AS object, w.actor_id, {actors.columns},
+    EXISTS (SELECT 1 FROM events e WHERE e.object_id = v.object_id AND e.item_id = v.item_id AND e.version = v.number
+        AND e.type = 'deletion') AS is_last,
     (SELECT min(k.sequence) FROM audit_entries k WHERE k.source = 'version' AND k.id = p.id) AS known_at
 FROM audit_pending p JOIN versions v ON v.id = p.id JOIN objects o ON o.id = v.object_id JOIN institutions i ON i.id = o.institution_id
 LEFT JOIN work_items w ON w.id = v.item_id LEFT JOIN actors a ON a.id = w.actor_id

@@ -75,6 +75,8 @@ pub struct AuditedVersion {
     pub published_at: Time,
     /// On whose behalf it was made, where that is known.
     pub actor: Option<Actor>,
+    /// Whether it is what the deletion of the object has left.
+    pub is_last: bool,
 }
 
 impl Act {
@@ -157,6 +159,7 @@ pub fn pending(tx: &mut dyn Transaction, most: usize) -> Result<Pending, Registr
             bytes: row.count("bytes")?,
             published_at: row.optional_time("published_at")?.unwrap_or(row.time("created_at")?),
             actor: journal::optional_actor_row(&row, "actor_id")?,
+            is_last: row.bool("is_last")?,
         });
         pending.add(version, &row)?;
     }

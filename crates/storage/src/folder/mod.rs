@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::fs::{self as rfs, AtFlags, OFlags, RenameFlags, Stat};
+use rustix::fs::{self as rfs, Access, AtFlags, OFlags, RenameFlags, Stat, StatVfsMountFlags};
 use rustix::io::Errno;
 use uuid::Uuid;
 
@@ -133,6 +133,23 @@ impl Folder {
             }
         };
         Err(StorageError::Away { store: self.name.clone(), reason })
+    }
+
+    fn check_writable(&self) -> Result<(), StorageError> {
+        let (path, directory) = (self.root.path().display(), self.root.directory());
+        let is_read_only = rfs::fstatvfs(directory).is_ok_and(|found| found.f_flag.contains(StatVfsMountFlags::RDONLY));
+        if is_read_only {
+            return Err(self.unusable(format!(
+                "the file system of folder {path} is read-only: nothing can be written; mount it with write access, and look into the log of the \
+                 system for errors of the disk"
+            )));
+        }
+        match rfs::accessat(directory, ".", Access::WRITE_OK, AtFlags::EACCESS) {
+            Ok(()) => Ok(()),
+            Err(errno) => Err(self.unusable(format!(
+                "nothing can be written into folder {path} ({errno}): give its owner and access rights back to the user of this process"
+            ))),
+        }
     }
 
     fn unusable(&self, reason: impl Into<String>) -> StorageError {
@@ -343,6 +360,10 @@ impl Store for FolderStore {
 
     fn check_presence(&self) -> Result<(), StorageError> {
         self.folder.check_presence()
+    }
+
+    fn check_writable(&self) -> Result<(), StorageError> {
+        self.folder.check_writable()
     }
 
     fn check_identity(&self) -> Result<(), StorageError> {

@@ -359,22 +359,37 @@ fn two_handles_of_one_folder_agree_on_conditions() {
     assert_eq!(fs::read(folder.path().join("counter")).unwrap(), b"100");
 }
 
+/// The superuser may write everywhere: does something in a thread that gives that right up.
+fn as_others<T: Send>(act: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let without_override = scope.spawn(|| {
+            let mut sets = rustix::thread::capabilities(None).unwrap();
+            sets.effective.remove(rustix::thread::CapabilitySet::DAC_OVERRIDE);
+            rustix::thread::set_capabilities(None, sets).unwrap();
+            act()
+        });
+        without_override.join().unwrap()
+    })
+}
+
+#[test]
+fn a_store_that_may_not_be_written_says_so_without_a_write() {
+    let (folder, store) = store();
+    as_others(|| store.check_writable()).unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
+    let error = as_others(|| store.check_writable()).unwrap_err();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(error.to_string().contains("nothing can be written into folder"), "{error}");
+    as_others(|| store.check_writable()).unwrap();
+}
+
 #[test]
 fn a_folder_that_may_not_be_written_is_a_lasting_error() {
     let (folder, store) = store();
     put(&store, "locked/k", b"x");
     let locked = folder.path().join("locked");
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o555)).unwrap();
-    // The superuser may write everywhere, so this thread gives that right up.
-    let outcome = std::thread::scope(|scope| {
-        let without_override = scope.spawn(|| {
-            let mut sets = rustix::thread::capabilities(None).unwrap();
-            sets.effective.remove(rustix::thread::CapabilitySet::DAC_OVERRIDE);
-            rustix::thread::set_capabilities(None, sets).unwrap();
-            try_put(&store, "locked/new")
-        });
-        without_override.join().unwrap()
-    });
+    let outcome = as_others(|| try_put(&store, "locked/new"));
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o755)).unwrap();
     let error = outcome.unwrap_err();
     assert!(matches!(&error, StorageError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied));

@@ -85,6 +85,7 @@ pub(super) fn run(arguments: Manifest, context: &Context) -> Outcome {
         context.output.document(|out| manifests::write(&call, &wanted, out).map(drop))?;
         return Ok(Exit::Done);
     };
+    manifests::check_output(&call, path)?;
     let rows = into_file(&call, &wanted, path)?;
     let report = ManifestReport { path: path.display().to_string(), rows };
     if context.output.is_json() {

@@ -4,7 +4,8 @@ use serde::Serialize;
 use strongroom_audit::Sha256;
 use strongroom_registry::audit::Chain;
 
-use crate::audit::Exported;
+use crate::EngineError;
+use crate::audit::{Exported, Looked};
 
 /// How far an audit chain is.
 #[derive(Debug, Clone, Serialize)]
@@ -33,6 +34,32 @@ impl From<Chain> for AuditChainView {
             published: chain.published,
             signing_key: chain.signing_key,
         }
+    }
+}
+
+/// What a store has of the chains.
+#[derive(Debug, Clone, Serialize)]
+pub struct AuditCheckView {
+    /// The store.
+    pub store: String,
+    /// Whether every range was there as it was published, and nothing else.
+    pub ok: bool,
+    /// Ranges that were read.
+    pub ranges: u64,
+    /// Files that were missing or changed, and were put back.
+    pub put_back: u64,
+    /// What cannot be put back or read, or is of no chain.
+    pub message: Option<String>,
+}
+
+impl AuditCheckView {
+    pub(crate) fn new(store: &str, looked: Result<Looked, EngineError>) -> Self {
+        let (looked, message) = match looked {
+            Ok(looked) => (looked, None),
+            Err(error) => (Looked::default(), Some(error.chain())),
+        };
+        let Looked { read, put_back } = looked;
+        Self { store: store.to_owned(), ok: message.is_none() && put_back == 0, ranges: read, put_back, message }
     }
 }
 

@@ -2,13 +2,14 @@
 //! each list of names with its struct, and the table their order with each row.
 
 use super::{
-    ActivityView, AgentView, AreaView, AuditChainView, AuditExportView, BackgroundTaskView, BatchView, CheckView,
-    CollectionView, CostReportView, CoverageView, DeletionTargetView, DeletionView, DepositsReportView, DifferenceView,
-    DueView, EventView, FailureGroupView, FileView, FindingView, FixityReportView, FormatsReportView, FoundView,
-    HistoryLineView, InstitutionView, InterimFileView, ItemCountsView, ItemView, JournalView, KeyView, LegalHoldView,
-    LevelRowView, MessageView, ObjectView, PipelineView, ProblemLineView, ProblemView, ProfileView, RecordView,
-    ReportRowView, ReportView, RulesView, SealRowView, SettingView, SpotTestView, StorageReportView, StoreCheckView,
-    StoreView, TaskView, ToolFindingView, TopicView, UnfinishedDeletionView, UploadView, UserView, VersionView,
+    ActivityView, AgentView, AreaView, AuditChainView, AuditCheckView, AuditExportView, BackgroundTaskView, BatchView,
+    CheckView, CollectionView, CostReportView, CoverageView, DeletionTargetView, DeletionView, DepositsReportView,
+    DifferenceView, DueView, EventView, FailureGroupView, FileView, FindingView, FixityReportView, FormatsReportView,
+    FoundView, HistoryLineView, InstitutionView, InterimFileView, ItemCountsView, ItemView, JournalView, KeyView,
+    LegalHoldView, LevelRowView, MessageView, ObjectView, PipelineView, ProblemLineView, ProblemView, ProfileView,
+    RecordView, ReportRowView, ReportView, RulesView, SealRowView, SettingView, SpotTestView, StorageReportView,
+    StoreCheckView, StoreView, TaskView, ToolFindingView, TopicView, UnfinishedDeletionView, UploadView, UserView,
+    VersionView,
 };
 
 /// What lists show row by row.
@@ -37,6 +38,7 @@ macro_rules! views {
 
 views! {
     AuditChainView { chain, entries, sha256, published, published_at, signing_key }
+    AuditCheckView { store, ok, ranges, put_back, message }
     AuditExportView { chain, first, last, sha256, count, path }
     ActivityView {
         activity, agent, state, populated, todo, processing, processed, failed, cancelled, deleted, invalidated, tool_passed, tool_failed, is_complete,

@@ -41,7 +41,7 @@ mod workers;
 pub use crate::held::{HoldView, StopView};
 pub(crate) use activities::ActivityNames;
 pub use activities::{ActivityView, AgentOptionView, AgentView, RecordView, RetriedView, ToolFindingView};
-pub use audit::{AuditChainView, AuditExportView};
+pub use audit::{AuditChainView, AuditCheckView, AuditExportView};
 pub use background::{BackgroundRunView, BackgroundTaskView};
 pub use batches::BatchView;
 pub use deletion_requests::{DeletionTargetView, DeletionView, UnfinishedDeletionView};

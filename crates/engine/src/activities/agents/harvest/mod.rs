@@ -23,7 +23,7 @@ use strongroom_harvest::{
 use strongroom_records::{Arrival, lists};
 use strongroom_registry::activities::Activity;
 use strongroom_registry::documents::{self, Document, MOST_BYTES};
-use strongroom_registry::{InstitutionId, Origin, RegistryError, Scope, watermarks};
+use strongroom_registry::{InstitutionId, Origin, RegistryError, watermarks};
 
 use self::earlier::Earlier;
 use self::options::{DEFAULT_ID, Kind, Options, PagingKind};
@@ -38,7 +38,7 @@ use crate::activities::error::{AgentError, Stop};
 use crate::activities::options::parsed;
 use crate::activities::repeats::mark;
 use crate::provenance::file_iri;
-use crate::{EngineError, Home, chain};
+use crate::{EngineError, Home, chain, places};
 
 pub(crate) const NAME: &str = "harvest";
 /// Records and bytes that are added in one transaction.
@@ -102,12 +102,8 @@ impl Agent for Harvest {
     fn plan(&self, home: &Home, asked: &Asked<'_>) -> Result<Planned, EngineError> {
         let options: Options = parsed(NAME, asked.options)?;
         options.check()?;
-        if options.kind.is_of_files() && asked.scope != Scope::System {
-            return Err(EngineError::Refused(format!(
-                "{} is a path of the server, and the actor acts for one institution",
-                options.location()
-            ))
-            .next("give the URL of a source"));
+        if options.kind.is_of_files() {
+            places::check_may_name(asked.scope, options.location(), "give the URL of a source")?;
         }
         if let Some(path) = &options.path {
             let failed = |source| EngineError::Io { act: "read", path: path.display().to_string(), source };
