@@ -187,7 +187,7 @@ fn show(found: &Verified, context: &Context) -> Result<(), Failure> {
     context.output.say(printable(&format!(
         "{}: {}: {} ({}{whole}, compared with {}, {} signed{near})",
         report.path,
-        report.chain.as_deref().unwrap_or("an unknown chain"),
+        report.chain.as_deref().unwrap_or("no chain that can be read"),
         report.verdict,
         if found.fault.is_some() {
             counted(report.entries, "entry holds", "entries hold")
