@@ -53,12 +53,11 @@ pub struct Request {
 /// Something that the request names does not exist or cannot be deposited; or an actor who acts for one institution names a path
 /// of the server.
 pub fn submit(context: &OpContext, request: Request) -> Result<SubmittedView, EngineError> {
-    let institution = match &request.institution {
-        Some(institution) => institution.clone(),
-        None => {
-            refuse_institution_in(request.collection.as_deref())?;
-            only_institution(context)?
-        }
+    let institution = if let Some(institution) = &request.institution {
+        institution.clone()
+    } else {
+        refuse_institution_in(request.collection.as_deref())?;
+        only_institution(context)?
     };
     let authorized = context.authorize(&DEPOSITS_SUBMIT)?;
     let request = DepositRequest {
