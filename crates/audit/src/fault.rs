@@ -6,6 +6,10 @@ use thiserror::Error;
 pub enum Fault {
     /// It is no JSON object in the canonical form with the keys that every entry has.
     Form(String),
+    /// What should be its file is a folder, a pipe or a device.
+    NoFile,
+    /// The file before it ends with another entry than its name says.
+    FileName,
     /// It is longer than an entry may be.
     Long,
     /// The file ends within it.
@@ -48,6 +52,8 @@ impl std::fmt::Display for Broken {
         let sequence = self.sequence;
         match &self.fault {
             Fault::Form(why) => write!(f, "entry {sequence} is no entry in the canonical form of RFC 8785: {why}"),
+            Fault::NoFile => write!(f, "what should be the file of entry {sequence} is no regular file"),
+            Fault::FileName => write!(f, "the file before entry {sequence} has other entries than its name says"),
             Fault::Long => write!(f, "entry {sequence} has more than {} bytes", crate::LONGEST_LINE),
             Fault::Incomplete => write!(f, "entry {sequence} is not complete: its file ends within it"),
             Fault::Chain(found) => write!(f, "entry {sequence} is of the chain {found}"),

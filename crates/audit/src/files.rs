@@ -407,8 +407,7 @@ fn read_entries(
     for (numbers, path) in files {
         let before = verifier.link().map_or(0, Link::sequence);
         if !is_regular(path)? {
-            let fault = Fault::Form("what should be its file is no regular file".to_owned());
-            return Ok(Some(Broken { sequence: before + 1, fault }));
+            return Ok(Some(Broken { sequence: before + 1, fault: Fault::NoFile }));
         }
         let mut lines = Lines::open(path)?;
         let mut sum = verifier.link().cloned().map(RangeSum::behind);
@@ -427,8 +426,7 @@ fn read_entries(
         }
         let sequence = verifier.link().map_or(0, Link::sequence);
         if numbers.is_some_and(|(_, last)| last != sequence) {
-            let fault = Fault::Form("its file has other entries than its name says".to_owned());
-            return Ok(Some(Broken { sequence: sequence + 1, fault }));
+            return Ok(Some(Broken { sequence: sequence + 1, fault: Fault::FileName }));
         }
         let Some((range, link)) = sum.map(RangeSum::finish) else { continue };
         let sequence = link.sequence();

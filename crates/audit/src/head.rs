@@ -65,7 +65,7 @@ pub struct Head {
 
 /// How it is written.
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "the JSON object of a head")]
 struct Written {
     at: String,
     chain: String,
@@ -79,7 +79,7 @@ struct Written {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "the range of a head")]
 struct WrittenRange {
     bytes: u64,
     first: u64,

@@ -241,7 +241,9 @@ fn of_io(error: &io::Error) -> (Exit, Option<String>) {
         io::ErrorKind::PermissionDenied => {
             (Exit::NotAllowed, Some("check owner and permissions, or run as another user"))
         }
-        io::ErrorKind::ReadOnlyFilesystem => (Exit::NotAllowed, Some("the file system is mounted read-only")),
+        io::ErrorKind::ReadOnlyFilesystem => {
+            (Exit::NotAllowed, Some("mount the file system so that it can be written, or name a path on another one"))
+        }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             (Exit::OutOfReach, Some("the disk is full: free space and try again"))
         }
@@ -384,7 +386,7 @@ fn listing_of(what: &str) -> Option<String> {
         "finding" => "fixity problems --all",
         "upload" => "receiving list --all",
         "institution" => "institution list",
-        "user" => "user list",
+        "user" | "user who sees this problem" => "user list",
         "key" => "key list",
         "legal hold" => "hold legal list --all",
         "request for deletion" => "delete list",
@@ -423,6 +425,9 @@ impl From<StorageError> for Failure {
 
 fn of_storage(error: &StorageError) -> (Exit, Option<String>) {
     match error {
+        StorageError::Away { store, .. } => {
+            (Exit::OutOfReach, Some(format!("\"strongroom store check {store}\" shows whether it is back")))
+        }
         StorageError::NotFound { .. } => (Exit::NotFound, None),
         StorageError::Io { source, .. } | StorageError::Source { source, .. } => of_io(source),
         StorageError::Key(_) => (Exit::Usage, None),

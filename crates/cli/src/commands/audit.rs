@@ -52,6 +52,8 @@ pub(crate) struct ExportArguments {
     /// In which form
     #[arg(long, value_enum, default_value_t = ExportFormat::Jsonl)]
     format: ExportFormat,
+    #[command(flatten)]
+    options: TableOptions,
 }
 
 /// The form of an export.
@@ -104,12 +106,17 @@ pub(crate) fn run(command: Audit, context: &Context) -> Outcome {
 fn list(institution: Option<&str>, options: ListOptions, context: &Context) -> Outcome {
     let (chains, pending) = audit::list(&context.call()?, institution)?;
     let columns = ["chain", "entries", "published", "published_at"];
-    let mut table =
-        context.output.table(&columns).with::<AuditChainView>(options.table).if_room(&["sha256", "signing_key"]);
+    let in_full = ["chain", "entries", "sha256", "published", "published_at", "signing_key"];
+    let mut table = context
+        .output
+        .table(&columns)
+        .with::<AuditChainView>(options.table)
+        .if_room(&["sha256", "signing_key"])
+        .in_full(&in_full);
     for chain in &chains {
         table.row(chain)?;
     }
-    table.end("nothing was done yet")?;
+    table.end(if pending > 0 { "nothing is appended yet" } else { "nothing was done yet" })?;
     if pending > 0 && !context.output.is_json() {
         eprintln!(
             "{} will be appended within a minute, where \"strongroom serve\" runs",
@@ -145,7 +152,8 @@ fn export(arguments: ExportArguments, context: &Context) -> Outcome {
     let mut table = context
         .output
         .table(&["chain", "first", "last", "sha256", "path"])
-        .with::<AuditExportView>(TableOptions::default());
+        .with::<AuditExportView>(arguments.options)
+        .in_full(&["chain", "first", "last", "count", "sha256", "path"]);
     for chain in &exported {
         table.row(chain)?;
     }
@@ -203,7 +211,7 @@ fn show(found: &Verified, context: &Context) -> Result<(), Failure> {
     context.output.say(printable(&format!(
         "{}: {}: {} ({}{whole}, compared with {}, {} signed{near})",
         report.path,
-        report.chain.as_deref().unwrap_or("an unknown chain"),
+        report.chain.as_deref().unwrap_or("no chain that can be read"),
         report.verdict,
         if found.fault.is_some() {
             counted(report.entries, "entry holds", "entries hold")

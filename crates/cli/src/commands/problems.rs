@@ -154,7 +154,7 @@ fn list(call: &OpContext, arguments: ListArguments, context: &Context) -> Outcom
         .output
         .table(&columns)
         .with::<ProblemView>(arguments.options.table)
-        .if_room(&["reopened_at", "assigned_to"])
+        .if_room(&["reopened_at", "store", "assigned_to"])
         .in_full(&in_full)
         .wrapping();
     let mut is_wrong = false;
@@ -163,7 +163,7 @@ fn list(call: &OpContext, arguments: ListArguments, context: &Context) -> Outcom
         |after| problems::list(call, &filter, after),
         |problem| {
             is_wrong |= !matches!(problem.state, ProblemState::Waived | ProblemState::Resolved);
-            table.row(&problem)
+            table.row_with(&problem, &[("subject", subject(&problem))])
         },
     )?;
     table.end(if read_only.is_some() { "no other problems are recorded" } else { "there are no problems" })?;
@@ -216,11 +216,19 @@ fn resolve(call: &OpContext, names: &[String], context: &Context) -> Outcome {
     Ok(exit)
 }
 
+/// What a problem is about; of a copy, with the store that it is in.
+fn subject(problem: &ProblemView) -> String {
+    match &problem.store {
+        Some(store) if problem.finding.is_some() => format!("{}, in {store}", problem.subject),
+        _ => problem.subject.clone(),
+    }
+}
+
 fn tell(problem: &ProblemView, is_resolved: bool, context: &Context) -> Result<(), Failure> {
     if context.output.is_json() {
         return context.output.json(problem);
     }
-    let ProblemView { kind, subject, .. } = problem;
+    let (kind, subject) = (&problem.kind, subject(problem));
     if is_resolved {
         let evidence = problem.reason.as_deref().unwrap_or_default();
         return context.output.say(printable(&format!("{kind} {subject}: resolved, {evidence}")));

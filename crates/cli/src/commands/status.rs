@@ -151,7 +151,7 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
     line(
         "fixity",
         format!(
-            "last round {}, oldest check {}, open problems: {found}",
+            "last round {}, oldest check {}, open findings: {found}",
             round.unwrap_or_else(never),
             oldest.unwrap_or_else(never)
         ),

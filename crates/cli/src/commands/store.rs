@@ -188,6 +188,16 @@ fn check(wanted: &[String], options: TableOptions, context: &Context) -> Outcome
     context.output.flush()?;
     checks.journal?;
     let wrong: Vec<_> = found.iter().filter(|store| !store.ok).collect();
+    for store in wrong.iter().filter(|store| store.problems.is_none_or(|open| open == 0)) {
+        if !context.is_quiet && !context.output.is_json() {
+            let name = printable(&store.store);
+            let what =
+                if store.state == "away" { "make the store reachable again" } else { "mend what the message says" };
+            eprintln!(
+                "next: {what}, or correct store {name} in strongroom.toml; then \"strongroom store check {name}\""
+            );
+        }
+    }
     Ok(if wrong.is_empty() {
         Exit::Done
     } else if wrong.iter().all(|store| store.state == "away") {

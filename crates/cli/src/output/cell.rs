@@ -12,7 +12,7 @@ use super::fit::{self, Keep};
 use super::{printable, size, text_of};
 
 /// Columns whose numbers are bytes.
-const SIZES: [&str; 2] = ["size", "bytes"];
+const SIZES: [&str; 5] = ["size", "bytes", "restored_bytes", "deleted_bytes", "without_price"];
 /// Columns with paths: the end of a long one is shown.
 const PATHS: [&str; 2] = ["path", "key"];
 /// Columns with names that are distinguished by both of their ends.
@@ -57,8 +57,7 @@ impl Cell {
     pub(super) fn of_value(column: &str, value: &Value, zone: &TimeZone) -> Self {
         match value {
             Value::Number(number) => {
-                let bytes = number.as_u64().filter(|_| SIZES.contains(&column));
-                let text = bytes.map_or_else(|| number.to_string(), size);
+                let text = if SIZES.contains(&column) { size_of(number) } else { number.to_string() };
                 Self { is_number: true, ..Self::of_text(column, &text) }
             }
             Value::String(text) => Self::of_string(column, text, zone),
@@ -87,6 +86,15 @@ impl Cell {
 
     pub(super) fn width(&self, is_shortened: bool) -> usize {
         fit::width_of(self.shown(is_shortened))
+    }
+}
+
+/// A number of bytes with its unit; one below nothing is what was taken away.
+fn size_of(number: &serde_json::Number) -> String {
+    match (number.as_u64(), number.as_i64()) {
+        (Some(bytes), _) => size(bytes),
+        (None, Some(bytes)) => format!("-{}", size(bytes.unsigned_abs())),
+        (None, None) => number.to_string(),
     }
 }
 
@@ -190,6 +198,7 @@ mod tests {
     #[test]
     fn bytes_have_units_and_other_numbers_are_as_they_are() {
         assert_eq!(cell("bytes", &json!(3 << 20)).text, "3.0 MiB");
+        assert_eq!(cell("deleted_bytes", &json!(-2048)).text, "-2.0 KiB");
         assert_eq!((cell("items", &json!(2048)).text.as_str(), cell("items", &json!(2048)).is_number), ("2048", true));
         assert!(!cell("note", &json!("2048")).is_number);
     }

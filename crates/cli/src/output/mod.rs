@@ -15,6 +15,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use strongroom_engine::EngineError;
+pub(crate) use strongroom_engine::settings::readable_size as size;
 
 use crate::failure::{Exit, Failure};
 pub(crate) use fit::{beginning_of, width_of};
@@ -288,24 +289,6 @@ fn failed(error: &io::Error) -> Failure {
 /// A time of a record as the local date and minute; what is no time as it is.
 pub(crate) fn minute(text: &str) -> String {
     cell::time_of(text).map_or_else(|| text.to_owned(), |time| cell::local_minute(time, &TimeZone::system()))
-}
-
-/// Bytes in the unit that reads best.
-pub(crate) fn size(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
-    if bytes < 1024 {
-        return format!("{bytes} B");
-    }
-    let mut value = bytes as f64;
-    let mut unit = "B";
-    for next in UNITS {
-        if value < 1024.0 {
-            break;
-        }
-        value /= 1024.0;
-        unit = next;
-    }
-    format!("{value:.1} {unit}")
 }
 
 #[cfg(test)]

@@ -99,7 +99,7 @@ pub(crate) struct Table<'o> {
     zone: TimeZone,
     rows: Vec<Vec<Cell>>,
     is_begun: bool,
-    /// Whether the last column goes on on further lines where it is too long.
+    /// See [`Table::wrapping`].
     wraps: bool,
 }
 
@@ -149,7 +149,7 @@ impl<'o> Table<'o> {
         self
     }
 
-    /// With the whole text of the last column, on as many lines as it takes: for messages that say what to do.
+    /// With the whole text of the last column that is always shown, on as many lines as it takes: for messages that say what to do.
     pub(crate) fn wrapping(mut self) -> Self {
         self.wraps = true;
         self
@@ -258,6 +258,9 @@ fn title(column: &str) -> String {
         "published_at" => "published",
         "added_at" => "added",
         "found_at" => "found",
+        "reopened_at" => "open since",
+        "restored_bytes" => "restored",
+        "deleted_bytes" => "deleted",
         "format_name" => "format",
         "format_warning" => "warning",
         other => other,
@@ -345,7 +348,7 @@ impl Layout {
             layout.kept -= 1;
         }
         if fit.wraps
-            && let Some(last) = layout.kept.checked_sub(1)
+            && let Some(last) = layout.kept.min(fit.required).checked_sub(1)
         {
             let others = layout.total() - layout.widths[last];
             layout.widths[last] = layout.widths[last].min(width.saturating_sub(others).max(WRAPPED));
@@ -425,7 +428,7 @@ fn lines(titles: Option<Vec<String>>, rows: Vec<Vec<Cell>>, count: usize, fit: O
         lines.push(line(&texts.collect::<Vec<_>>()));
     }
     let wraps = fit.is_some_and(|fit| fit.wraps);
-    let last = layout.kept.saturating_sub(1);
+    let last = layout.kept.min(fit.map_or(usize::MAX, |fit| fit.required)).saturating_sub(1);
     for row in &rows {
         let texts = row.iter().zip(&layout.widths).zip(&layout.shortened);
         let mut texts: Vec<String> =
@@ -570,6 +573,19 @@ mod tests {
             "CHECK     MESSAGE\n\
              stores    store third is away: make the\n          folder, or correct it\n\
              registry"
+        );
+    }
+
+    #[test]
+    fn a_message_before_columns_for_which_there_is_room_goes_on_on_further_lines() {
+        let cells = |message: &str| vec![Cell::of_text("message", message), Cell::of_text("store", "primary")];
+        let rows = vec![cells("store third is away: make the folder, or correct its path")];
+        let fit = Fit { width: 51, wraps: true, required: 1 };
+        assert_eq!(
+            lines(Some(vec!["MESSAGE".to_owned(), "STORE".to_owned()]), rows, 2, Some(fit)).join("\n"),
+            "MESSAGE                                     STORE\n\
+             store third is away: make the folder, or    primary\n\
+             correct its path"
         );
     }
 

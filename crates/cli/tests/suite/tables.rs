@@ -72,6 +72,81 @@ fn what_is_damaged_is_named_by_its_paths_in_the_package() {
 }
 
 #[test]
+fn two_copies_of_one_file_are_two_problems_that_can_be_told_apart() {
+    let place = with_object();
+    damage(&place, &["primary", "secondary"]);
+    place.run(["fixity", "run", "--all"]);
+    let narrow = |arguments: &[&str]| place.run_with(&[("COLUMNS", "80")], arguments).stdout;
+    let said = narrow(&["problems", "list"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    for store in ["primary", "secondary"] {
+        assert!(said.contains(&format!(", in {store}")), "{said}");
+    }
+    let wide = place.run_with(&[("COLUMNS", "200")], ["problems", "list"]).stdout;
+    let titles: Vec<&str> = wide.lines().next().unwrap().split_whitespace().collect();
+    assert_eq!(titles, ["PROBLEM", "KIND", "STATE", "SUBJECT", "OPEN", "SINCE", "STORE", "ASSIGNED", "TO"]);
+    let next = place.run(["problems", "list", "--json"]).json()[0]["next"].clone();
+    assert_eq!(next, "strongroom deposit PACKAGE --institution example.edu --primary-id greeting --wait");
+}
+
+#[test]
+fn what_a_report_needs_is_never_cut_and_long_tables_have_every_column() {
+    let place = with_object();
+    let narrow = |arguments: &[&str]| place.run_with(&[("COLUMNS", "80")], arguments).succeeds().stdout;
+    place.run(["background", "run", "statistics"]).succeeds();
+    let by_day = narrow(&["report", "deposits", "--by", "day"]);
+    let today = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date();
+    let days = [today.to_string(), today.yesterday().unwrap().to_string()];
+    assert!(!by_day.contains('…') && days.iter().any(|day| by_day.contains(day)), "{by_day}");
+    let by_institution = narrow(&["report", "deposits"]);
+    assert!(by_institution.contains("\nexample.edu  ") && !by_institution.contains('…'), "{by_institution}");
+    let all = narrow(&["report", "deposits", "-l"]);
+    assert!(all.contains("RESTORATIONS") && all.contains("DELETED OBJECTS"), "{all}");
+    let exported = narrow(&["audit", "export", "exported", "-l"]);
+    let chains = narrow(&["audit", "list", "-l"]);
+    for (table, name) in [(&exported, "PATH"), (&chains, "SIGNING KEY")] {
+        let titles = table.lines().next().unwrap();
+        assert!(titles.contains("SHA256") && titles.contains(name) && !table.contains('…'), "{table}");
+        let has_digest = |row: &str| row.split_whitespace().any(|cell| cell.len() == 64);
+        assert!(table.lines().skip(1).all(has_digest), "{table}");
+    }
+}
+
+#[test]
+fn bytes_without_a_price_are_named_with_the_setting() {
+    let place = with_object();
+    let next = "have no price and are in no cost; next: set statistics.prices in strongroom.toml";
+    place.run(["background", "run", "statistics"]).succeeds();
+    let cost = place.run(["report", "cost"]).succeeds();
+    assert!(cost.stderr.contains(next), "{cost:?}");
+    assert!(!place.run(["report", "cost", "--json"]).succeeds().stderr.contains(next));
+    let priced = [("STRONGROOM_STATISTICS__PRICES", "primary=5,secondary=5,third=9")];
+    let cost = place.run_with(&priced, ["report", "cost"]).succeeds();
+    assert!(!cost.stderr.contains(next), "{cost:?}");
+    let checked = place.run_with(&priced, ["config", "check"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(checked.contains("if the name is misspelt, correct it in statistics.prices"), "{checked}");
+}
+
+#[test]
+fn what_is_not_appended_yet_is_not_said_to_be_nothing() {
+    let place = Place::with_home();
+    let listed = place.run(["audit", "list"]).succeeds();
+    assert_eq!(listed.stdout, "nothing is appended yet\n", "{listed:?}");
+}
+
+#[test]
+fn a_collection_with_its_institution_and_a_name_in_other_letters_are_answered_with_what_to_write() {
+    let place = with_object();
+    place.run(["institution", "add", "example.org"]).succeeds();
+    let both = ["deposit", "greeting.tar", "--collection", "example.edu/letters"];
+    place.run(both).fails(2, &["next: give --institution example.edu --collection letters"]);
+    place.run(["institution", "add", "\u{43c}\u{443}\u{437}\u{435}\u{439}.example"]).fails(2, &["begins with xn--"]);
+    let away = place.path("home/stores/secondary");
+    fs::rename(&away, place.path("unplugged")).unwrap();
+    let checked = place.run(["store", "check", "secondary"]);
+    assert!(checked.code == Some(5) && checked.stderr.contains("next: make the store reachable again"), "{checked:?}");
+}
+
+#[test]
 fn events_are_listed_with_their_stores_and_by_type_outcome_and_time() {
     let place = with_object();
     damage(&place, &["secondary"]);

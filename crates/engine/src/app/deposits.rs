@@ -53,9 +53,11 @@ pub struct Request {
 /// Something that the request names does not exist or cannot be deposited; or an actor who acts for one institution names a path
 /// of the server.
 pub fn submit(context: &OpContext, request: Request) -> Result<SubmittedView, EngineError> {
-    let institution = match &request.institution {
-        Some(institution) => institution.clone(),
-        None => only_institution(context)?,
+    let institution = if let Some(institution) = &request.institution {
+        institution.clone()
+    } else {
+        refuse_institution_in(request.collection.as_deref())?;
+        only_institution(context)?
     };
     let authorized = context.authorize(&DEPOSITS_SUBMIT)?;
     let request = DepositRequest {
@@ -78,6 +80,15 @@ pub fn submit(context: &OpContext, request: Request) -> Result<SubmittedView, En
     };
     let made = deposit(authorized.home(), &request)?;
     Ok(SubmittedView { batch: made.batch, items: made.items })
+}
+
+/// A collection has its name within its institution: no name has a slash.
+fn refuse_institution_in(collection: Option<&str>) -> Result<(), EngineError> {
+    let Some((both, (institution, name))) = collection.and_then(|both| Some((both, both.split_once('/')?))) else {
+        return Ok(());
+    };
+    Err(EngineError::Usage(format!("{both:?} is an institution with a collection, and --collection is a name alone"))
+        .next(format!("give --institution {institution} --collection {name}")))
 }
 
 /// How a deposit stands, or how it ended.

@@ -306,8 +306,7 @@ pub fn init(acting_as: &ActingAs, directory: &Path, new: &NewInstallation) -> Re
     caller.authorize(&INSTALLATION_INIT, |_| {})?;
     let (institution, _) = new.institution();
     if !tenants::is_institution_identifier(institution) {
-        return Err(EngineError::Usage(format!("{institution:?} cannot name an institution"))
-            .next("give a domain name in lower case, such as example.edu"));
+        return Err(super::institutions::no_institution_name(institution));
     }
     refuse_what_is_there(directory)?;
     let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -28,8 +28,7 @@ pub fn show(context: &OpContext, institution: &str) -> Result<InstitutionView, E
 pub fn add(context: &OpContext, institution: &str, name: Option<&str>) -> Result<InstitutionView, EngineError> {
     let authorized = context.authorize(&INSTITUTIONS_ADD)?;
     if !tenants::is_institution_identifier(institution) {
-        return Err(EngineError::Usage(format!("{institution:?} cannot name an institution"))
-            .next("give a domain name in lower case, such as example.edu"));
+        return Err(no_institution_name(institution));
     }
     let (identifier, name) = (institution.to_owned(), name.unwrap_or(institution).to_owned());
     Ok(authorized.write(move |tx| {
@@ -38,6 +37,15 @@ pub fn add(context: &OpContext, institution: &str, name: Option<&str>) -> Result
         let added = find_institution(tx, strongroom_registry::Scope::Institution(id), &identifier)?;
         Ok((Target::of(id, &identifier), InstitutionView::from(&added)))
     })?)
+}
+
+pub(super) fn no_institution_name(text: &str) -> EngineError {
+    let next = if text.is_ascii() {
+        "give a domain name in lower case, such as example.edu"
+    } else {
+        "give the domain name as the DNS has it, in lower case: a part with letters other than a to z begins with xn--"
+    };
+    EngineError::Usage(format!("{text:?} cannot name an institution")).next(next)
 }
 
 /// What is to be changed of an institution; what is absent stays.

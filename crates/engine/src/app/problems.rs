@@ -226,19 +226,36 @@ fn target(known: &Problem) -> Target {
 /// The problem, with the names and newest details of what it is about.
 fn view(tx: &mut dyn Transaction, problem: Problem) -> Result<ProblemView, RegistryError> {
     let finding = problem.finding.map(|id| findings::finding(tx, Scope::System, id)).transpose()?.flatten();
+    let is_resolved = problem.state == ProblemState::Resolved;
     let mut view = ProblemView::from(problem);
     if let Some(finding) = finding {
         view.subject = ContentName::read(tx, &finding.object_identifier, finding.content)?.to_string();
+        if is_resolved {
+            // What the finding says now is what resolved it.
+            return Ok(view);
+        }
         view.detail = finding.detail;
         if finding.state == FindingState::Unrepairable {
             view.resolver = Some(
                 "a person with a package that has the correct bytes, which repairs the copies; or an operator, by a store that is away",
             );
+            let institution = &finding.institution_identifier;
+            let name = finding.object_identifier.split_once('/').map_or("", |(_, name)| name);
+            let name = for_shell(name);
             view.next =
-                Some(format!("strongroom deposit PACKAGE --institution {} --wait", finding.institution_identifier));
+                Some(format!("strongroom deposit PACKAGE --institution {institution} --primary-id {name} --wait"));
         }
     }
     Ok(view)
+}
+
+/// A text as a shell reads it as one argument.
+fn for_shell(text: &str) -> String {
+    let is_plain = |character: char| character.is_alphanumeric() || "-_.,:@+".contains(character);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 fn require_kind(kind: &str) -> Result<(), EngineError> {
@@ -249,4 +266,22 @@ fn require_kind(kind: &str) -> Result<(), EngineError> {
     let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name).collect();
     Err(EngineError::Usage(format!("there is no kind of problem {kind:?}"))
         .next(format!("use one of {}", names.join(", "))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_argument_of_a_shell() {
+        for (name, argument) in [
+            ("letters-1923", "letters-1923"),
+            ("\u{624b}\u{7d19}", "\u{624b}\u{7d19}"),
+            ("box 7", "'box 7'"),
+            ("Ann's; rm $HOME", r"'Ann'\''s; rm $HOME'"),
+            ("", "''"),
+        ] {
+            assert_eq!(for_shell(name), argument);
+        }
+    }
 }

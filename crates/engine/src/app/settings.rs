@@ -102,7 +102,8 @@ pub fn check(installation: &Installation) -> Result<Checked, EngineError> {
         checked.warn(format!("placement {placement}"), message);
     }
     for store in former_stores(settings) {
-        let message = "it is not in [stores]: only months in which it had copies have this price";
+        let message = "it is not in [stores]: the price counts only for months in which it had copies; if the name is misspelt, \
+                       correct it in statistics.prices";
         checked.warn(format!("price of store {store}"), message.to_owned());
     }
     for one in survey.stores.iter().filter(|one| one.condition == Condition::Available) {

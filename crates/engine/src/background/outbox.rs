@@ -21,12 +21,15 @@ fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     let done = deliver(home, stop)?;
     told?;
     dropped?;
+    let waiting = match done.waiting {
+        0 => String::new(),
+        places => format!("; the messages for {} wait for another attempt", counted(places, "place", "places")),
+    };
     Ok(format!(
-        "{} delivered, {} no longer needed, {} failed, {} undeliverable; the messages for {} wait for another attempt",
+        "{} delivered, {} no longer needed, {} failed, {} undeliverable{waiting}",
         counted(done.delivered, "message", "messages"),
         done.obsolete,
         done.failed,
-        done.undeliverable,
-        counted(done.waiting, "place", "places")
+        done.undeliverable
     ))
 }

@@ -45,15 +45,43 @@ fn count(context: &StageContext<'_>) -> Result<(), StageError> {
     counted.map_err(|error| StageError::Transient(format!("what is kept cannot be counted: {}", error.chain())))
 }
 
+/// A quota for so many bytes and a tenth more, in whole MB; below 1 MB in whole kB.
+fn with_room(bytes: u64) -> String {
+    let bytes = bytes.saturating_add(bytes.div_ceil(10));
+    let (unit, name) = if bytes < 1_000_000 { (1_000, "kB") } else { (1_000_000, "MB") };
+    format!("{} {name}", bytes.div_ceil(unit))
+}
+
 fn refusal(context: &StageContext<'_>, room: Room) -> StageError {
     let Room { quota, kept, reserved, wanted } = room;
     let name = &context.item.institution_identifier;
     let enough = kept.saturating_add(reserved).saturating_add(wanted);
     let note = format!(
         "the deposit adds {wanted} bytes, and {name} may keep {quota} bytes: {kept} are kept, and {reserved} are being deposited; \
-         next: strongroom institution set {name} --storage-quota '{enough} B', or delete what is not needed; then strongroom items requeue {}",
+         next: delete what is not needed, or let a system_admin (institutions.set) raise the quota: strongroom institution set {name} \
+         --storage-quota '{}'; then strongroom items requeue {}",
+        with_room(enough),
         context.item.id
     );
     let problems = vec![problem("error", "deposit.storage_quota", None, note.clone())];
     StageError::Fatal { note, problems }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_larger_quota_has_room_for_more_than_one_deposit() {
+        for (bytes, quota) in [
+            (1, "1 kB"),
+            (60_647, "67 kB"),
+            (950_000, "2 MB"),
+            (10_000_000, "11 MB"),
+            (10_000_000_000_001, "11000001 MB"),
+        ] {
+            assert_eq!(with_room(bytes), quota);
+            assert!(crate::settings::parse_size(quota).is_some_and(|parsed| parsed > bytes));
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use strongroom_registry::counted;
+use strongroom_registry::{Time, counted};
 
 use super::Answer;
 use super::facts::{Examined, Facts, Holds};
@@ -101,10 +101,17 @@ pub(super) fn checked_at_intervals(facts: &Facts) -> Answer {
     let oldest = facts.stores.iter().filter_map(|store| store.oldest_check).min();
     match oldest {
         Some(oldest) => Answer::met(format!(
-            "every copy was checked within {days} days, the oldest check is of {oldest}; the last round was {last_round}"
+            "every copy was checked within {days} days, the oldest check is of {}; the last round was {}",
+            minute(oldest),
+            minute(last_round)
         )),
         None => Answer::unknown("no store has a copy"),
     }
+}
+
+/// A time in UTC to the minute.
+fn minute(time: Time) -> String {
+    time.timestamp().strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
 fn micros(duration: Duration) -> i64 {
@@ -117,7 +124,9 @@ pub(super) fn checks_recorded(facts: &Facts) -> Answer {
         return Answer::unknown("nothing is kept yet");
     }
     match facts.last_round {
-        Some(round) => Answer::met(format!("the last round was {round}; each copy has the time of its last check")),
+        Some(round) => {
+            Answer::met(format!("the last round was {}; each copy has the time of its last check", minute(round)))
+        }
         None => Answer::not_met("no round of checks is on record"),
     }
 }

@@ -43,7 +43,7 @@ kinds! {
 const KINDS: &[Kind] = &[
     kind(BACKGROUND_FAILED, OPERATOR, "background run {subject}"),
     kind(BACKGROUND_OVERDUE, OPERATOR, "serve"),
-    kind(CLOCK_AHEAD, OPERATOR, "background list"),
+    kind(CLOCK_AHEAD, OPERATOR, "background run {subject}"),
     kind(COPIES_LACKING, "the system, where the stores are available; else an operator", "store backfill {subject}"),
     kind(COPY_DAMAGED, BY_COPIES, "fixity repair {finding}"),
     kind(COPY_INVENTORY, BY_COPIES, "fixity repair {finding}"),
@@ -51,7 +51,11 @@ const KINDS: &[Kind] = &[
     kind(DELETION_REFUSED, "an operator, with the provider of the store", "delete unfinished"),
     kind(MESSAGES_FAILING, "the system, when the receiver answers; else an operator", "outbox list --waiting"),
     kind(MESSAGES_UNDELIVERABLE, OPERATOR, "outbox list"),
-    kind(QUEUE_DEAD, OPERATOR, "queue dead"),
+    kind(
+        QUEUE_DEAD,
+        OPERATOR,
+        "queue dead {subject}; when what its errors say is mended: strongroom queue retry {subject}",
+    ),
     kind(QUEUE_UNATTENDED, OPERATOR, "serve"),
     kind(SPOT_TEST_FAILED, "an admin of the institution", "restore tests list --state failed"),
     kind(STORE_AWAY, "an operator, or the provider of the store", "store check {subject}"),

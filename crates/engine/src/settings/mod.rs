@@ -37,5 +37,5 @@ pub use tree::{
     RegistrySettings, Restoration, Retention, Roles, Settings, Staging, StatisticsSettings, ToolSettings, Workers,
     topics,
 };
-pub use units::{duration as parse_duration, size as parse_size};
+pub use units::{duration as parse_duration, readable_size, size as parse_size};
 pub use watch::Watch;

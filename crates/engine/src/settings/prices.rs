@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::tree::Settings;
 
-/// The largest price, in millionths.
-const MOST: i64 = 1_000_000_000_000;
+/// The largest price of a terabyte for a month.
+const MOST: i64 = 1_000_000;
 
 /// A line of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,10 @@ pub(crate) fn prices(settings: &Settings) -> Result<Vec<Price>, String> {
 }
 
 fn unfit(line: &str) -> String {
-    format!("{line:?} is no price; write STORE=PRICE or STORE/CLASS=PRICE, such as \"primary=5.50\"")
+    format!(
+        "{line:?} is no price; write STORE=PRICE or STORE/CLASS=PRICE, such as \"primary=5.50\", with a price from 0 to {MOST} and at most \
+         six decimals"
+    )
 }
 
 fn price(line: &str) -> Option<Price> {
@@ -49,7 +52,7 @@ fn millionths(text: &str) -> Option<i64> {
     }
     let decimals: i64 = format!("{decimals:0<6}").parse().ok()?;
     let amount = whole.parse::<i64>().ok()?.checked_mul(1_000_000)?.checked_add(decimals)?;
-    Some(amount).filter(|amount| *amount <= MOST)
+    Some(amount).filter(|amount| *amount <= MOST * 1_000_000)
 }
 
 /// Stores that have a price and are not in the settings: former ones, whose past months are priced, or a slip of the pen.
@@ -93,9 +96,11 @@ mod tests {
         assert_eq!(of("primary=5.5"), Some(("primary".to_owned(), None, 5_500_000)));
         assert_eq!(of("s3/DEEP_ARCHIVE = 0.990001"), Some(("s3".to_owned(), Some("DEEP_ARCHIVE".to_owned()), 990_001)));
         for wrong in
-            ["primary", "primary=", "primary=-1", "primary=1.0000001", "primary=1e3", "primary/=1", "a=9999999999"]
+            ["primary", "primary=", "primary=-1", "primary=1.0000001", "primary=1e3", "primary/=1", "a=1000000.000001"]
         {
             assert_eq!(of(wrong), None, "{wrong}");
+            assert!(unfit(wrong).contains("from 0 to 1000000"), "{}", unfit(wrong));
         }
+        assert_eq!(of("a=1000000"), Some(("a".to_owned(), None, 1_000_000_000_000)));
     }
 }

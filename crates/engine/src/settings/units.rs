@@ -29,6 +29,24 @@ pub fn size(text: &str) -> Option<u64> {
     (has_unit || bytes == 0).then_some(bytes).filter(|bytes| i64::try_from(*bytes).is_ok())
 }
 
+/// Bytes in the unit that reads best.
+pub fn readable_size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64;
+    let mut unit = "B";
+    for next in UNITS {
+        if value < 1024.0 {
+            break;
+        }
+        value /= 1024.0;
+        unit = next;
+    }
+    format!("{value:.1} {unit}")
+}
+
 /// How many units a text has beside digits and spaces; none where it has anything else.
 fn units(text: &str, known: &[&str]) -> Option<usize> {
     let mut units = text.split(|c: char| c.is_ascii_digit() || c.is_whitespace()).filter(|part| !part.is_empty());
@@ -38,6 +56,15 @@ fn units(text: &str, known: &[&str]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_are_shown_in_the_unit_that_reads_best() {
+        for (bytes, shown) in
+            [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (3 << 19, "1.5 MiB"), (11 << 40, "11.0 TiB")]
+        {
+            assert_eq!(readable_size(bytes), shown);
+        }
+    }
 
     #[test]
     fn durations_need_known_units() {

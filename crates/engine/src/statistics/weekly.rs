@@ -13,10 +13,13 @@ use super::days::{begin_of, date_of, day_of};
 use super::quotas::{QuotaUse, of_institution};
 use crate::notifications::{Mail, Prepared};
 use crate::reports::escaped;
+use crate::settings::readable_size;
 use crate::{EngineError, Home};
 
 /// The fact that has the day of the last report.
 const REPORTED: &str = "statistics.weekly_report";
+/// What the figures have besides what depositors sent.
+const RECORDS: &str = "Files and bytes include the records that Strongroom keeps of each version.";
 const PAGE: usize = 500;
 const MOST_ADMINS: usize = 100;
 const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
@@ -95,12 +98,13 @@ fn mail_of(home: &Home, institution: &Institution, due: i64) -> Result<Option<Pr
     if by_store.is_empty() && flow == Flow::default() {
         return Ok(None);
     }
-    let lines = lines(&flow, &by_store, used.as_ref(), home.settings.statistics.quota_warning);
+    let lines = lines_of(&flow, &by_store, used.as_ref(), home.settings.statistics.quota_warning);
     let name = &institution.identifier;
-    let until = date_of(due - 1);
-    let subject = format!("Storage report of {name}: {} to {until}", date_of(due - 7));
-    let end = format!("Days are in UTC. More figures: strongroom report deposits --institution {name} --by day");
-    let mut text = String::new();
+    let (from, until) = (date_of(due - 7), date_of(due - 1));
+    let subject = format!("Storage report of {name}: {from} to {until}");
+    let begin = format!("Storage report of {name}, {from} to {until}, days in UTC");
+    let end = format!("{RECORDS} More figures: strongroom report deposits --institution {name} --by day");
+    let mut text = format!("{begin}\n\n");
     for (what, value) in &lines {
         let _ = writeln!(text, "{:28} {value}", format!("{what}:"));
     }
@@ -108,7 +112,7 @@ fn mail_of(home: &Home, institution: &Institution, due: i64) -> Result<Option<Pr
     let operators = home.settings.mail.admins.clone();
     let to: Vec<String> = admins.into_iter().map(|user| user.email).collect();
     let (to, bcc) = if to.is_empty() { (operators, Vec::new()) } else { (to, operators) };
-    let html = html_of(&lines, &end);
+    let html = html_of(&begin, &lines, &end);
     let mail = Mail { to, bcc, subject, text, html, ..Mail::default() };
     Ok(mail.prepare(&home.settings.mail, format!("storage report {} {}", institution.id, begin_of(due))))
 }
@@ -125,7 +129,7 @@ fn flow_of(tx: &mut dyn strongroom_registry::Transaction, span: Span, week: (i64
     }
 }
 
-fn lines(
+fn lines_of(
     flow: &Flow,
     stores: &BTreeMap<String, Growth>,
     used: Option<&QuotaUse>,
@@ -134,27 +138,38 @@ fn lines(
     let mut lines = vec![
         ("New objects".to_owned(), flow.objects.to_string()),
         ("New versions".to_owned(), flow.versions.to_string()),
-        ("Deposited".to_owned(), format!("{} files, {} bytes", flow.files, flow.bytes)),
-        ("Restored".to_owned(), format!("{} results, {} bytes", flow.restorations, flow.restored_bytes)),
-        ("Deleted".to_owned(), format!("{} files, {} bytes", flow.deleted_files, flow.deleted_bytes)),
+        ("Deposited".to_owned(), format!("{} files, {}", flow.files, sized(flow.bytes))),
+        ("Restored".to_owned(), format!("{} results, {}", flow.restorations, sized(flow.restored_bytes))),
+        ("Deleted".to_owned(), format!("{} files, {}", flow.deleted_files, sized(flow.deleted_bytes))),
     ];
     for (store, growth) in stores {
         let Growth { objects, files, bytes } = growth;
-        lines.push((format!("Kept in {store}"), format!("{objects} objects, {files} files, {bytes} bytes")));
+        lines.push((format!("Kept in {store}"), format!("{objects} objects, {files} files, {}", sized(*bytes))));
     }
     if let Some(used) = used {
         let percent = used.percent();
         let warned = if percent >= warning { "; deposits that pass the quota are refused" } else { "" };
         lines.push((
             "Storage quota".to_owned(),
-            format!("{percent} % used: {} of {} bytes{warned}", used.kept, used.quota),
+            format!("{percent} % used: {} of {}{warned}", sized(signed(used.kept)), sized(signed(used.quota))),
         ));
     }
     lines
 }
 
-fn html_of(lines: &[(String, String)], end: &str) -> String {
-    let mut html = "<table>\n".to_owned();
+/// A size as people read it, with the exact bytes behind it.
+fn sized(bytes: i64) -> String {
+    let sign = if bytes < 0 { "-" } else { "" };
+    let size = bytes.unsigned_abs();
+    if size < 1024 { format!("{bytes} bytes") } else { format!("{sign}{} ({bytes} bytes)", readable_size(size)) }
+}
+
+fn signed(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+fn html_of(begin: &str, lines: &[(String, String)], end: &str) -> String {
+    let mut html = format!("<p>{}</p>\n<table>\n", escaped(begin));
     for (what, value) in lines {
         let _ = writeln!(html, "<tr><th align=\"left\">{}</th><td>{}</td></tr>", escaped(what), escaped(value));
     }
@@ -165,6 +180,13 @@ fn html_of(lines: &[(String, String)], end: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_have_a_unit_and_the_exact_bytes() {
+        assert_eq!(sized(85_019), "83.0 KiB (85019 bytes)");
+        assert_eq!(sized(-85_019), "-83.0 KiB (-85019 bytes)");
+        assert_eq!(sized(17), "17 bytes");
+    }
 
     #[test]
     fn a_report_is_due_once_a_week_at_its_hour() {

@@ -94,6 +94,8 @@ fn a_damaged_copy_opens_a_problem_that_its_repair_resolves(engine: Engine) {
     assert_eq!(problem.store.as_deref(), Some("primary"));
     assert_eq!(problem.institution.as_deref(), Some(INSTITUTION));
     assert!(problem.resolved_at.is_some() && problem.reason.is_some(), "{problem:?}");
+    assert_eq!((problem.resolver, &problem.next), (None, &None), "there is nothing left to do");
+    assert_ne!(Some(&problem.detail), problem.reason.as_ref(), "the cause stays");
     assert_eq!(states(&home, &problem), [ProblemState::Open, ProblemState::Resolved]);
 }
 
@@ -258,7 +260,8 @@ fn findings_of_a_store_out_of_use_are_no_problems(engine: Engine) {
     let found = open(&home);
     assert_eq!(found.iter().filter(|one| one.kind == "copy.damaged").count(), 2, "{found:?}");
     let next = found[0].next.as_deref().unwrap_or_default();
-    assert!(next.starts_with("strongroom deposit"), "no store has the bytes: {next}");
+    let repairing = format!("strongroom deposit PACKAGE --institution {INSTITUTION} --primary-id letters --wait");
+    assert_eq!(next, repairing, "no store has the bytes, and a package of another name would make another object");
     let first = found[0].problem;
     let still = problems::resolve(&call(&home), first).expect("tries");
     assert_ne!(still.state, ProblemState::Resolved, "{still:?}");

@@ -13,7 +13,7 @@ use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::survey::Survey;
 use strongroom_engine::{Home, background, status, work_on};
 use strongroom_registry::items::Item;
-use strongroom_registry::{ItemId, ItemStatus, Scope, items};
+use strongroom_registry::{ItemId, ItemStatus, Scope, items, outbox as messages};
 
 use crate::deletions::world;
 use crate::fixture::{self, Engine, INSTITUTION, TestHome, on_both_databases};
@@ -60,6 +60,11 @@ fn a_deposit_that_would_pass_the_quota_is_refused_before_it_is_stored(engine: En
     let large = worked(&home, submit(&home, "maps", 60_000));
     assert_eq!((large.status, large.stage.as_str()), (ItemStatus::Failed, "compare"), "{:?}", large.note);
     assert_eq!(codes(&home, large.id), ["deposit.storage_quota"]);
+    let note = large.note.as_deref().expect("a note");
+    assert!(
+        note.contains("a system_admin (institutions.set)") && note.contains(" kB'; then strongroom items"),
+        "{note}"
+    );
     assert_eq!(home.keys("primary"), before);
     // What adds nothing is not refused, also where there is no room at all.
     set_quota(&home, 1);
@@ -156,7 +161,15 @@ fn a_storage_report_is_mailed_once_a_week() {
     });
     run(&home);
     assert_eq!(mails().count(), 1);
-    assert_eq!(mails().next().expect("a mail").to.len(), 2, "the admins of the institution");
+    let mail = mails().next().expect("a mail");
+    assert_eq!(mail.to.len(), 2, "the admins of the institution");
+    let sent = home.registry.read(|tx| messages::get(tx, mail.message)).expect("reads").expect("the mail");
+    let payload: serde_json::Value = serde_json::from_str(&sent.payload).expect("JSON");
+    let text = payload["text"].as_str().expect("a text");
+    for part in [&format!("Storage report of {INSTITUTION}, 20"), " KiB (", "include the records that Strongroom keeps"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
     home.clock.advance(DAY * 7);
     run(&home);
     assert_eq!(mails().count(), 2);

@@ -1,5 +1,7 @@
 //! `report deposits`, `storage`, `formats`, `fixity` and `cost`: the statistics by day.
 
+use std::collections::BTreeMap;
+
 use clap::{Args, ValueEnum};
 use strongroom_engine::app::statistics::{self, By, CostBy, Filter, FormatsBy, StorageBy, Uncounted};
 use strongroom_engine::app::views::{
@@ -132,24 +134,31 @@ pub(super) fn deposits(arguments: &Deposits, context: &Context) -> Outcome {
     let Deposits { by, which, days, options } = arguments;
     let filter = filter(which, days.since.as_ref(), days.until.as_ref())?;
     let (rows, uncounted) = statistics::deposits(&context.call()?, (*by).into(), &filter)?;
-    let mut columns = match by {
+    let group = match by {
         DepositsChoice::Institution => vec!["institution"],
         DepositsChoice::Collection => vec!["institution", "collection"],
         DepositsChoice::Day | DepositsChoice::Week | DepositsChoice::Month => vec!["period"],
     };
-    columns.extend(["objects", "versions", "files", "bytes", "restored_bytes", "deleted_files", "deleted_bytes"]);
+    let columns = [group.as_slice(), &["objects", "files", "bytes", "deleted_bytes"]].concat();
+    let figures = [
+        "objects",
+        "versions",
+        "files",
+        "bytes",
+        "restorations",
+        "restored_bytes",
+        "deleted_objects",
+        "deleted_files",
+        "deleted_bytes",
+    ];
     let mut table = context
         .output
         .table(&columns)
         .with::<DepositsReportView>(options.table)
-        .if_room(&["restorations", "deleted_objects"]);
+        .if_room(&["restored_bytes", "versions", "deleted_files", "deleted_objects", "restorations"])
+        .in_full(&[group.as_slice(), &figures].concat());
     for row in options.of(rows) {
-        let cells = [
-            ("bytes", shown(row.bytes)),
-            ("restored_bytes", shown(row.restored_bytes)),
-            ("deleted_bytes", shown(row.deleted_bytes)),
-        ];
-        table.row_with(&row, &cells)?;
+        table.row(&row)?;
     }
     table.end("nothing was deposited, restored or deleted")?;
     say(uncounted, context);
@@ -184,7 +193,7 @@ pub(super) fn storage(arguments: &Storage, context: &Context) -> Outcome {
     columns.extend(["objects", "files", "bytes"]);
     let mut table = context.output.table(&columns).with::<StorageReportView>(options.table);
     for row in options.of(rows) {
-        table.row_with(&row, &[("bytes", shown(row.bytes))])?;
+        table.row(&row)?;
     }
     table.end("nothing is kept")?;
     say(uncounted, context);
@@ -219,7 +228,7 @@ pub(super) fn formats(arguments: &Formats, context: &Context) -> Outcome {
     columns.extend(["files", "bytes"]);
     let mut table = context.output.table(&columns).with::<FormatsReportView>(options.table);
     for row in options.of(rows) {
-        table.row_with(&row, &[("bytes", shown(row.bytes))])?;
+        table.row(&row)?;
     }
     table.end("nothing is kept")?;
     say(uncounted, context);
@@ -275,6 +284,7 @@ pub(super) fn cost(arguments: &Cost, context: &Context) -> Outcome {
     let Cost { by, which, days, options } = arguments;
     let filter = filter(which, days.since.as_ref(), days.until.as_ref())?;
     let rows = statistics::cost(&context.call()?, (*by).into(), &filter)?;
+    let unpriced = last_unpriced(&rows);
     let mut columns = match by {
         CostChoice::Institution => vec!["month", "institution"],
         CostChoice::Collection => vec!["month", "institution", "collection"],
@@ -283,9 +293,18 @@ pub(super) fn cost(arguments: &Cost, context: &Context) -> Outcome {
     columns.extend(["bytes", "cost", "currency", "without_price"]);
     let mut table = context.output.table(&columns).with::<CostReportView>(options.table);
     for row in options.of(rows) {
-        table.row_with(&row, &[("bytes", shown(row.bytes)), ("without_price", shown(row.without_price))])?;
+        table.row(&row)?;
     }
     table.end("nothing was kept")?;
+    if let Some((month, bytes)) = unpriced
+        && !context.is_quiet
+        && !context.output.is_json()
+    {
+        eprintln!(
+            "of the copies of {month}, {} have no price and are in no cost; next: set statistics.prices in strongroom.toml",
+            size(bytes)
+        );
+    }
     Ok(Exit::Done)
 }
 
@@ -296,10 +315,17 @@ pub(super) fn recompute(context: &Context) -> Outcome {
     Ok(if made.complete { Exit::Done } else { Exit::Interrupted })
 }
 
-/// A size as people read it.
-fn shown(bytes: i64) -> String {
-    let text = size(bytes.unsigned_abs());
-    if bytes < 0 { format!("-{text}") } else { text }
+/// The last month in which copies have no price, and their bytes.
+fn last_unpriced(rows: &[CostReportView]) -> Option<(String, u64)> {
+    let mut months: BTreeMap<&str, u64> = BTreeMap::new();
+    for row in rows {
+        let bytes = u64::try_from(row.without_price).unwrap_or_default();
+        if let Some(month) = row.month.as_deref().filter(|_| bytes > 0) {
+            let sum = months.entry(month).or_default();
+            *sum = sum.saturating_add(bytes);
+        }
+    }
+    months.pop_last().map(|(month, bytes)| (month.to_owned(), bytes))
 }
 
 /// Says what the figures do not have yet.

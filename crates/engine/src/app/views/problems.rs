@@ -25,9 +25,9 @@ pub struct ProblemView {
     pub finding: Option<FindingId>,
     /// The cause, in words.
     pub detail: String,
-    /// Who can resolve it.
+    /// Who can resolve it; none where it is resolved.
     pub resolver: Option<&'static str>,
-    /// The command that shows or resolves it.
+    /// The command that shows or resolves it; none where it is resolved.
     pub next: Option<String>,
     /// The address of the user who works on it.
     pub assigned_to: Option<String>,
@@ -66,10 +66,11 @@ impl From<Problem> for ProblemView {
     fn from(problem: Problem) -> Self {
         let text = |time: Option<Time>| time.map(|time| time.to_string());
         let kind = Kind::named(&problem.kind);
+        let unresolved = kind.filter(|_| problem.state != ProblemState::Resolved);
         Self {
             problem: problem.id,
-            next: kind.map(|kind| kind.command_for(&problem)),
-            resolver: kind.map(|kind| kind.resolver),
+            next: unresolved.map(|kind| kind.command_for(&problem)),
+            resolver: unresolved.map(|kind| kind.resolver),
             kind: problem.kind,
             state: problem.state,
             subject: problem.subject,
