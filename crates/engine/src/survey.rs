@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use strongroom_registry::{Registry, backfill, deletions, stores};
-use strongroom_storage::Store;
+use strongroom_storage::{StorageError, Store};
 
 use crate::access::{Admission, Availability};
 use crate::findings::{self, Counting, OpenFindings};
@@ -154,7 +154,11 @@ impl Survey {
                 && one.problem.is_none()
                 && let Err(error) = store.check_writable()
             {
-                (one.problem, one.is_read_only) = (Some(crate::chain(&error)), true);
+                let reason = match error {
+                    StorageError::Unusable { reason, .. } => reason,
+                    other => crate::chain(&other),
+                };
+                (one.problem, one.is_read_only) = (Some(reason), true);
             }
         }
         self.findings = Some(findings);
