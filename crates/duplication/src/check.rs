@@ -3,7 +3,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use crate::draft::{Draft, DraftRules, Lined, place};
+use crate::draft::{DEFAULT, Draft, DraftRules, Lined, place};
 use crate::policy::{LONGEST_SPACE, MOST_ENTRIES, MOST_PATTERNS, MOST_RULES};
 use crate::problem::{Problem, Problems, Severity};
 use crate::{Glob, Rule};
@@ -25,7 +25,7 @@ impl Draft {
         checker.ignored(&self.ignore);
         checker.spaces(self);
         if let Some(rules) = &self.default {
-            checker.rules("default", rules);
+            checker.rules(DEFAULT, rules);
         } else {
             let text = "there are no default rules: a space that no entry matches is not copied".to_owned();
             checker.tell(
@@ -46,7 +46,7 @@ impl Draft {
                 None,
                 None,
                 text,
-                "have it approved with \"strongroom duplicate policy approve\"",
+                "another user approves it with \"strongroom duplicate policy approve VERSION\"",
             );
         }
         checker.problems.finish()

@@ -9,7 +9,9 @@ use crate::policy::{LONGEST_POLICY, MOST_ENTRIES, MOST_RULES};
 use crate::problem::{Problem, Problems, Severity};
 use crate::{Glob, Policy, Rule, Rules, SpaceRules};
 
-const KEYS: [&str; 4] = ["based_on", "ignore", "default", "spaces"];
+/// The part with the rules of spaces that have none of their own.
+pub(crate) const DEFAULT: &str = "default";
+const KEYS: [&str; 4] = ["based_on", "ignore", DEFAULT, "spaces"];
 const SPACE_KEYS: [&str; 2] = ["space", "rules"];
 const RULE_KEYS: [&str; 3] = ["source", "destination", "delete"];
 const RULES_FORM: &str =
@@ -151,8 +153,8 @@ impl Reader {
         self.unknown(table, &KEYS);
         let based_on = value_of(table, "based_on").and_then(|value| self.version(value));
         let ignore = value_of(table, "ignore").map(|value| self.ignore(value)).unwrap_or_default();
-        self.place = Some("default".to_owned());
-        let default = value_of(table, "default").and_then(|value| self.rules(value));
+        self.place = Some(DEFAULT.to_owned());
+        let default = value_of(table, DEFAULT).and_then(|value| self.rules(value));
         self.place = None;
         let spaces = value_of(table, "spaces").map(|value| self.spaces(value)).unwrap_or_default();
         Draft { based_on, ignore, default, spaces }
@@ -209,7 +211,11 @@ impl Reader {
             DeValue::Array(list) if list.is_empty() => {
                 let problem =
                     "the list of rules is empty, which does not say whether nothing is to be copied".to_owned();
-                let next = "write \"none\" where nothing is to be copied; leave the entry out for the default rules";
+                let next = if self.place.as_deref() == Some(DEFAULT) {
+                    "write \"none\" where nothing is to be copied, or rules"
+                } else {
+                    "write \"none\" where nothing is to be copied; leave the entry out for the default rules"
+                };
                 self.tell(Some(start), "empty_rules", problem, next);
                 return None;
             }

@@ -213,7 +213,8 @@ pub fn import(
                     (one.outcome, one.version, one.institution) = (outcome, version, Some(name));
                 }
                 Err(error) if error.is_transient() => return Err(error),
-                Err(error) => one.problems.extend(lines_of(error)),
+                // What an import that does not happen would change is not of interest.
+                Err(error) => (one.changes, one.problems) = (Vec::new(), lines_of(error)),
             }
         }
         view.accounts.push(one);

@@ -98,6 +98,7 @@ pub use crate::reconcile::Compared;
 pub use crate::reports::{ReportRowView, ReportView};
 pub use crate::review::{InfectedFile, Review, ReviewActivity, ReviewBatch, ReviewEntry, ReviewItem};
 pub use crate::status::Status;
+pub use strongroom_duplication::Problem as PolicyProblemView;
 pub use strongroom_queue::{TaskId, TaskState};
 pub use strongroom_registry::items::ItemProblem;
 pub use strongroom_registry::{
