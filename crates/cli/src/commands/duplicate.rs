@@ -104,7 +104,7 @@ pub(crate) struct Set {
     /// Why, at most 2000 characters
     #[arg(long, value_name = "TEXT")]
     reason: String,
-    /// Set it only where this is the newest version; 0: where there is none [default: based_on in the file]
+    /// Set it only where this is the newest version; 0: where there is none [default: the one that the file is based on]
     #[arg(long, value_name = "N")]
     if_version: Option<u64>,
 }
@@ -187,6 +187,16 @@ struct Summary<'v> {
     set_at: &'v str,
     approved_by: Option<&'v str>,
     approved_at: Option<&'v str>,
+}
+
+/// Why a space has its rules, without these.
+#[derive(Serialize)]
+struct SpaceSummary<'v> {
+    institution: &'v str,
+    version: u64,
+    space: &'v str,
+    why: &'v str,
+    less_specific: &'v [String],
 }
 
 /// A rule of a space, as a row.
@@ -277,7 +287,27 @@ fn show_space(space: &SpacePolicyView, context: &Context) -> Result<(), Failure>
     if output.is_json() {
         return output.json(space);
     }
-    output.show(space)
+    output.show(&SpaceSummary {
+        institution: &space.institution,
+        version: space.version,
+        space: &space.space,
+        why: &space.why,
+        less_specific: &space.less_specific,
+    })?;
+    if space.rules.is_empty() {
+        return output.say("\nit is not copied");
+    }
+    output.say("")?;
+    let mut table = output.table(&["source", "destination", "delete"]);
+    for rule in &space.rules {
+        let delete = match (rule.delete, space.may_delete) {
+            (false, _) => "no",
+            (true, true) => "yes",
+            (true, false) => "when it is approved",
+        };
+        table.row_with(rule, &[("delete", delete.to_owned())])?;
+    }
+    table.end("")
 }
 
 /// Says what is wrong, and what is easily overlooked.
@@ -326,8 +356,9 @@ fn history(
     options: ListOptions,
     context: &Context,
 ) -> Result<(), Failure> {
-    let columns = ["version", "set_at", "set_by", "deletes", "approved_by", "reason", "changes"];
-    let mut table = context.output.table(&columns).with::<PolicyVersionView>(options.table).wrapping();
+    let columns = ["version", "set_at", "set_by", "deletes", "approved_by", "reason"];
+    let in_full = ["version", "set_at", "set_by", "deletes", "approved_at", "approved_by", "reason", "changes"];
+    let mut table = context.output.table(&columns).with::<PolicyVersionView>(options.table).in_full(&in_full);
     app::arranged(
         options.oldest_first(),
         |after| policies::history(call, institution, after),

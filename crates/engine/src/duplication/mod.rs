@@ -51,13 +51,12 @@ impl CurrentPolicy {
 pub fn current(home: &Home, institution: InstitutionId) -> Result<Option<CurrentPolicy>, EngineError> {
     let Some(newest) = home.registry.read(|tx| policies::newest(tx, institution))? else { return Ok(None) };
     let (version, may_delete) = (newest.version, newest.may_delete());
-    let lookup = match home.policies.get(institution, version) {
-        Some(lookup) => lookup,
-        None => {
-            let lookup = Arc::new(Lookup::new(read(&home.registry, institution, version)?));
-            home.policies.put(institution, version, lookup.clone());
-            lookup
-        }
+    let lookup = if let Some(known) = home.policies.get(institution, version) {
+        known
+    } else {
+        let lookup = Arc::new(Lookup::new(read(&home.registry, institution, version)?));
+        home.policies.put(institution, version, lookup.clone());
+        lookup
     };
     Ok(Some(CurrentPolicy { version, may_delete, lookup }))
 }

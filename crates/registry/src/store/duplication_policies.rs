@@ -103,10 +103,10 @@ pub fn set(tx: &mut dyn Transaction, new: &NewPolicy) -> Result<Setting, Registr
     if newest.as_ref().map(|newest| newest.version) != new.based_on {
         return Ok(Setting::Newer(newest));
     }
-    if let Some(newest) = newest {
-        if document(tx, new.institution, newest.version)? == new.document {
-            return Ok(Setting::Unchanged(newest));
-        }
+    if let Some(newest) = newest
+        && document(tx, new.institution, newest.version)? == new.document
+    {
+        return Ok(Setting::Unchanged(newest));
     }
     journal::know(tx, &new.actor)?;
     let version = new.based_on.unwrap_or(0).saturating_add(1);
