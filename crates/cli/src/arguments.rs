@@ -6,9 +6,9 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     activity, audit, background, backup, bag, batches, bench, checkm, collection, config, delete, demo, deposit,
-    fixity, hold, identify, init, institution, items, journal, key, man, migrate, notify, objects, ocfl, outbox,
-    pipeline, problems, profile, queue, rebuild, receiving, report, restore, shell, signatures, status, store, user,
-    work,
+    duplicate, fixity, hold, identify, init, institution, items, journal, key, man, migrate, notify, objects, ocfl,
+    outbox, pipeline, problems, profile, queue, rebuild, receiving, report, restore, shell, signatures, status, store,
+    user, work,
 };
 
 /// Preserve digital deposits: check bags, keep verified copies in several stores, check the copies, restore objects.
@@ -81,6 +81,9 @@ pub(crate) enum Command {
     /// Request deletions, and approve or deny those of another user
     #[command(subcommand)]
     Delete(delete::Delete),
+    /// Say which spaces of plain stores are copied where
+    #[command(subcommand)]
+    Duplicate(duplicate::Duplicate),
     /// Run agents over records: harvest them from a source, and deposit them
     #[command(subcommand)]
     Activity(activity::Activity),

@@ -288,6 +288,27 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("problems assign", &["strongroom problems assign 0190a1b2 --to ann@example.edu"]),
     ("problems waive", &["strongroom problems waive 0190a1b2 --reason \"new disks in May\" --until 90d"]),
     ("problems resolve", &["strongroom problems resolve 0190a1b2"]),
+    (
+        "duplicate policy show",
+        &["strongroom duplicate policy show --space maps", "strongroom duplicate policy show --document > policy.toml"],
+    ),
+    (
+        "duplicate policy set",
+        &[
+            "strongroom duplicate policy set policy.toml --reason \"a copy in the cloud\"",
+            "strongroom duplicate policy set policy.toml --if-version 3 --reason undo",
+        ],
+    ),
+    ("duplicate policy check", &["strongroom duplicate policy check policy.toml --institution example.edu"]),
+    ("duplicate policy history", &["strongroom duplicate policy history --institution example.edu"]),
+    (
+        "duplicate policy import",
+        &[
+            "strongroom duplicate policy import duracloud --store 0=disk --store 1=cloud",
+            "strongroom duplicate policy import duracloud --account acme=a.edu --dry-run",
+        ],
+    ),
+    ("duplicate policy approve", &["strongroom --as bob@example.edu duplicate policy approve 3"]),
     ("profile list", &["strongroom profile list"]),
     ("profile show", &["strongroom profile show aptrust-2.3 --document > aptrust-2.3.json"]),
     ("profile add", &["strongroom profile add maps.json --name maps"]),

@@ -401,6 +401,7 @@ fn listing_of(what: &str) -> Option<String> {
         "background task" => "background list",
         "spot test" => "restore tests list",
         "problem" => "problems list --all",
+        "version of the duplication policy" => "duplicate policy history",
         "file or folder" => return Some("check the path".to_owned()),
         _ => return None,
     };

@@ -17,6 +17,7 @@ use crate::access::{Admission, Availability, StoreAccess, StoreState, by_name};
 use crate::activities::{Agent, Agents};
 use crate::arks::Ezid;
 use crate::downloads::Downloads;
+use crate::duplication::CachedPolicies;
 use crate::identification::Identifiers;
 use crate::journal::{self, JournalEntry};
 use crate::notifications::{MailSessions, callback_client};
@@ -75,6 +76,8 @@ pub struct Home {
     pub(crate) mail_sessions: MailSessions,
     /// What runs tools.
     pub(crate) tools: Tools,
+    /// The duplication policies that this process has read.
+    pub(crate) policies: CachedPolicies,
 }
 
 /// How space in staging is given.
@@ -380,6 +383,7 @@ impl Home {
             callbacks: OnceLock::new(),
             mail_sessions: MailSessions::default(),
             tools: Tools::default(),
+            policies: CachedPolicies::default(),
             running: Arc::default(),
         };
         Ok(home)

@@ -14,6 +14,7 @@ mod content_name;
 mod crash;
 pub mod deletion;
 mod downloads;
+pub mod duplication;
 mod error;
 pub mod event;
 pub mod export;

@@ -34,12 +34,12 @@ pub use store::objects::{Description, Digests, Layout};
 pub use store::parts::{Part, Parts};
 pub use store::{
     activities, api_keys, approval_tokens, audit, audit_imports, backfill, batches, begun_deletions, checks, comparing,
-    confirmations, copies, deletion_requests, deletion_targets, deletions, discarding, documents, epoch, events,
-    failures, fixity, health, holds, identification, interim, items, journal, leases, legal_holds, levels, manifests,
-    named, notifications, object_ids, objects, obstacles, one_time_tokens, outbox, parts, pipelines, placements,
-    problems, profiles, provenance, provisional_reports, rebuild, receiving, reports, restorations, restored,
-    retention, schedules, search, second_factors, sessions, spot_tests, statistics, stores, tenants, throttles,
-    tool_findings, users, versions, watermarks, work,
+    confirmations, copies, deletion_requests, deletion_targets, deletions, discarding, documents, duplication_policies,
+    epoch, events, failures, fixity, health, holds, identification, interim, items, journal, leases, legal_holds,
+    levels, manifests, named, notifications, object_ids, objects, obstacles, one_time_tokens, outbox, parts, pipelines,
+    placements, problems, profiles, provenance, provisional_reports, rebuild, receiving, reports, restorations,
+    restored, retention, schedules, search, second_factors, sessions, spot_tests, statistics, stores, tenants,
+    throttles, tool_findings, users, versions, watermarks, work,
 };
 pub use strongroom_database::{Time, Transaction};
 pub use together::Together;

@@ -51,7 +51,7 @@ macro_rules! schema_in {
     ($dialect:literal, $placeholders:expr) => {
         (
             statements_in!($dialect, $placeholders;
-                "activities" "audit" "backfill" "deletion_requests" "deletions" "fixity" "health" "holds" "identification" "interim" "items" "journal" "legal_holds" "levels" "listing" "manifests" "notifications" "object_ids" "objects" "obstacles" "outbox" "parts" "placements" "problems" "profiles" "provenance" "rebuild"
+                "activities" "audit" "backfill" "deletion_requests" "deletions" "duplication" "fixity" "health" "holds" "identification" "interim" "items" "journal" "legal_holds" "levels" "listing" "manifests" "notifications" "object_ids" "objects" "obstacles" "outbox" "parts" "placements" "problems" "profiles" "provenance" "rebuild"
                 "receiving" "reports" "restorations" "restored" "retention" "schema" "search" "spot_tests" "statistics" "stores" "tenants" "tools" "users";
                 "activities" "backfill" "deletion_requests" "deletions" "fixity" "identification" "interim" "items" "journal" "legal_holds" "listing" "named" "objects" "outbox" "problems" "provenance" "rebuild"
                 "receiving" "reports" "spot_tests" "stores" "tenants" "tools" "users"),
@@ -117,7 +117,8 @@ macro_rules! schema_in {
                 63 "acts of audit chains" "0069_audit_acts"
                 64 "problems" "0070_problems"
                 65 "statistics" "0071_statistics"
-                66 "audited deletions" "0072_audited_deletions"),
+                66 "audited deletions" "0072_audited_deletions"
+                67 "duplication policies" "0073_duplication_policies"),
         )
     };
 }

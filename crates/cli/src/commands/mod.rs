@@ -16,6 +16,7 @@ mod confirm;
 pub(crate) mod delete;
 pub(crate) mod demo;
 pub(crate) mod deposit;
+pub(crate) mod duplicate;
 pub(crate) mod fixity;
 pub(crate) mod hold;
 mod holds;
@@ -75,6 +76,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Items(command) => items::run(command, context),
         Command::Objects(command) => objects::run(command, context),
         Command::Delete(command) => delete::run(command, context),
+        Command::Duplicate(command) => duplicate::run(command, context),
         Command::Activity(command) => activity::run(command, context),
         Command::Pipeline(command) => pipeline::run(command, context),
         Command::Queue(command) => queue::run(command, context),

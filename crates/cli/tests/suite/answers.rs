@@ -408,6 +408,40 @@ fn the_answers_about_people_are_as_they_were() {
 }
 
 #[test]
+fn the_answers_about_duplication_policies_are_as_they_were() {
+    let place = Place::with_home_of(ACTOR);
+    let mut settings = std::fs::read_to_string(place.path("home/strongroom.toml")).unwrap();
+    settings.push_str("\n[stores.disk]\nkind = \"folder\"\npath = \"stores/disk\"\n");
+    settings.push_str("\n[stores.cloud]\nkind = \"folder\"\npath = \"stores/cloud\"\n");
+    place.write("home/strongroom.toml", settings);
+    place.run(["store", "create", "disk", "cloud"]).succeeds();
+    place.write("bad.toml", "defaults = 1\ndefault = []\nspaces = [{ space = \"a/b\", rules = \"none\" }]\n");
+    place.write(
+        "policy.toml",
+        "ignore = ['x-*']\ndefault = [{ source = \"disk\", destination = \"cloud\", delete = true }]\n",
+    );
+    place.write("duplication-accounts.json", "[\"acme\", \"gone\"]");
+    place.write("acme-duplication-policy.json", "{\"defaultPolicies\": [{\"srcStoreId\": 0, \"destStoreId\": 1}]}");
+    snapshot(
+        &place,
+        "duplication_policies",
+        &[
+            &["duplicate", "policy", "show"],
+            &["duplicate", "policy", "check", "bad.toml"],
+            &["duplicate", "policy", "set", "policy.toml", "--reason", "a copy"],
+            &["duplicate", "policy", "show"],
+            &["duplicate", "policy", "show", "--space", "x-admin"],
+            &["duplicate", "policy", "show", "--document"],
+            &["duplicate", "policy", "history"],
+            &["duplicate", "policy", "approve", "1"],
+            &["duplicate", "policy", "show", "--version", "9"],
+            &["duplicate", "policy", "import", ".", "--store", "0=disk", "--store", "1=nowhere"],
+            &["duplicate", "policy", "import", ".", "--store", "0"],
+        ],
+    );
+}
+
+#[test]
 fn the_answers_about_profiles_are_as_they_were() {
     let place = Place::with_home_of(ACTOR);
     let document = |version: &str, more: &str| {

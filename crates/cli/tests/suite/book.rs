@@ -403,6 +403,7 @@ pages! {
     deposits: "docs/deposits.md",
     packages: "docs/packages.md",
     reports: "docs/reports.md",
+    duplication_policies: "docs/duplication-policies.md",
     exit_codes: "docs/exit-codes.md",
     first_institution: "docs/first-institution.md",
     fixity: "docs/fixity.md",

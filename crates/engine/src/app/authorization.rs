@@ -98,7 +98,7 @@ impl Permission {
     }
 
     /// The scope that a key needs for it; none: no key may do it. A key that leaks makes no other, changes no user,
-    /// and deletes nothing.
+    /// deletes nothing and approves nothing that deletes.
     pub fn key_scope(&self) -> Option<KeyScope> {
         if !self.writes() {
             return Some(KeyScope::Read);
@@ -107,6 +107,7 @@ impl Permission {
             Some("users" | "keys" | "sessions" | "second_factors" | "deletions") => None,
             Some("deposits") => Some(KeyScope::Deposit),
             Some("restorations") => Some(KeyScope::Restore),
+            _ if self.name == DUPLICATION_POLICIES_APPROVE.name => None,
             _ if self.name == OBJECTS_DESCRIBE.name => Some(KeyScope::Deposit),
             _ => Some(KeyScope::Manage),
         }
@@ -172,6 +173,12 @@ permissions! {
     DELETIONS_SHOW "deletions.show" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     DEPOSITS_SUBMIT "deposits.submit" Institutions Writes [SystemAdmin InstitutionAdmin InstitutionUser System]
     DOCUMENTS_SHOW "documents.show" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    DUPLICATION_POLICIES_APPROVE "duplication_policies.approve" Institutions Writes [SystemAdmin InstitutionAdmin]
+    DUPLICATION_POLICIES_CHECK "duplication_policies.check" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    DUPLICATION_POLICIES_HISTORY "duplication_policies.history" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    DUPLICATION_POLICIES_IMPORT "duplication_policies.import" Installation Writes [SystemAdmin]
+    DUPLICATION_POLICIES_SET "duplication_policies.set" Institutions Writes [SystemAdmin]
+    DUPLICATION_POLICIES_SHOW "duplication_policies.show" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     EVENTS_LIST "events.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     FILES_LIST "files.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     FIXITY_ENQUEUE "fixity.enqueue" Installation Writes [SystemAdmin]

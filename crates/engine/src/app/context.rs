@@ -362,6 +362,11 @@ impl<'c> Authorized<'c> {
         self.context.actor()
     }
 
+    /// The user who acts; none where it is an account of the operating system that named none, or the system.
+    pub(crate) fn user(&self) -> Option<UserId> {
+        self.context.user()
+    }
+
     /// The home, for functions of the engine that read, or that take the act's [`JournalEntry`] along to their transactions.
     pub(crate) fn home(&self) -> &'c Arc<Home> {
         &self.context.home

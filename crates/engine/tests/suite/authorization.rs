@@ -1,7 +1,7 @@
 //! Who may do what: every function of the application layer, asked for by every role, for an own and for a foreign institution.
 //! A function that is not in the list fails the test.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use strongroom_credentials::{SealingKey, Token, TokenKind};
@@ -32,8 +32,8 @@ use strongroom_registry::tool_findings::{Examined, NewToolFinding};
 use strongroom_registry::{
     ActivityId, ActorKind, BatchId, CollectionId, DeletionRequestId, FindingId, InstitutionId, ItemId, LegalHoldId,
     ProblemId, RegistryError, Scope, SpotTestId, Time, ToolFindingId, UploadId, UserId, api_keys, approval_tokens,
-    deletion_requests, deletion_targets, documents, holds, journal, legal_holds, objects, pipelines, provenance,
-    second_factors, tool_findings, users,
+    deletion_requests, deletion_targets, documents, duplication_policies, holds, journal, legal_holds, objects,
+    pipelines, provenance, second_factors, tool_findings, users,
 };
 
 use crate::fixture::{INSTITUTION, TestHome, home_with};
@@ -239,6 +239,38 @@ const CASES: &[Case] = cases! {
     };
     "provenance::of_entity" "provenance.export" |call, _| {
         something(app::provenance::of_entity(call, ENTITY, Some(INSTITUTION), &mut Vec::new()))
+    };
+    "duplication_policies::check" "duplication_policies.check" |call, _| {
+        something(app::duplication_policies::check(call, Some(INSTITUTION), b"default = \"none\""))
+    };
+    "duplication_policies::show" "duplication_policies.show" |call, _| {
+        something(app::duplication_policies::show(call, Some(INSTITUTION), None))
+    };
+    "duplication_policies::show_space" "duplication_policies.show" |call, _| {
+        something(app::duplication_policies::show_space(call, Some(INSTITUTION), None, "maps"))
+    };
+    "duplication_policies::document" "duplication_policies.show" |call, _| {
+        something(app::duplication_policies::document(call, Some(INSTITUTION), None))
+    };
+    "duplication_policies::history" "duplication_policies.history" |call, _| {
+        something(app::duplication_policies::history(call, Some(INSTITUTION), None))
+    };
+    "duplication_policies::approve" "duplication_policies.approve" |call, world| {
+        let call = of_user(call, world, world.approver);
+        something(app::duplication_policies::approve(&call, Some(INSTITUTION), 1))
+    };
+    "duplication_policies::set" "duplication_policies.set" |call, _| {
+        let new = app::duplication_policies::NewVersion {
+            institution: Some(INSTITUTION.to_owned()),
+            file: b"default = \"none\"".to_vec(),
+            reason: "a test".to_owned(),
+            if_version: Some(1),
+        };
+        something(app::duplication_policies::set(call, &new))
+    };
+    "duplication_policies::import" "duplication_policies.import" |call, _| {
+        let options = app::duplication_policies::ImportOptions::default();
+        something(app::duplication_policies::import(call, &[], &options, &BTreeMap::new(), ("a test", false)))
     };
     "documents::show" "documents.show" |call, world| {
         something(app::documents::show(call, &world.document, Some(INSTITUTION)))
@@ -833,6 +865,16 @@ impl World {
             })
             .expect("adds a user");
         let (requester, approver, requests, approval) = requests(&home, own);
+        let policy = duplication_policies::NewPolicy {
+            institution: own,
+            based_on: None,
+            document: "{}".to_owned(),
+            deletes: true,
+            reason: "a test".to_owned(),
+            actor: Actor::system(),
+            user: Some(requester),
+        };
+        home.registry.write(move |tx| duplication_policies::set(tx, &policy)).expect("sets a policy");
         let [spot_test, other_spot_test, failed_spot_test] = [(); 3].map(|()| SpotTestId::new());
         let identifier = object.identifier.clone();
         home.registry
@@ -1037,7 +1079,8 @@ fn no_key_changes_users_or_keys_or_deletes() {
         let is_of_people = ["users.", "keys.", "sessions.", "second_factors.", "deletions."]
             .iter()
             .any(|of| permission.name().starts_with(of));
-        assert_eq!(permission.key_scope().is_none(), is_of_people, "{}", permission.name());
+        let approves = permission.name() == "duplication_policies.approve";
+        assert_eq!(permission.key_scope().is_none(), is_of_people || approves, "{}", permission.name());
     }
 }
 

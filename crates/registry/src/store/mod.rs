@@ -22,6 +22,7 @@ pub mod deletion_targets;
 pub mod deletions;
 pub mod discarding;
 pub mod documents;
+pub mod duplication_policies;
 mod endings;
 pub mod epoch;
 pub mod events;

@@ -32,6 +32,7 @@ mod ordering;
 mod parts;
 mod people;
 mod placements;
+mod policies;
 mod postgres;
 mod profiles;
 mod provenance;
@@ -324,6 +325,12 @@ macro_rules! conformance_suite {
                 attempts_at_once_are_counted_one_after_the_other
                 a_clock_that_is_turned_opens_no_throttle_and_locks_none_for_long
                 attempts_on_accounts_that_exist_are_not_forgotten
+            }
+            policies {
+                a_version_of_a_policy_stays_and_the_newest_applies
+                a_policy_that_was_made_from_an_older_version_is_not_set
+                of_two_policies_that_are_set_at_once_one_is_set
+                the_newest_version_that_deletes_is_approved_once
             }
             profiles {
                 a_version_of_a_profile_stays_as_it_was_added

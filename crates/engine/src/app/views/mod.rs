@@ -9,6 +9,7 @@ mod deletion_requests;
 mod deposits;
 mod disposal;
 mod documents;
+mod duplication;
 mod events;
 mod fields;
 mod files;
@@ -48,6 +49,10 @@ pub use deletion_requests::{DeletionTargetView, DeletionView, UnfinishedDeletion
 pub use deposits::{DepositView, SubmittedView};
 pub use disposal::{DueView, ObstacleToDeletionView};
 pub use documents::DocumentView;
+pub use duplication::{
+    ImportedPoliciesView, ImportedPolicyView, PlacementView, PolicyDocumentView, PolicyOutcome, PolicyVersionView,
+    PolicyView, SetPolicyView, SpacePolicyView, SpaceRulesView,
+};
 pub use events::EventView;
 pub use fields::View;
 pub use files::{CopyView, DigestsView, FileView};
@@ -93,6 +98,7 @@ pub use crate::reconcile::Compared;
 pub use crate::reports::{ReportRowView, ReportView};
 pub use crate::review::{InfectedFile, Review, ReviewActivity, ReviewBatch, ReviewEntry, ReviewItem};
 pub use crate::status::Status;
+pub use strongroom_duplication::Problem as PolicyProblemView;
 pub use strongroom_queue::{TaskId, TaskState};
 pub use strongroom_registry::items::ItemProblem;
 pub use strongroom_registry::{

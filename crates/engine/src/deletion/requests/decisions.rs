@@ -38,7 +38,7 @@ pub(crate) fn approve(home: &Home, by: &By, approval: &Approval) -> Result<Reque
             return Ok(true);
         }
         check_waits(&before, tx.now()?, "approve")?;
-        rules::approver(tx, user, &before)?;
+        rules::approver(tx, user, (&before).into())?;
         Ok::<_, EngineError>(false)
     })?;
     let found = if is_late { Vec::new() } else { obstacles::of_request(home, id)? };
@@ -55,7 +55,7 @@ pub(crate) fn approve(home: &Home, by: &By, approval: &Approval) -> Result<Reque
             return Ok(Decided::Expired);
         }
         check_waits(&before, tx.now()?, "approve")?;
-        rules::approver(tx, user, &before)?;
+        rules::approver(tx, user, (&before).into())?;
         let found = obstacles::of_first(tx, id)?;
         if !found.is_empty() {
             return Err(forbidden("approved", &found));

@@ -62,7 +62,7 @@ pub(super) fn tell(
     if !settings.is_set() {
         return Ok(());
     }
-    let approvers = rules::approvers(tx, request)?;
+    let approvers = rules::approvers(tx, request.into())?;
     let mut readers = rules::admins(tx, request.institution)?;
     readers.extend(approvers.iter().cloned());
     readers.extend(users::get(tx, request.requester)?.filter(|user| user.is_active));

@@ -8,7 +8,7 @@ mod keeper;
 mod mails;
 mod noting;
 pub(super) mod obstacles;
-mod rules;
+pub(crate) mod rules;
 
 use strongroom_credentials::TokenId;
 use strongroom_registry::deletion_requests::{self, Doer, Options};

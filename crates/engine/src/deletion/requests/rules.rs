@@ -1,10 +1,11 @@
-//! Who may ask for a deletion, and who may approve it: the one place with these rules.
+//! Who may ask for what two people decide, a deletion or a duplication policy that deletes, and who may approve it: the one place with these
+//! rules.
 //!
 //! 1. Who asks is an active user: an admin of the institution, or a system admin.
 //! 2. Who approves is another active user, and who asked is still one that may ask. Users are compared by their identifiers.
 //! 3. Where an admin of the institution asked, another admin of it approves. Where no other active admin of it may, a system admin approves.
 //! 4. Where a system admin asked, an admin of the institution approves: one of the two answers for what the institution keeps.
-//! 5. A requeue of its work item resumes a request that failed only while both users still may, and for 30 days after the approval.
+//! 5. A requeue of the work item of a deletion resumes a request that failed only while both users still may, and for 30 days after the approval.
 //! 6. Of the two, within 30 days before the request or after it, none made the other, changed it, or gave it access, also through users in
 //!    between, and no admin of an institution made both: else one person could be both. A system admin may approve what a user requested whom that
 //!    admin made, since an institution has to get its first admin from somebody.
@@ -27,6 +28,33 @@ const MOST_BETWEEN: usize = 100;
 /// Users that are read at once.
 const USERS_AT_ONCE: usize = 200;
 
+/// What one user asked for, and another one approves.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked {
+    /// Who asked.
+    pub(crate) requester: UserId,
+    /// For whom.
+    pub(crate) institution: InstitutionId,
+    /// When.
+    pub(crate) at: Time,
+    /// The act of approving it, as the journal names it.
+    pub(crate) approving: &'static str,
+    /// What is to be done where who asked may not ask any more.
+    pub(crate) otherwise: &'static str,
+}
+
+impl From<&Request> for Asked {
+    fn from(request: &Request) -> Self {
+        Self {
+            requester: request.requester,
+            institution: request.institution,
+            at: request.requested.at,
+            approving: "deletions.approve",
+            otherwise: "deny the request; another user can make it again",
+        }
+    }
+}
+
 /// The user who asks, where that user may.
 pub(super) fn requester(tx: &mut dyn Transaction, user: UserId, of: InstitutionId) -> Result<User, EngineError> {
     let user = known(tx, user)?;
@@ -36,21 +64,17 @@ pub(super) fn requester(tx: &mut dyn Transaction, user: UserId, of: InstitutionI
     }
 }
 
-/// The user who approves a request, where that user may.
-pub(super) fn approver(tx: &mut dyn Transaction, user: UserId, request: &Request) -> Result<User, EngineError> {
+/// The user who approves what another one asked for, where that user may.
+pub(crate) fn approver(tx: &mut dyn Transaction, user: UserId, asked: Asked) -> Result<User, EngineError> {
     let user = known(tx, user)?;
-    let requester = known(tx, request.requester)?;
-    if let Some(reason) = why_not_requester(&requester, request.institution) {
-        return Err(refused(
-            &user,
-            "deletions.approve",
-            format!("it was requested by {}: {reason}", requester.account),
-        )
-        .next("deny the request; another user can make it again"));
+    let requester = known(tx, asked.requester)?;
+    if let Some(reason) = why_not_requester(&requester, asked.institution) {
+        return Err(refused(&user, asked.approving, format!("it was requested by {}: {reason}", requester.account))
+            .next(asked.otherwise));
     }
-    match why_not_approver(tx, &user, &requester, request)? {
+    match why_not_approver(tx, &user, &requester, asked)? {
         None => Ok(user),
-        Some(reason) => Err(refused(&user, "deletions.approve", reason).next(who_can(tx, &requester, request)?)),
+        Some(reason) => Err(refused(&user, asked.approving, reason).next(who_can(tx, &requester, asked)?)),
     }
 }
 
@@ -69,16 +93,16 @@ pub(super) fn why_not_any_more(tx: &mut dyn Transaction, request: &Request) -> R
     Ok(is_old.then(|| format!("approved at {}, which is more than 30 days ago", approved.at)))
 }
 
-/// The users who may approve a request, in order of their addresses.
-pub(super) fn approvers(tx: &mut dyn Transaction, request: &Request) -> Result<Vec<User>, RegistryError> {
-    let Some(requester) = users::get(tx, request.requester)? else { return Ok(Vec::new()) };
-    let of_institution = independent_admins(tx, &requester, request)?;
+/// The users who may approve what was asked for, in order of their addresses.
+pub(super) fn approvers(tx: &mut dyn Transaction, asked: Asked) -> Result<Vec<User>, RegistryError> {
+    let Some(requester) = users::get(tx, asked.requester)? else { return Ok(Vec::new()) };
+    let of_institution = independent_admins(tx, &requester, asked)?;
     if requester.role != UserRole::InstitutionAdmin || !of_institution.is_empty() {
         return Ok(of_institution);
     }
     let mut others = Vec::new();
     for user in all(tx, Scope::System, UserRole::SystemAdmin)? {
-        if is_independent(tx, &user, &requester, request)? {
+        if is_independent(tx, &user, &requester, asked)? {
             others.push(user);
         }
     }
@@ -105,12 +129,12 @@ fn why_not_approver(
     tx: &mut dyn Transaction,
     user: &User,
     requester: &User,
-    request: &Request,
+    asked: Asked,
 ) -> Result<Option<String>, RegistryError> {
     if user.id == requester.id {
         return Ok(Some("it was requested by the same user, and another one has to approve it".to_owned()));
     }
-    if let Some(reason) = why_not_requester(user, request.institution) {
+    if let Some(reason) = why_not_requester(user, asked.institution) {
         return Ok(Some(reason));
     }
     if user.role == UserRole::SystemAdmin {
@@ -119,11 +143,11 @@ fn why_not_approver(
                 "it was requested by a system admin, and an admin of the institution has to approve it".into(),
             ));
         }
-        if !independent_admins(tx, requester, request)?.is_empty() {
+        if !independent_admins(tx, requester, asked)?.is_empty() {
             return Ok(Some("the institution has another admin, who has to approve it".to_owned()));
         }
     }
-    if !is_independent(tx, user, requester, request)? {
+    if !is_independent(tx, user, requester, asked)? {
         return Ok(Some(format!(
             "of this user and {} one made the other, or changed what the other may do or how the other signs in, or an admin made both, within 30 days before the request or after it",
             requester.account
@@ -133,14 +157,10 @@ fn why_not_approver(
 }
 
 /// The active admins of the institution other than the requester, who may approve.
-fn independent_admins(
-    tx: &mut dyn Transaction,
-    requester: &User,
-    request: &Request,
-) -> Result<Vec<User>, RegistryError> {
+fn independent_admins(tx: &mut dyn Transaction, requester: &User, asked: Asked) -> Result<Vec<User>, RegistryError> {
     let mut independent = Vec::new();
-    for user in admins(tx, request.institution)? {
-        if user.id != requester.id && is_independent(tx, &user, requester, request)? {
+    for user in admins(tx, asked.institution)? {
+        if user.id != requester.id && is_independent(tx, &user, requester, asked)? {
             independent.push(user);
         }
     }
@@ -151,9 +171,9 @@ fn is_independent(
     tx: &mut dyn Transaction,
     user: &User,
     requester: &User,
-    request: &Request,
+    asked: Asked,
 ) -> Result<bool, RegistryError> {
-    let since = request.requested.at.plus(-micros(INDEPENDENT_FOR));
+    let since = asked.at.plus(-micros(INDEPENDENT_FOR));
     if deletion_requests::has_changed_user(tx, &requester.account, &user.account, since)? {
         return Ok(false);
     }
@@ -205,8 +225,8 @@ fn all(tx: &mut dyn Transaction, scope: Scope, role: UserRole) -> Result<Vec<Use
 }
 
 /// What to do where a user may not approve.
-fn who_can(tx: &mut dyn Transaction, requester: &User, request: &Request) -> Result<String, RegistryError> {
-    let mut names: Vec<String> = approvers(tx, request)?.into_iter().map(|user| user.account).collect();
+fn who_can(tx: &mut dyn Transaction, requester: &User, asked: Asked) -> Result<String, RegistryError> {
+    let mut names: Vec<String> = approvers(tx, asked)?.into_iter().map(|user| user.account).collect();
     names.retain(|name| *name != requester.account);
     if names.is_empty() {
         return Ok("add another admin of the institution with \"strongroom user add\"".to_owned());

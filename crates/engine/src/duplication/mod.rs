@@ -1,0 +1,111 @@
+//! Duplication policies as workers and sweeps use them. [`current`] is called before each use: it reads the number of the newest version, and
+//! its document only where this process has not read that version yet, so a version that was set applies at once. What is wrong with the
+//! policy of one institution is an error of that institution alone.
+
+mod check;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use strongroom_duplication::{DuplicationError, Lookup, Policy, Rule};
+use strongroom_registry::duplication_policies::{self as policies, PolicyVersion};
+use strongroom_registry::{InstitutionId, Registry, RegistryError, Transaction};
+
+pub(crate) use check::{plain_stores, problems_of};
+
+use crate::{EngineError, Home};
+
+/// The most policies that are kept in memory.
+const MOST_CACHED: usize = 256;
+
+/// The policies that this process has read, by institution and version.
+#[derive(Debug, Default)]
+pub(crate) struct CachedPolicies(Mutex<BTreeMap<InstitutionId, (u64, Arc<Lookup>)>>);
+
+/// The policy of an institution that applies now.
+#[derive(Debug, Clone)]
+pub struct CurrentPolicy {
+    /// The version.
+    pub version: u64,
+    /// Whether the version is approved, so that rules with `delete = true` delete.
+    pub may_delete: bool,
+    lookup: Arc<Lookup>,
+}
+
+impl CurrentPolicy {
+    /// Which rules apply to which space.
+    pub fn lookup(&self) -> &Lookup {
+        &self.lookup
+    }
+
+    /// Whether a rule of this policy deletes now.
+    pub fn deletes(&self, rule: &Rule) -> bool {
+        rule.delete && self.may_delete
+    }
+}
+
+/// The policy of an institution; none where it has none.
+///
+/// # Errors
+/// The registry failed, or the document of the newest version cannot be read.
+pub fn current(home: &Home, institution: InstitutionId) -> Result<Option<CurrentPolicy>, EngineError> {
+    let Some(newest) = home.registry.read(|tx| policies::newest(tx, institution))? else { return Ok(None) };
+    let (version, may_delete) = (newest.version, newest.may_delete());
+    let lookup = if let Some(known) = home.policies.get(institution, version) {
+        known
+    } else {
+        let lookup = Arc::new(Lookup::new(read(&home.registry, institution, version)?));
+        home.policies.put(institution, version, lookup.clone());
+        lookup
+    };
+    Ok(Some(CurrentPolicy { version, may_delete, lookup }))
+}
+
+/// The document of a version.
+pub(crate) fn read(registry: &Registry, institution: InstitutionId, version: u64) -> Result<Policy, EngineError> {
+    let text = registry.read(|tx| policies::document(tx, institution, version))?;
+    Policy::from_json(&text).map_err(|error| unreadable(version, &error))
+}
+
+/// What differs between a version and the one before it, in words.
+pub(crate) fn changes_of(
+    tx: &mut dyn Transaction,
+    institution: InstitutionId,
+    version: &PolicyVersion,
+) -> Result<Vec<String>, RegistryError> {
+    let mut document = |number| -> Result<Result<Policy, DuplicationError>, RegistryError> {
+        if number == 0 {
+            return Ok(Ok(Policy::default()));
+        }
+        Ok(Policy::from_json(&policies::document(tx, institution, number)?))
+    };
+    let (before, after) = (document(version.version.saturating_sub(1))?, document(version.version)?);
+    Ok(match (before, after) {
+        (Ok(before), Ok(after)) => strongroom_duplication::changes(&before, &after),
+        _ => vec!["not known: the document of this version, or of the one before, cannot be read".to_owned()],
+    })
+}
+
+fn unreadable(version: u64, error: &DuplicationError) -> EngineError {
+    let reason = crate::error::chain(error);
+    EngineError::CheckFailed(format!("version {version} of the duplication policy cannot be used: {reason}")).next(
+        "set the policy again with \"strongroom duplicate policy set FILE --if-version N\"; until then nothing of this institution is \
+         copied, and others are not affected",
+    )
+}
+
+impl CachedPolicies {
+    fn get(&self, institution: InstitutionId, version: u64) -> Option<Arc<Lookup>> {
+        let cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (known, lookup) = cached.get(&institution)?;
+        (*known == version).then(|| lookup.clone())
+    }
+
+    fn put(&self, institution: InstitutionId, version: u64, lookup: Arc<Lookup>) {
+        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if cached.len() >= MOST_CACHED && !cached.contains_key(&institution) {
+            cached.pop_first();
+        }
+        cached.insert(institution, (version, lookup));
+    }
+}
