@@ -12,7 +12,8 @@ const RESERVED: &str = "strongroom-";
 /// Properties of a content item, by name.
 ///
 /// A name has 1 to 200 of the characters `a-z`, `0-9`, `-`, `_` and `.`, and does not begin with `strongroom-`: names of headers of
-/// HTTP have no case, and S3 keeps properties as headers. A value is a text without control characters. All names and values
+/// HTTP have no case, and S3 keeps properties as headers. A value is a text without control characters that neither begins nor
+/// ends with a blank, nor has `=?`: S3 takes the blanks away, and `=?` for the beginning of an encoded word. All names and values
 /// together have at most 2,048 bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Properties(BTreeMap<String, String>);
@@ -29,10 +30,12 @@ pub enum PropertyError {
         reason: &'static str,
     },
     /// The value.
-    #[error("the value of the property {name:?} has a control character")]
+    #[error("the value of the property {name:?} {reason}")]
     Value {
         /// The name.
         name: String,
+        /// What is wrong with it.
+        reason: &'static str,
     },
     /// All of them.
     #[error("the properties have {found} bytes, and {MOST} is the limit")]
@@ -59,8 +62,8 @@ impl Properties {
             if let Some(reason) = fault_of_name(&name) {
                 return Err(PropertyError::Name { name, reason });
             }
-            if value.chars().any(char::is_control) {
-                return Err(PropertyError::Value { name });
+            if let Some(reason) = fault_of_value(&value) {
+                return Err(PropertyError::Value { name, reason });
             }
             size += name.len() + value.len();
             checked.insert(name, value);
@@ -85,6 +88,16 @@ impl Properties {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+}
+
+fn fault_of_value(value: &str) -> Option<&'static str> {
+    if value.chars().any(char::is_control) {
+        return Some("has a control character");
+    }
+    if value.starts_with(' ') || value.ends_with(' ') {
+        return Some("begins or ends with a blank, which S3 does not keep");
+    }
+    value.contains("=?").then_some("has =?, which S3 takes for the beginning of an encoded word")
 }
 
 fn fault_of_name(name: &str) -> Option<&'static str> {
@@ -112,7 +125,9 @@ mod tests {
         for name in ["", "Creator", "a b", "é", "strongroom-put", "a:b", &"a".repeat(201)] {
             assert!(matches!(one(name, "x"), Err(PropertyError::Name { .. })), "{name}");
         }
-        assert!(matches!(one("a", "x\ny"), Err(PropertyError::Value { .. })));
+        for value in ["x\ny", " x", "x ", "=?UTF-8?B?eA==?="] {
+            assert!(matches!(one("a", value), Err(PropertyError::Value { .. })), "{value}");
+        }
         assert!(one("a", &"x".repeat(2047)).is_ok());
         assert_eq!(one("a", &"x".repeat(2048)), Err(PropertyError::TooLarge { found: 2049 }));
     }

@@ -134,5 +134,9 @@ pub fn why_not_carried(key: &Key) -> Option<&'static str> {
     if key.is_root() {
         return Some("is empty");
     }
+    // Clients of S3 take it for no name.
+    if key.as_str().trim().is_empty() {
+        return Some("has only blanks");
+    }
     key.as_str().starts_with(RESERVED).then_some("begins with .strongroom, which belongs to Strongroom itself")
 }

@@ -152,6 +152,31 @@ impl StorageError {
         }
     }
 
+    /// The same error, of a key below `above`.
+    #[must_use]
+    pub fn below(mut self, above: &Key) -> Self {
+        match &mut self {
+            Self::NotFound { key, .. }
+            | Self::Condition { key, .. }
+            | Self::Mismatch { key, .. }
+            | Self::Source { key, .. }
+            | Self::NotReadable { key, .. }
+            | Self::Changed { key, .. }
+            | Self::Archived { key, .. }
+            | Self::InTheWay { key, .. }
+            | Self::Held { key, .. }
+            | Self::Io { key, .. } => {
+                let longer = if key.is_root() { Ok(above.clone()) } else { above.join(key.as_str()) };
+                // What would be too long for a key stays as it is.
+                if let Ok(longer) = longer {
+                    *key = longer;
+                }
+            }
+            Self::Away { .. } | Self::Key(_) | Self::Unusable { .. } => {}
+        }
+        self
+    }
+
     /// Which store is away and why, where that is the cause: also of bytes that stopped to come while they were read.
     pub fn away(&self) -> Option<(&str, &str)> {
         match self {

@@ -166,7 +166,7 @@ pub(super) fn an_item_is_deleted_only_while_it_has_the_etag(store: &dyn PlainSto
 
 pub(super) fn keys_of_strongroom_are_refused(store: &dyn PlainStore) {
     let alpha = space(store, "alpha");
-    for name in ["", ".strongroom", ".strongroom/tmp/x", ".strongroomish/x"] {
+    for name in ["", " ", ".strongroom", ".strongroom/tmp/x", ".strongroomish/x"] {
         let refused = store.put(&alpha, &key(name), &mut &b"x"[..], &ItemPut::default());
         assert!(matches!(refused, Err(StorageError::Unusable { .. })), "{refused:?}");
         assert!(matches!(store.head(&alpha, &key(name)), Err(StorageError::Unusable { .. })), "{name}");

@@ -38,23 +38,24 @@ pub(super) fn a_listing_goes_on_after_any_name(store: &dyn PlainStore) {
 
 pub(super) fn a_large_listing_is_complete(store: &dyn PlainStore) {
     let alpha = space(store, "alpha");
-    let mut names: Vec<String> = (0..2_300).map(|n| format!("many/{}/{n}", n % 7)).collect();
+    let mut names: Vec<String> = (0..1_100).map(|n| format!("many/{}/{n}", n % 7)).collect();
     thread::scope(|scope| {
-        for names in names.chunks(600) {
+        for names in names.chunks(280) {
             let alpha = &alpha;
             scope.spawn(move || names.iter().for_each(|name| drop(put(store, alpha, name, b"x"))));
         }
     });
     names.sort_unstable();
     assert_eq!(list(store, &alpha, &ListedName::START), names);
-    let after = ListedName::from(&key(&names[1_500]));
-    assert_eq!(list(store, &alpha, &after), names[1_501..]);
+    let after = ListedName::from(&key(&names[700]));
+    assert_eq!(list(store, &alpha, &after), names[701..]);
 }
 
 pub(super) fn odd_and_long_keys_come_back_as_they_were(store: &dyn PlainStore) {
     let alpha = space(store, "alpha");
     let long = format!("{}/{}", "s".repeat(250), "t".repeat(200));
-    let mut names = [" ", "a b+c%20", "\"'<>&", "#?", "ünï/cödé", "...", ".hidden", "-", "a\\b", "日本", long.as_str()];
+    let mut names =
+        ["a  b", "a b+c%20", "\"'<>&", "#?", "ünï/cödé", "...", ".hidden", "-", "a\\b", "日本", long.as_str()];
     for name in names {
         put(store, &alpha, name, name.as_bytes());
     }

@@ -54,7 +54,7 @@ pub(super) fn read(file: &File) -> io::Result<Result<Description, PropertyError>
                 let name = String::from_utf8_lossy(name).into_owned();
                 match value {
                     Ok(value) => properties.insert(name, value),
-                    Err(_) => return Ok(Err(PropertyError::Name { name, reason: "has a value that is not UTF-8" })),
+                    Err(_) => return Ok(Err(PropertyError::Value { name, reason: "is not UTF-8" })),
                 };
             }
         }
