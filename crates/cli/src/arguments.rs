@@ -7,8 +7,8 @@ use clap::{Args, Parser, Subcommand};
 use crate::commands::{
     activity, audit, background, backup, bag, batches, bench, checkm, collection, config, delete, demo, deposit,
     duplicate, fixity, hold, identify, init, institution, items, journal, key, man, migrate, notify, objects, ocfl,
-    outbox, pipeline, problems, profile, queue, rebuild, receiving, report, restore, shell, signatures, status, store,
-    user, work,
+    outbox, pipeline, problems, profile, queue, rebuild, receiving, report, restore, shell, signatures, space, status,
+    store, user, work,
 };
 
 /// Preserve digital deposits: check bags, keep verified copies in several stores, check the copies, restore objects.
@@ -108,6 +108,9 @@ pub(crate) enum Command {
     /// List, check, fill, replace and retire stores
     #[command(subcommand)]
     Store(store::Store),
+    /// Show the spaces of plain stores, and what lies in them
+    #[command(subcommand)]
+    Space(space::Space),
     /// Make a registry from a preservation store alone
     Rebuild(rebuild::Rebuild),
     /// Copy the registry while it is in use

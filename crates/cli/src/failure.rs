@@ -395,6 +395,8 @@ fn listing_of(what: &str) -> Option<String> {
         "pipeline" => "pipeline list",
         "message" => "outbox list",
         "store" => "store list",
+        "plain store" => "config show",
+        "space" => "space list",
         "topic" => "queue list",
         "version" => "objects versions OBJECT",
         "placement" => "config show",

@@ -22,6 +22,7 @@ use crate::identification::Identifiers;
 use crate::journal::{self, JournalEntry};
 use crate::notifications::{MailSessions, callback_client};
 use crate::places;
+use crate::plain_stores::PlainStores;
 use crate::profiles;
 use crate::runtime::RunningTasks;
 use crate::settings::{Settings, StoreSettings};
@@ -46,7 +47,9 @@ pub struct Home {
     workflows: Arc<Workflows>,
     /// The agents of activities.
     agents: Agents,
-    /// Every store, by name.
+    /// The plain stores, opened when they are needed.
+    pub plain_stores: PlainStores,
+    /// Every other store, by name.
     pub stores: BTreeMap<String, Arc<dyn Store>>,
     /// The same stores, as they stand.
     access: BTreeMap<String, StoreAccess>,
@@ -363,7 +366,9 @@ impl Home {
         let downloads = Downloads::of(&settings.ingest);
         let workflows = Arc::new(Workflows::standard());
         let staging_limits = StagingLimits::of(&settings, &directory);
+        let plain_stores = PlainStores::of(&settings, &directory);
         let home = Self {
+            plain_stores,
             directory,
             settings,
             registry: registry.with_workflows(workflows.clone()),

@@ -39,6 +39,7 @@ mod paging;
 mod people;
 mod pipelines;
 pub mod places;
+mod plain_stores;
 mod problems;
 mod profiles;
 mod provenance;

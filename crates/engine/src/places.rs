@@ -11,7 +11,7 @@ use strongroom_storage::{FolderLocation, Overlap};
 use uuid::Uuid;
 
 use crate::EngineError;
-use crate::settings::{Location, Settings, elsewhere, shared_place};
+use crate::settings::{Location, Settings, elsewhere, plain_elsewhere, shared_place};
 
 /// Refuses a path of the server to who acts for one institution: such a caller could have any file read, or written over.
 pub(crate) fn check_may_name(scope: Scope, path: impl Display, next: &str) -> Result<(), EngineError> {
@@ -59,8 +59,9 @@ impl Conflict {
 
 /// Every pair of stores whose real places are one, or one within the other.
 pub fn conflicts(settings: &Settings, home: &Path) -> Vec<Conflict> {
+    let plain = settings.plain_stores.iter().map(|(name, store)| (name.as_str(), store.location(home)));
     let places: Vec<(&str, Location)> =
-        settings.stores.iter().map(|(name, store)| (name.as_str(), store.location(home))).collect();
+        settings.stores.iter().map(|(name, store)| (name.as_str(), store.location(home))).chain(plain).collect();
     let mut found = Vec::new();
     for (index, (store, place)) in places.iter().enumerate() {
         for (other, other_place) in places.iter().take(index) {
@@ -106,14 +107,21 @@ pub(crate) fn overlapping<'s>(
 }
 
 fn conflict(settings: &Settings, home: &Path, (store, other): (&str, &str), what: &str) -> Conflict {
-    let place = |name: &str| settings.stores.get(name).map(|store| store.place(home)).unwrap_or_default();
+    let plain = |name: &str| settings.plain_stores.get(name);
+    let place = |name: &str| match (settings.stores.get(name), plain(name)) {
+        (Some(store), _) => store.place(home),
+        (None, plain) => plain.map(|store| store.place(home)).unwrap_or_default(),
+    };
+    let next = match (settings.stores.get(store), plain(store)) {
+        (Some(found), _) => elsewhere(store, found),
+        (None, plain) => plain.map(|found| plain_elsewhere(store, found)).unwrap_or_default(),
+    };
     let reason = format!(
-        "{what} ({store}: {}, {}; {other}: {}, {}); {}",
+        "{what} ({store}: {}, {}; {other}: {}, {}); {next}",
         place(store),
         use_of(settings, store),
         place(other),
         use_of(settings, other),
-        settings.stores.get(store).map(|found| elsewhere(store, found)).unwrap_or_default(),
     );
     Conflict { store: store.to_owned(), other: other.to_owned(), reason }
 }
@@ -125,6 +133,9 @@ fn use_of(settings: &Settings, store: &str) -> String {
     }
     if settings.is_restoration_store(store) {
         return "restoration".to_owned();
+    }
+    if settings.plain_stores.contains_key(store) {
+        return "plain store".to_owned();
     }
     if settings.preservation_stores().contains(&store) { "preservation".to_owned() } else { "no role".to_owned() }
 }

@@ -39,6 +39,10 @@ pub struct Stored {
     pub encryption: Option<String>,
     /// Metadata of the user, without the prefix `x-amz-meta-`.
     pub metadata: BTreeMap<String, String>,
+    /// The content type, where one was given.
+    pub content_type: Option<String>,
+    /// The content encoding, where one was given.
+    pub content_encoding: Option<String>,
     pub(crate) modified: SystemTime,
     pub(crate) restoration: Option<Restoration>,
     /// The name of this version; none where the bucket kept no versions when it came.
@@ -112,6 +116,8 @@ pub(crate) struct Upload {
     pub(crate) class: Option<String>,
     pub(crate) encryption: Option<String>,
     pub(crate) metadata: BTreeMap<String, String>,
+    pub(crate) content_type: Option<String>,
+    pub(crate) content_encoding: Option<String>,
     pub(crate) parts: BTreeMap<i32, Part>,
     pub(crate) lock: Lock,
 }

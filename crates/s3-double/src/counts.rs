@@ -7,6 +7,11 @@ use std::collections::BTreeMap;
 #[expect(missing_docs, reason = "the names are those of the S3 API")]
 pub enum Operation {
     HeadBucket,
+    ListBuckets,
+    CreateBucket,
+    DeleteBucket,
+    CopyObject,
+    UploadPartCopy,
     HeadObject,
     GetObject,
     PutObject,

@@ -4,6 +4,7 @@
 //! It keeps everything in memory and shows what lies in it. It knows nothing of stores.
 
 mod bucket;
+mod copying;
 mod counts;
 mod faults;
 mod listing;

@@ -5,9 +5,9 @@ use std::time::SystemTime;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use s3s::dto::{
-    DeleteMarkerEntry, EncodingType, ListMultipartUploadsInput, ListMultipartUploadsOutput, ListObjectVersionsInput,
-    ListObjectVersionsOutput, ListObjectsV2Input, ListObjectsV2Output, MultipartUpload, Object, ObjectVersion,
-    Timestamp,
+    Bucket as NamedBucket, CommonPrefix, DeleteMarkerEntry, EncodingType, ListBucketsInput, ListBucketsOutput,
+    ListMultipartUploadsInput, ListMultipartUploadsOutput, ListObjectVersionsInput, ListObjectVersionsOutput,
+    ListObjectsV2Input, ListObjectsV2Output, MultipartUpload, Object, ObjectVersion, Timestamp,
 };
 use s3s::{S3Result, s3_error};
 
@@ -16,6 +16,8 @@ use crate::{Rules, VersionListing};
 
 /// Most entries of one page.
 const PAGE: i32 = 1000;
+/// Most buckets of one page: fewer than those of AWS, so that pages are seen.
+const BUCKETS_PAGE: i32 = 3;
 /// What AWS leaves as it is; a blank becomes `+`.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'*');
 
@@ -28,14 +30,17 @@ fn page_size(asked: Option<i32>) -> usize {
 }
 
 pub(crate) fn objects(bucket: &Bucket, rules: &Rules, input: ListObjectsV2Input) -> S3Result<ListObjectsV2Output> {
-    if input.delimiter.is_some() {
-        return Err(s3_error!(NotImplemented, "this server lists without delimiters only"));
+    if input.delimiter.as_ref().is_some_and(|delimiter| delimiter != "/") {
+        return Err(s3_error!(NotImplemented, "this server knows no other delimiter than /"));
     }
     let prefix = input.prefix.clone().unwrap_or_default();
     let after = match &input.continuation_token {
         Some(token) => String::from_utf8(unhex(token)).ok(),
         None => input.start_after.clone(),
     };
+    if input.delimiter.is_some() {
+        return Ok(delimited(bucket, rules, &input, &prefix, after.as_deref()));
+    }
     let bound = match after {
         Some(after) if after.as_str() >= prefix.as_str() => Bound::Excluded(after),
         _ => Bound::Included(prefix.clone()),
@@ -73,6 +78,74 @@ pub(crate) fn objects(bucket: &Bucket, rules: &Rules, input: ListObjectsV2Input)
         prefix: Some(encoded(&prefix, encodes)),
         ..ListObjectsV2Output::default()
     })
+}
+
+/// A listing that has common prefixes in the place of what lies below them.
+fn delimited(
+    bucket: &Bucket,
+    rules: &Rules,
+    input: &ListObjectsV2Input,
+    prefix: &str,
+    after: Option<&str>,
+) -> ListObjectsV2Output {
+    let encodes = rules.encodes_keys && input.encoding_type.is_some();
+    let most = page_size(input.max_keys);
+    // Of each name, what stands in the listing: itself, or the common prefix.
+    let mut lines: Vec<(String, Option<&str>)> = Vec::new();
+    for name in bucket.objects.keys().filter(|name| name.starts_with(prefix)) {
+        let rest = name.get(prefix.len()..).unwrap_or_default();
+        let line = match rest.find('/') {
+            Some(at) => (format!("{prefix}{}", rest.get(..=at).unwrap_or_default()), None),
+            None => (name.clone(), Some(name.as_str())),
+        };
+        // As AWS: a common prefix is passed over where the whole of it comes before.
+        if after.is_none_or(|after| line.0.as_str() > after) && lines.last().is_none_or(|last| last.0 != line.0) {
+            lines.push(line);
+        }
+    }
+    let is_truncated = lines.len() > most;
+    lines.truncate(most);
+    let next = lines.last().filter(|_| is_truncated).map(|(line, _)| hex(line.as_bytes()));
+    let prefixes = lines.iter().filter(|(_, name)| name.is_none());
+    let prefixes = prefixes.map(|(line, _)| CommonPrefix { prefix: Some(encoded(line, encodes)) }).collect();
+    let contents = lines.iter().filter_map(|(_, name)| {
+        let stored = bucket.objects.get((*name)?)?;
+        Some(Object {
+            key: Some(encoded((*name)?, encodes)),
+            size: i64::try_from(stored.size()).ok(),
+            e_tag: Some(stored.entity_tag()),
+            ..Object::default()
+        })
+    });
+    ListObjectsV2Output {
+        name: Some(input.bucket.clone()),
+        is_truncated: Some(is_truncated),
+        next_continuation_token: next,
+        contents: Some(contents.collect()),
+        common_prefixes: Some(prefixes),
+        encoding_type: encodes.then(|| EncodingType::from_static(EncodingType::URL)),
+        ..ListObjectsV2Output::default()
+    }
+}
+
+pub(crate) fn buckets(names: &[String], rules: &Rules, input: &ListBucketsInput) -> ListBucketsOutput {
+    let named = |name: &String| NamedBucket { name: Some(name.clone()), ..NamedBucket::default() };
+    if !rules.pages_buckets {
+        let buckets = names.iter().map(named).collect();
+        return ListBucketsOutput { buckets: Some(buckets), ..ListBucketsOutput::default() };
+    }
+    let prefix = input.prefix.clone().unwrap_or_default();
+    let after = input.continuation_token.as_ref().map(|token| String::from_utf8_lossy(&unhex(token)).into_owned());
+    let most = usize::try_from(input.max_buckets.unwrap_or(BUCKETS_PAGE)).unwrap_or_default();
+    let mut below: Vec<&String> = names
+        .iter()
+        .filter(|name| name.starts_with(&prefix) && after.as_ref().is_none_or(|after| *name > after))
+        .collect();
+    let is_truncated = below.len() > most;
+    below.truncate(most);
+    let next = below.last().filter(|_| is_truncated).map(|name| hex(name.as_bytes()));
+    let buckets = below.into_iter().map(named).collect();
+    ListBucketsOutput { buckets: Some(buckets), continuation_token: next, ..ListBucketsOutput::default() }
 }
 
 pub(crate) fn versions(

@@ -57,6 +57,8 @@ pub(crate) fn complete(bucket: &mut Bucket, rules: &Rules, input: &CompleteMulti
         class: upload.class,
         encryption: upload.encryption,
         metadata: upload.metadata,
+        content_type: upload.content_type,
+        content_encoding: upload.content_encoding,
         modified: bucket.now(),
         restoration: None,
         version: None,

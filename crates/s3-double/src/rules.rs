@@ -35,6 +35,10 @@ pub struct Rules {
     pub keeps_classes: bool,
     /// `DeleteObjects` exists.
     pub deletes_many: bool,
+    /// `copy-source-if-match` of copies is honoured; where not, it is ignored.
+    pub copy_if_match: bool,
+    /// Buckets are listed by prefix and in pages; where not, all at once.
+    pub pages_buckets: bool,
     /// `encoding-type=url` of listings is honoured.
     pub encodes_keys: bool,
     /// What is replaced or deleted is kept as a version.
@@ -60,6 +64,8 @@ impl Rules {
         composite_checksums: true,
         keeps_classes: true,
         deletes_many: true,
+        copy_if_match: true,
+        pages_buckets: true,
         encodes_keys: true,
         keeps_versions: false,
         lists_versions: VersionListing::Right,
@@ -80,6 +86,7 @@ impl Rules {
         if_match: false,
         delete_if_match: false,
         keeps_classes: false,
+        pages_buckets: false,
         lists_versions: VersionListing::Unknown,
         ..Self::AWS
     };
@@ -94,6 +101,8 @@ impl Rules {
         composite_checksums: false,
         keeps_classes: false,
         deletes_many: false,
+        copy_if_match: false,
+        pages_buckets: false,
         encodes_keys: false,
         lists_versions: VersionListing::Empty,
         ..Self::AWS

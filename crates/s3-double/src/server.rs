@@ -1,5 +1,6 @@
 //! The server itself: a thread of its own, a loopback port, and the handle by which a test looks in and steers.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -22,7 +23,7 @@ use crate::{Counts, Fault, Mode, Operation, Rules, Stored, VersionSeen};
 pub const ACCESS_KEY: &str = "double-access-key";
 /// Its secret.
 pub const SECRET_KEY: &str = "double-secret-key";
-/// The only bucket.
+/// The bucket that is there from the start.
 pub const BUCKET: &str = "bucket";
 
 /// Everything the server knows, shared with the handle.
@@ -30,8 +31,59 @@ pub const BUCKET: &str = "bucket";
 pub(crate) struct State {
     pub(crate) rules: Rules,
     pub(crate) bucket: Bucket,
+    /// Other buckets, by name.
+    pub(crate) others: BTreeMap<String, Bucket>,
     pub(crate) plans: Plans,
     pub(crate) counts: Counts,
+}
+
+impl State {
+    pub(crate) fn has(&self, bucket: &str) -> bool {
+        if bucket == BUCKET { !self.bucket.is_dropped } else { self.others.contains_key(bucket) }
+    }
+
+    /// A bucket that is there.
+    pub(crate) fn at(&self, bucket: &str) -> &Bucket {
+        self.others.get(bucket).unwrap_or(&self.bucket)
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn at_mut(&mut self, bucket: &str) -> &mut Bucket {
+        self.others.get_mut(bucket).unwrap_or(&mut self.bucket)
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        let first = (!self.bucket.is_dropped).then(|| BUCKET.to_owned());
+        let mut names: Vec<String> = first.into_iter().chain(self.others.keys().cloned()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// Makes a bucket; whether there was none.
+    pub(crate) fn create(&mut self, bucket: &str) -> bool {
+        if self.has(bucket) {
+            return false;
+        }
+        if bucket == BUCKET {
+            self.bucket = Bucket::default();
+        } else {
+            self.others.insert(bucket.to_owned(), Bucket::default());
+        }
+        true
+    }
+
+    /// Removes a bucket in which nothing lies, no version either; whether that was so.
+    pub(crate) fn remove(&mut self, bucket: &str) -> bool {
+        if !self.at(bucket).versions().is_empty() {
+            return false;
+        }
+        if bucket == BUCKET {
+            self.bucket = Bucket { is_dropped: true, ..Bucket::default() };
+        } else {
+            self.others.remove(bucket);
+        }
+        true
+    }
 }
 
 /// A running server. It stops when dropped.
@@ -111,8 +163,23 @@ impl Double {
         self.lock().bucket.objects.get(key).cloned()
     }
 
+    /// Makes a bucket beside the one that is there from the start.
+    pub fn create_bucket(&self, bucket: &str) {
+        self.lock().create(bucket);
+    }
+
+    /// An object as it lies in a bucket.
+    pub fn stored_in(&self, bucket: &str, key: &str) -> Option<Stored> {
+        self.lock().at(bucket).objects.get(key).cloned()
+    }
+
     /// Lays bytes into the bucket as someone else would, under any key.
     pub fn lay(&self, key: &str, bytes: &[u8]) {
+        self.lay_in(BUCKET, key, bytes);
+    }
+
+    /// The same, into a bucket that is there.
+    pub fn lay_in(&self, bucket: &str, key: &str, bytes: &[u8]) {
         use md5::{Digest, Md5};
         let mut state = self.lock();
         let stored = Stored {
@@ -121,14 +188,16 @@ impl Double {
             sha256: None,
             class: None,
             encryption: None,
-            metadata: std::collections::BTreeMap::new(),
+            metadata: BTreeMap::new(),
+            content_type: None,
+            content_encoding: None,
             modified: state.bucket.now(),
             restoration: None,
             version: None,
             lock: crate::versions::Lock::default(),
         };
         let rules = state.rules;
-        state.bucket.put(&rules, key, stored);
+        state.at_mut(bucket).put(&rules, key, stored);
     }
 
     /// Lays an object into the bucket as it lay in another one.

@@ -12,15 +12,17 @@ use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use md5::{Digest, Md5};
 use s3s::dto::{
     AbortMultipartUploadInput, AbortMultipartUploadOutput, CompleteMultipartUploadInput, CompleteMultipartUploadOutput,
-    CreateMultipartUploadInput, CreateMultipartUploadOutput, DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput,
-    DeleteObjectsOutput, DeletedObject, ETag, GetObjectInput, GetObjectLegalHoldInput, GetObjectLegalHoldOutput,
-    GetObjectLockConfigurationInput, GetObjectLockConfigurationOutput, GetObjectOutput, GetObjectRetentionInput,
-    GetObjectRetentionOutput, HeadBucketInput, HeadBucketOutput, HeadObjectInput, HeadObjectOutput,
+    CopyObjectInput, CopyObjectOutput, CopyObjectResult, CopyPartResult, CreateBucketInput, CreateBucketOutput,
+    CreateMultipartUploadInput, CreateMultipartUploadOutput, DeleteBucketInput, DeleteBucketOutput, DeleteObjectInput,
+    DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput, DeletedObject, ETag, GetObjectInput,
+    GetObjectLegalHoldInput, GetObjectLegalHoldOutput, GetObjectLockConfigurationInput,
+    GetObjectLockConfigurationOutput, GetObjectOutput, GetObjectRetentionInput, GetObjectRetentionOutput,
+    HeadBucketInput, HeadBucketOutput, HeadObjectInput, HeadObjectOutput, ListBucketsInput, ListBucketsOutput,
     ListMultipartUploadsInput, ListMultipartUploadsOutput, ListObjectVersionsInput, ListObjectVersionsOutput,
     ListObjectsV2Input, ListObjectsV2Output, ListPartsInput, ListPartsOutput, ObjectLockConfiguration,
     ObjectLockEnabled, ObjectLockLegalHold, ObjectLockLegalHoldStatus, ObjectLockRetention, PutObjectInput,
-    PutObjectOutput, RestoreObjectInput, RestoreObjectOutput, StreamingBlob, Timestamp, UploadPartInput,
-    UploadPartOutput,
+    PutObjectOutput, RestoreObjectInput, RestoreObjectOutput, StreamingBlob, Timestamp, UploadPartCopyInput,
+    UploadPartCopyOutput, UploadPartInput, UploadPartOutput,
 };
 use s3s::{S3, S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
 use sha2::Sha256;
@@ -28,9 +30,12 @@ use sha2::Sha256;
 use crate::bucket::{Part, Restoration, Stored, Upload, kept_class, metadata_of};
 use crate::faults::Outgoing;
 use crate::listing::{self, hex};
-use crate::server::{BUCKET, State};
+use crate::server::State;
 use crate::versions::Lock;
-use crate::{Fault, Operation, Rules, multipart};
+use crate::{Fault, Operation, Rules, copying, multipart};
+
+/// What services state as the content type where none was given.
+const NO_TYPE: &str = "binary/octet-stream";
 
 pub(crate) struct Service {
     state: Arc<Mutex<State>>,
@@ -59,8 +64,17 @@ impl Service {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a request and gives what is planned for it, unless that is a refusal.
+    /// Counts a request of a bucket that is there, and gives what is planned for it, unless that is a refusal.
     async fn enter(&self, operation: Operation, bucket: &str) -> S3Result<Option<Fault>> {
+        let fault = self.begin(operation).await?;
+        if !self.lock().has(bucket) {
+            return Err(s3_error!(NoSuchBucket));
+        }
+        Ok(fault)
+    }
+
+    /// Counts a request and gives what is planned for it, unless that is a refusal.
+    async fn begin(&self, operation: Operation) -> S3Result<Option<Fault>> {
         let fault = {
             let mut state = self.lock();
             *state.counts.requests.entry(operation).or_default() += 1;
@@ -71,9 +85,6 @@ impl Service {
         }
         if let Some(Fault::Refuse(status)) = fault {
             return Err(self.refusal(status));
-        }
-        if bucket != BUCKET || self.lock().bucket.is_dropped {
-            return Err(s3_error!(NoSuchBucket));
         }
         Ok(fault)
     }
@@ -150,25 +161,30 @@ fn checksum_type(sha256: Option<&String>) -> Option<s3s::dto::ChecksumType> {
 #[async_trait::async_trait]
 impl S3 for Service {
     async fn head_bucket(&self, request: S3Request<HeadBucketInput>) -> S3Result<S3Response<HeadBucketOutput>> {
-        let fault = self.enter(Operation::HeadBucket, &request.input.bucket).await?;
+        let bucket = request.input.bucket.clone();
+        let fault = self.enter(Operation::HeadBucket, &bucket).await?;
         self.leave(fault, HeadBucketOutput::default())
     }
 
     async fn head_object(&self, request: S3Request<HeadObjectInput>) -> S3Result<S3Response<HeadObjectOutput>> {
+        let bucket = request.input.bucket.clone();
         let input = request.input;
-        let fault = self.enter(Operation::HeadObject, &input.bucket).await?;
+        let fault = self.enter(Operation::HeadObject, &bucket).await?;
         let state = self.lock();
-        let stored = state.bucket.object(&input.key)?;
+        let stored = state.at(&bucket).object(&input.key)?;
         let sha256 = stored.sha256.clone().filter(|_| input.checksum_mode.is_some());
         let output = HeadObjectOutput {
             content_length: i64::try_from(stored.size()).ok(),
             e_tag: Some(stored.entity_tag()),
             last_modified: Some(Timestamp::from(stored.modified)),
             storage_class: stored.class.clone().map(Into::into),
-            restore: stored.restore_header(state.bucket.now()),
+            restore: stored.restore_header(state.at(&bucket).now()),
             checksum_type: checksum_type(sha256.as_ref()),
             checksum_sha256: sha256,
             metadata: Some(stored.metadata.clone().into_iter().collect()),
+            content_type: Some(stored.content_type.clone().unwrap_or_else(|| NO_TYPE.to_owned())),
+            content_encoding: stored.content_encoding.clone(),
+            server_side_encryption: stored.encryption.clone().map(Into::into),
             ..HeadObjectOutput::default()
         };
         drop(state);
@@ -176,11 +192,12 @@ impl S3 for Service {
     }
 
     async fn get_object(&self, request: S3Request<GetObjectInput>) -> S3Result<S3Response<GetObjectOutput>> {
+        let bucket = request.input.bucket.clone();
         let input = request.input;
-        let fault = self.enter(Operation::GetObject, &input.bucket).await?;
+        let fault = self.enter(Operation::GetObject, &bucket).await?;
         let mut state = self.lock();
-        let stored = state.bucket.object(&input.key)?.clone();
-        if !stored.is_readable(state.bucket.now()) {
+        let stored = state.at(&bucket).object(&input.key)?.clone();
+        if !stored.is_readable(state.at(&bucket).now()) {
             return Err(s3_error!(InvalidObjectState));
         }
         if let Some(wanted) = input.if_match.as_ref().and_then(s3s::dto::ETagCondition::as_etag)
@@ -216,13 +233,19 @@ impl S3 for Service {
     }
 
     async fn put_object(&self, request: S3Request<PutObjectInput>) -> S3Result<S3Response<PutObjectOutput>> {
+        let bucket = request.input.bucket.clone();
         let input = request.input;
-        let fault = self.enter(Operation::PutObject, &input.bucket).await?;
+        let fault = self.enter(Operation::PutObject, &bucket).await?;
         let declared = Declared { md5: input.content_md5, sha256: input.checksum_sha256, length: input.content_length };
         let taken = self.take(input.body, declared).await?;
         let mut state = self.lock();
         let rules = state.rules;
-        state.bucket.check_conditions(&rules, &input.key, input.if_none_match.as_ref(), input.if_match.as_ref())?;
+        state.at(&bucket).check_conditions(
+            &rules,
+            &input.key,
+            input.if_none_match.as_ref(),
+            input.if_match.as_ref(),
+        )?;
         let lock = Lock::asked(
             &rules,
             input.object_lock_mode.as_ref().map(s3s::dto::ObjectLockMode::as_str),
@@ -236,12 +259,14 @@ impl S3 for Service {
             class: kept_class(&rules, input.storage_class.as_ref().map(s3s::dto::StorageClass::as_str))?,
             encryption: input.server_side_encryption.map(|asked| asked.as_str().to_owned()),
             metadata: metadata_of(input.metadata),
-            modified: state.bucket.now(),
+            content_type: input.content_type,
+            content_encoding: input.content_encoding,
+            modified: state.at(&bucket).now(),
             restoration: None,
             version: None,
             lock,
         };
-        let stored = state.bucket.put(&rules, &input.key, stored);
+        let stored = state.at_mut(&bucket).put(&rules, &input.key, stored);
         let output = PutObjectOutput {
             version_id: stored.version.clone(),
             e_tag: Some(stored.entity_tag()),
@@ -254,14 +279,16 @@ impl S3 for Service {
     }
 
     async fn delete_object(&self, request: S3Request<DeleteObjectInput>) -> S3Result<S3Response<DeleteObjectOutput>> {
-        let fault = self.enter(Operation::DeleteObject, &request.input.bucket).await?;
+        let bucket = request.input.bucket.clone();
+        let fault = self.enter(Operation::DeleteObject, &bucket).await?;
         let output = {
             let mut state = self.lock();
             let rules = state.rules;
             let if_match = request.input.if_match.as_ref().filter(|_| rules.delete_if_match);
             let strict = Rules { if_match: true, ..rules };
-            state.bucket.check_conditions(&strict, &request.input.key, None, if_match)?;
-            let removed = state.bucket.remove(&rules, &request.input.key, request.input.version_id.as_deref())?;
+            state.at(&bucket).check_conditions(&strict, &request.input.key, None, if_match)?;
+            let removed =
+                state.at_mut(&bucket).remove(&rules, &request.input.key, request.input.version_id.as_deref())?;
             DeleteObjectOutput {
                 delete_marker: removed.is_marker.then_some(true),
                 version_id: removed.version,
@@ -275,7 +302,8 @@ impl S3 for Service {
         &self,
         request: S3Request<DeleteObjectsInput>,
     ) -> S3Result<S3Response<DeleteObjectsOutput>> {
-        let fault = self.enter(Operation::DeleteObjects, &request.input.bucket).await?;
+        let bucket = request.input.bucket.clone();
+        let fault = self.enter(Operation::DeleteObjects, &bucket).await?;
         let mut state = self.lock();
         if !state.rules.deletes_many {
             return Err(s3_error!(NotImplemented));
@@ -297,7 +325,7 @@ impl S3 for Service {
                 output.errors = Some(vec![refused]);
                 continue;
             }
-            match state.bucket.remove(&rules, &object.key, object.version_id.as_deref()) {
+            match state.at_mut(&bucket).remove(&rules, &object.key, object.version_id.as_deref()) {
                 Err(error) => output.errors.get_or_insert_default().push(s3s::dto::Error {
                     code: Some(error.code().as_str().to_owned()),
                     key: Some(object.key),
@@ -320,10 +348,11 @@ impl S3 for Service {
         &self,
         request: S3Request<ListObjectVersionsInput>,
     ) -> S3Result<S3Response<ListObjectVersionsOutput>> {
-        let fault = self.enter(Operation::ListObjectVersions, &request.input.bucket).await?;
+        let bucket = request.input.bucket.clone();
+        let fault = self.enter(Operation::ListObjectVersions, &bucket).await?;
         let output = {
             let state = self.lock();
-            listing::versions(&state.bucket, &state.rules, request.input)?
+            listing::versions(state.at(&bucket), &state.rules, request.input)?
         };
         self.leave(fault, output)
     }
@@ -332,7 +361,8 @@ impl S3 for Service {
         &self,
         request: S3Request<GetObjectLockConfigurationInput>,
     ) -> S3Result<S3Response<GetObjectLockConfigurationOutput>> {
-        let fault = self.enter(Operation::GetObjectLockConfiguration, &request.input.bucket).await?;
+        let bucket = request.input.bucket.clone();
+        let fault = self.enter(Operation::GetObjectLockConfiguration, &bucket).await?;
         if !self.lock().rules.locks {
             return Err(s3_error!(ObjectLockConfigurationNotFoundError));
         }
@@ -348,11 +378,12 @@ impl S3 for Service {
         &self,
         request: S3Request<GetObjectRetentionInput>,
     ) -> S3Result<S3Response<GetObjectRetentionOutput>> {
+        let bucket = request.input.bucket.clone();
         let input = request.input;
-        let fault = self.enter(Operation::GetObjectRetention, &input.bucket).await?;
+        let fault = self.enter(Operation::GetObjectRetention, &bucket).await?;
         let retention = {
             let state = self.lock();
-            let stored = state.bucket.lockable(&state.rules, &input.key, input.version_id.as_deref())?;
+            let stored = state.at(&bucket).lockable(&state.rules, &input.key, input.version_id.as_deref())?;
             let (mode, until) =
                 stored.lock.retention.clone().ok_or_else(|| s3_error!(NoSuchObjectLockConfiguration))?;
             ObjectLockRetention { mode: Some(mode.as_str().to_owned().into()), retain_until_date: Some(until) }
@@ -364,11 +395,12 @@ impl S3 for Service {
         &self,
         request: S3Request<GetObjectLegalHoldInput>,
     ) -> S3Result<S3Response<GetObjectLegalHoldOutput>> {
+        let bucket = request.input.bucket.clone();
         let input = request.input;
-        let fault = self.enter(Operation::GetObjectLegalHold, &input.bucket).await?;
+        let fault = self.enter(Operation::GetObjectLegalHold, &bucket).await?;
         let is_held = {
             let state = self.lock();
-            state.bucket.lockable(&state.rules, &input.key, input.version_id.as_deref())?.lock.is_held
+            state.at(&bucket).lockable(&state.rules, &input.key, input.version_id.as_deref())?.lock.is_held
         };
         if !is_held {
             return Err(s3_error!(NoSuchObjectLockConfiguration));
@@ -381,10 +413,11 @@ impl S3 for Service {
         &self,
         request: S3Request<ListObjectsV2Input>,
     ) -> S3Result<S3Response<ListObjectsV2Output>> {
-        let fault = self.enter(Operation::ListObjects, &request.input.bucket).await?;
+        let bucket = request.input.bucket.clone();
+        let fault = self.enter(Operation::ListObjects, &bucket).await?;
         let output = {
             let state = self.lock();
-            listing::objects(&state.bucket, &state.rules, request.input)?
+            listing::objects(state.at(&bucket), &state.rules, request.input)?
         };
         self.leave(fault, output)
     }
@@ -393,13 +426,14 @@ impl S3 for Service {
         &self,
         request: S3Request<RestoreObjectInput>,
     ) -> S3Result<S3Response<RestoreObjectOutput>> {
+        let bucket = request.input.bucket.clone();
         let input = request.input;
-        let fault = self.enter(Operation::RestoreObject, &input.bucket).await?;
+        let fault = self.enter(Operation::RestoreObject, &bucket).await?;
         let mut state = self.lock();
-        let (now, takes) = (state.bucket.now(), state.rules.restoration_takes);
+        let (now, takes) = (state.at(&bucket).now(), state.rules.restoration_takes);
         let days = input.restore_request.and_then(|request| request.days).unwrap_or_default();
         let kept = std::time::Duration::from_hours(24) * u32::try_from(days).unwrap_or_default();
-        let stored = state.bucket.objects.get_mut(&input.key).ok_or_else(|| s3_error!(NoSuchKey))?;
+        let stored = state.at_mut(&bucket).objects.get_mut(&input.key).ok_or_else(|| s3_error!(NoSuchKey))?;
         if !stored.is_cold() {
             return Err(s3_error!(InvalidObjectState));
         }
@@ -425,8 +459,9 @@ impl S3 for Service {
         &self,
         request: S3Request<CreateMultipartUploadInput>,
     ) -> S3Result<S3Response<CreateMultipartUploadOutput>> {
+        let bucket = request.input.bucket.clone();
         let input = request.input;
-        let fault = self.enter(Operation::CreateMultipartUpload, &input.bucket).await?;
+        let fault = self.enter(Operation::CreateMultipartUpload, &bucket).await?;
         let mut state = self.lock();
         let rules = state.rules;
         let lock = Lock::asked(
@@ -435,19 +470,21 @@ impl S3 for Service {
             input.object_lock_retain_until_date,
             input.object_lock_legal_hold_status.as_ref().map(s3s::dto::ObjectLockLegalHoldStatus::as_str),
         )?;
-        state.bucket.uploads_begun += 1;
-        let id = format!("upload-{:08}", state.bucket.uploads_begun);
+        state.at_mut(&bucket).uploads_begun += 1;
+        let id = format!("upload-{:08}", state.at(&bucket).uploads_begun);
         let upload = Upload {
             key: input.key.clone(),
-            initiated: state.bucket.now(),
+            initiated: state.at(&bucket).now(),
             has_sha256: input.checksum_algorithm.is_some_and(|algorithm| algorithm.as_str() == "SHA256"),
             class: kept_class(&rules, input.storage_class.as_ref().map(s3s::dto::StorageClass::as_str))?,
             encryption: input.server_side_encryption.map(|asked| asked.as_str().to_owned()),
             metadata: metadata_of(input.metadata),
+            content_type: input.content_type,
+            content_encoding: input.content_encoding,
             parts: std::collections::BTreeMap::new(),
             lock,
         };
-        state.bucket.uploads.insert(id.clone(), upload);
+        state.at_mut(&bucket).uploads.insert(id.clone(), upload);
         drop(state);
         let output = CreateMultipartUploadOutput {
             bucket: Some(input.bucket),
@@ -459,15 +496,16 @@ impl S3 for Service {
     }
 
     async fn upload_part(&self, request: S3Request<UploadPartInput>) -> S3Result<S3Response<UploadPartOutput>> {
+        let bucket = request.input.bucket.clone();
         let input = request.input;
-        let fault = self.enter(Operation::UploadPart, &input.bucket).await?;
+        let fault = self.enter(Operation::UploadPart, &bucket).await?;
         if !(1..=10_000).contains(&input.part_number) {
             return Err(s3_error!(InvalidArgument));
         }
         let declared = Declared { md5: input.content_md5, sha256: input.checksum_sha256, length: input.content_length };
         let taken = self.take(input.body, declared).await?;
         let mut state = self.lock();
-        let upload = state.bucket.upload(&input.upload_id, &input.key)?;
+        let upload = state.at_mut(&bucket).upload(&input.upload_id, &input.key)?;
         let output = UploadPartOutput {
             e_tag: Some(ETag::Strong(taken.etag.clone())),
             checksum_sha256: taken.sha256.clone(),
@@ -483,15 +521,16 @@ impl S3 for Service {
         &self,
         request: S3Request<CompleteMultipartUploadInput>,
     ) -> S3Result<S3Response<CompleteMultipartUploadOutput>> {
+        let bucket = request.input.bucket.clone();
         let input = request.input;
-        let fault = self.enter(Operation::CompleteMultipartUpload, &input.bucket).await?;
+        let fault = self.enter(Operation::CompleteMultipartUpload, &bucket).await?;
         let stored = {
             let mut state = self.lock();
             let rules = state.rules;
             if fault == Some(Fault::UploadGone) {
-                state.bucket.uploads.remove(&input.upload_id);
+                state.at_mut(&bucket).uploads.remove(&input.upload_id);
             }
-            multipart::complete(&mut state.bucket, &rules, &input)?
+            multipart::complete(state.at_mut(&bucket), &rules, &input)?
         };
         let output = CompleteMultipartUploadOutput {
             bucket: Some(input.bucket),
@@ -508,22 +547,24 @@ impl S3 for Service {
         &self,
         request: S3Request<AbortMultipartUploadInput>,
     ) -> S3Result<S3Response<AbortMultipartUploadOutput>> {
+        let bucket = request.input.bucket.clone();
         let input = request.input;
-        let fault = self.enter(Operation::AbortMultipartUpload, &input.bucket).await?;
+        let fault = self.enter(Operation::AbortMultipartUpload, &bucket).await?;
         {
             let mut state = self.lock();
-            state.bucket.upload(&input.upload_id, &input.key)?;
-            state.bucket.uploads.remove(&input.upload_id);
+            state.at_mut(&bucket).upload(&input.upload_id, &input.key)?;
+            state.at_mut(&bucket).uploads.remove(&input.upload_id);
         }
         self.leave(fault, AbortMultipartUploadOutput::default())
     }
 
     async fn list_parts(&self, request: S3Request<ListPartsInput>) -> S3Result<S3Response<ListPartsOutput>> {
-        let fault = self.enter(Operation::ListParts, &request.input.bucket).await?;
+        let bucket = request.input.bucket.clone();
+        let fault = self.enter(Operation::ListParts, &bucket).await?;
         let output = {
             let mut state = self.lock();
             let rules = state.rules;
-            multipart::list_parts(&mut state.bucket, &rules, &request.input)?
+            multipart::list_parts(state.at_mut(&bucket), &rules, &request.input)?
         };
         self.leave(fault, output)
     }
@@ -532,11 +573,62 @@ impl S3 for Service {
         &self,
         request: S3Request<ListMultipartUploadsInput>,
     ) -> S3Result<S3Response<ListMultipartUploadsOutput>> {
-        let fault = self.enter(Operation::ListMultipartUploads, &request.input.bucket).await?;
+        let bucket = request.input.bucket.clone();
+        let fault = self.enter(Operation::ListMultipartUploads, &bucket).await?;
         let output = {
             let state = self.lock();
-            listing::uploads(&state.bucket, &state.rules, request.input)
+            listing::uploads(state.at(&bucket), &state.rules, request.input)
         };
         self.leave(fault, output)
+    }
+
+    async fn list_buckets(&self, request: S3Request<ListBucketsInput>) -> S3Result<S3Response<ListBucketsOutput>> {
+        let fault = self.begin(Operation::ListBuckets).await?;
+        let input = request.input;
+        let output = {
+            let state = self.lock();
+            listing::buckets(&state.names(), &state.rules, &input)
+        };
+        self.leave(fault, output)
+    }
+
+    async fn create_bucket(&self, request: S3Request<CreateBucketInput>) -> S3Result<S3Response<CreateBucketOutput>> {
+        let fault = self.begin(Operation::CreateBucket).await?;
+        if !self.lock().create(&request.input.bucket) {
+            return Err(s3_error!(BucketAlreadyOwnedByYou));
+        }
+        self.leave(fault, CreateBucketOutput::default())
+    }
+
+    async fn delete_bucket(&self, request: S3Request<DeleteBucketInput>) -> S3Result<S3Response<DeleteBucketOutput>> {
+        let bucket = request.input.bucket.clone();
+        let fault = self.enter(Operation::DeleteBucket, &bucket).await?;
+        if !self.lock().remove(&bucket) {
+            return Err(s3_error!(BucketNotEmpty));
+        }
+        self.leave(fault, DeleteBucketOutput::default())
+    }
+
+    async fn copy_object(&self, request: S3Request<CopyObjectInput>) -> S3Result<S3Response<CopyObjectOutput>> {
+        let bucket = request.input.bucket.clone();
+        let fault = self.enter(Operation::CopyObject, &bucket).await?;
+        let copied = copying::copy(&mut self.lock(), request.input)?;
+        let result = CopyObjectResult {
+            e_tag: Some(copied.entity_tag()),
+            last_modified: Some(Timestamp::from(copied.modified)),
+            ..CopyObjectResult::default()
+        };
+        self.leave(fault, CopyObjectOutput { copy_object_result: Some(result), ..CopyObjectOutput::default() })
+    }
+
+    async fn upload_part_copy(
+        &self,
+        request: S3Request<UploadPartCopyInput>,
+    ) -> S3Result<S3Response<UploadPartCopyOutput>> {
+        let bucket = request.input.bucket.clone();
+        let fault = self.enter(Operation::UploadPartCopy, &bucket).await?;
+        let part = copying::copy_part(&mut self.lock(), request.input)?;
+        let result = CopyPartResult { e_tag: Some(ETag::Strong(part.etag)), ..CopyPartResult::default() };
+        self.leave(fault, UploadPartCopyOutput { copy_part_result: Some(result), ..UploadPartCopyOutput::default() })
     }
 }

@@ -10,6 +10,7 @@ use bytes::{Buf, Bytes};
 use strongroom_storage::{Body, Key, StorageError};
 use tokio::time::timeout;
 
+use crate::condition::is_etag;
 use crate::failure::Failure;
 use crate::head::etag_of;
 use crate::store::Inner;
@@ -37,6 +38,23 @@ pub(crate) fn open(inner: &Arc<Inner>, key: &Key, offset: u64, length: Option<u6
         Err(failure) => return Err(unopened(inner, key, failure)),
     };
     Ok(Box::new(Reading::new(Arc::clone(inner), name, offset, output)))
+}
+
+/// Opens an item of a space that has this etag.
+pub(crate) fn open_match(inner: &Arc<Inner>, key: &Key, etag: &str) -> Result<Body, StorageError> {
+    let name = inner.object(key)?;
+    let changed = || StorageError::Changed { store: inner.name.clone(), key: key.clone(), etag: etag.to_owned() };
+    if !is_etag(etag) {
+        // Nothing has it, and nothing lies there or something else does.
+        return Err(inner.head(key).map_or_else(|error| error, |_| changed()));
+    }
+    match get(inner, &name, 0, None, Some(format!("\"{etag}\""))) {
+        // Where the service does not look after the condition.
+        Ok(output) if etag_of(output.e_tag()) != etag => Err(changed()),
+        Ok(output) => Ok(Box::new(Reading::new(Arc::clone(inner), name, 0, output))),
+        Err(failure) if failure.is_condition() => Err(changed()),
+        Err(failure) => Err(unopened(inner, key, failure)),
+    }
 }
 
 /// What a request of the whole object gave.

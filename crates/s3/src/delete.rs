@@ -1,7 +1,7 @@
 //! Deletion: of one object, and of everything below a prefix a thousand at a time.
 
 use aws_sdk_s3::types::{Delete, ObjectIdentifier};
-use strongroom_storage::{Key, StorageError};
+use strongroom_storage::{Key, Removal, StorageError};
 
 use crate::condition::is_etag;
 use crate::failure::Failure;
@@ -41,26 +41,43 @@ impl Inner {
         }
     }
 
-    /// Removes an object that has this etag; whether it had, or nothing lay there. Where the service does not look after
+    /// Removes an object that has this etag. Where the service does not look after
     /// it, it is inspected before, and what comes in that moment is lost.
-    pub(crate) fn delete_match(&self, name: &str, key: &Key, etag: &str) -> Result<bool, StorageError> {
+    pub(crate) fn delete_match(&self, name: &str, key: &Key, etag: &str) -> Result<Removal, StorageError> {
         if !is_etag(etag) {
-            return Ok(false);
+            return Ok(Removal::Changed);
         }
         if self.probed().delete_if_match {
             let request = self.client.delete_object().bucket(&self.settings.bucket).key(name);
             return match self.ask(request.if_match(format!("\"{etag}\"")).send()) {
-                Err(failure) if failure.is_condition() => Ok(false),
-                Err(failure) if failure.is_not_found() => Ok(true),
+                Err(failure) if failure.is_condition() => self.why_not_deleted(name, key),
+                Err(failure) if failure.is_not_found() => self.absent(failure, key),
                 Err(failure) => Err(self.failed(failure, "delete", key)),
-                Ok(_) => Ok(true),
+                Ok(_) => Ok(Removal::Removed),
             };
         }
         match self.head_object(name) {
-            Ok(output) if etag_of(output.e_tag()) != etag => Ok(false),
-            Ok(_) => self.delete_object(name, key).map(|()| true),
-            Err(failure) if failure.is_not_found() => Ok(true),
+            Ok(output) if etag_of(output.e_tag()) != etag => Ok(Removal::Changed),
+            Ok(_) => self.delete_object(name, key).map(|()| Removal::Removed),
+            Err(failure) if failure.is_not_found() => self.absent(failure, key),
             Err(failure) => Err(self.failed(failure, "delete", key)),
+        }
+    }
+
+    /// Services refuse a condition alike where the object is another one and where there is none.
+    fn why_not_deleted(&self, name: &str, key: &Key) -> Result<Removal, StorageError> {
+        match self.head_object(name) {
+            Ok(_) => Ok(Removal::Changed),
+            Err(failure) if failure.is_not_found() => self.absent(failure, key),
+            Err(failure) => Err(self.failed(failure, "delete", key)),
+        }
+    }
+
+    /// Nothing lies there, unless it is the bucket that is not there.
+    fn absent(&self, failure: Failure, key: &Key) -> Result<Removal, StorageError> {
+        match self.failed(failure, "delete", key) {
+            error if error.is_not_found() => Ok(Removal::Absent),
+            error => Err(error),
         }
     }
 

@@ -180,6 +180,9 @@ impl Failure {
     /// The error of the store that this failure is, for an act on a key.
     pub(crate) fn into_error(self, inner: &Inner, act: &'static str, key: &Key) -> StorageError {
         let store = inner.name.clone();
+        if inner.is_space && self.is("NoSuchBucket") {
+            return StorageError::NotFound { store, key: Key::ROOT };
+        }
         if let Some(reason) = self.advice(inner) {
             return StorageError::Away { store, reason };
         }

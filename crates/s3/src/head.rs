@@ -98,7 +98,7 @@ pub(crate) fn head_of(output: &HeadObjectOutput, probe: Probe) -> Head {
     }
 }
 
-fn is_readable(output: &HeadObjectOutput, class: Option<&str>) -> bool {
+pub(crate) fn is_readable(output: &HeadObjectOutput, class: Option<&str>) -> bool {
     if !is_cold(class) && output.archive_status().is_none() {
         return true;
     }
@@ -122,17 +122,26 @@ fn is_ongoing(header: &str, wanted: &str) -> bool {
     })
 }
 
+/// The SHA-256 that the service keeps of what came in one request; what came in parts has none of the whole.
+pub(crate) fn sha256_of_whole(output: &HeadObjectOutput) -> Option<Digest> {
+    let checksum = output.checksum_sha256()?;
+    let raw = BASE64.decode(checksum).ok().filter(|raw| raw.len() == 32 && !is_composite(output, checksum))?;
+    Digest::from_bytes(&raw).ok()
+}
+
+fn is_composite(output: &HeadObjectOutput, checksum: &str) -> bool {
+    checksum.contains('-')
+        || output.checksum_type() == Some(&ChecksumType::Composite)
+        || etag_of(output.e_tag()).contains('-')
+}
+
 /// The digest of the whole content that the service vouches for. For what came in one request, that is its own SHA-256,
 /// where it was found to refuse bytes that differ. What came in parts has a SHA-256 over those of the parts; with that,
 /// the service vouches for what the put proved of the whole before it completed the parts, which stands beside it.
 fn vouched(output: &HeadObjectOutput, probe: Probe) -> Option<(Algorithm, Digest)> {
     let checksum = output.checksum_sha256()?;
-    let is_composite = checksum.contains('-')
-        || output.checksum_type() == Some(&ChecksumType::Composite)
-        || etag_of(output.e_tag()).contains('-');
-    if !is_composite {
-        let raw = BASE64.decode(checksum).ok().filter(|raw| raw.len() == 32)?;
-        let digest = Digest::from_bytes(&raw).ok()?;
+    if !is_composite(output, checksum) {
+        let digest = sha256_of_whole(output)?;
         return probe.has_strong_checksums().then_some((Algorithm::Sha256, digest));
     }
     if !probe.has_strong_composites() {

@@ -49,6 +49,8 @@ mod settings;
 #[cfg(feature = "client")]
 mod source;
 #[cfg(feature = "client")]
+mod spaces;
+#[cfg(feature = "client")]
 mod store;
 #[cfg(feature = "client")]
 mod versions;
@@ -61,5 +63,7 @@ pub use probe::Probe;
 #[cfg(feature = "client")]
 pub use resume::Swept;
 pub use settings::{Checksums, S3Settings, Secret};
+#[cfg(feature = "client")]
+pub use spaces::S3Spaces;
 #[cfg(feature = "client")]
 pub use store::S3Store;

@@ -50,6 +50,11 @@ impl<I: Deref<Target = Inner>> Names<I> {
         }
     }
 
+    /// Only what comes after this name.
+    pub(crate) fn go_on_after(&mut self, name: String) {
+        self.after = Some(name);
+    }
+
     fn fetch(&mut self) -> Result<(), StorageError> {
         let failed = |failure| self.inner.failed(failure, "list", &self.key);
         let request = self

@@ -40,20 +40,42 @@ impl BucketLocation {
     /// How this place relates to another; none where they are apart.
     pub fn overlap(&self, other: &Self) -> Option<Overlap> {
         let pairs = self.readings.iter().flat_map(|one| other.readings.iter().map(move |other| (one, other)));
-        pairs.filter(|(one, other)| one.service == other.service && one.bucket == other.bucket).find_map(
-            |(one, other)| {
-                if one.prefix == other.prefix {
-                    Some(Overlap::Same)
-                } else if is_within(&one.prefix, &other.prefix) {
-                    Some(Overlap::Within)
-                } else if is_within(&other.prefix, &one.prefix) {
-                    Some(Overlap::Around)
-                } else {
-                    None
-                }
-            },
-        )
+        pairs.filter(|(one, other)| one.service == other.service).find_map(|(one, other)| {
+            let buckets = buckets_overlap(&one.bucket, &other.bucket)?;
+            if buckets != Overlap::Same {
+                return Some(buckets);
+            }
+            if one.prefix == other.prefix {
+                Some(Overlap::Same)
+            } else if is_within(&one.prefix, &other.prefix) {
+                Some(Overlap::Within)
+            } else if is_within(&other.prefix, &one.prefix) {
+                Some(Overlap::Around)
+            } else {
+                None
+            }
+        })
     }
+}
+
+/// How two buckets relate, of which each may be a pattern for many: one `*` stands for any text.
+fn buckets_overlap(one: &str, other: &str) -> Option<Overlap> {
+    match (one.split_once('*'), other.split_once('*')) {
+        (None, None) => (one == other).then_some(Overlap::Same),
+        (None, Some(pattern)) => matches(one, pattern).then_some(Overlap::Within),
+        (Some(pattern), None) => matches(other, pattern).then_some(Overlap::Around),
+        (Some((before, after)), Some((other_before, other_after))) => {
+            // Some name begins as both do and ends as both do.
+            let begins = before.starts_with(other_before) || other_before.starts_with(before);
+            let ends = after.ends_with(other_after) || other_after.ends_with(after);
+            (begins && ends).then_some(Overlap::Same)
+        }
+    }
+}
+
+/// Whether a bucket is one of those of a pattern.
+fn matches(bucket: &str, (before, after): (&str, &str)) -> bool {
+    bucket.strip_prefix(before).and_then(|rest| rest.strip_suffix(after)).is_some_and(|name| !name.is_empty())
 }
 
 fn is_within(inner: &str, outer: &str) -> bool {
@@ -158,6 +180,18 @@ mod tests {
         assert_eq!(place("https://b.store.example.edu", "x", "p").overlap(&outer), Some(Overlap::Within));
         let outer = place("", "b", "x");
         assert_eq!(place("https://b.s3.us-west-2.amazonaws.com", "x", "p").overlap(&outer), Some(Overlap::Within));
+    }
+
+    #[test]
+    fn a_bucket_is_within_the_pattern_that_it_matches() {
+        let at = |bucket: &str| place("", bucket, "");
+        assert_eq!(at("a-*").overlap(&place("", "a-b", "p")), Some(Overlap::Around));
+        assert_eq!(place("", "a-b", "p").overlap(&at("a-*")), Some(Overlap::Within));
+        assert_eq!(at("a-*").overlap(&at("a-b*-c")), Some(Overlap::Same));
+        for (one, other) in [("a-*", "a-"), ("a-*", "b-c"), ("a-*-x", "a-*-y"), ("a-*", "b-*")] {
+            assert_eq!(at(one).overlap(&at(other)), None, "{one} {other}");
+        }
+        assert_eq!(at("a-*").overlap(&place("https://store.example.edu", "a-b", "")), None);
     }
 
     #[test]

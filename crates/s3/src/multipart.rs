@@ -249,7 +249,7 @@ impl Parts<'_> {
             && let Some(composite) = composite(self.done.values())
             && !is_same_composite(&composite, found)
         {
-            return Err(inner.taken_back(put, &composite, found));
+            return Err(inner.taken_back(put, &etag_of(output.e_tag()), &composite, found));
         }
         let is_vouched = inner.probed().has_strong_composites() && inner.settings.checksums == Checksums::Sha256;
         let checksum = put.options.digest.filter(|(algorithm, _)| is_vouched && is_vouched_for(*algorithm));

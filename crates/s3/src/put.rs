@@ -33,6 +33,15 @@ pub(crate) struct Put<'a> {
     pub(crate) guard: Guard,
     /// Made for this put, to know its work again.
     pub(crate) token: String,
+    /// What goes with an item of a space; none for a key of a store.
+    pub(crate) headers: Option<&'a Headers>,
+}
+
+/// Headers that go with an item of a space.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Headers {
+    pub(crate) content_type: Option<String>,
+    pub(crate) metadata: Vec<(String, String)>,
 }
 
 /// The checksum headers of bytes that are sent.
@@ -48,6 +57,17 @@ impl Inner {
         self.put_object_named(key, name, body, options)
     }
 
+    /// Puts an item of a space, with these headers.
+    pub(crate) fn put_item(
+        &self,
+        key: &Key,
+        body: &mut dyn Read,
+        options: &PutOptions,
+        headers: &Headers,
+    ) -> Result<Head, StorageError> {
+        self.put_with(key, self.object(key)?, body, options, Some(headers))
+    }
+
     /// Puts a key of the store, or something of the bookkeeping.
     pub(crate) fn put_object_named(
         &self,
@@ -56,8 +76,19 @@ impl Inner {
         body: &mut dyn Read,
         options: &PutOptions,
     ) -> Result<Head, StorageError> {
+        self.put_with(key, name, body, options, None)
+    }
+
+    fn put_with(
+        &self,
+        key: &Key,
+        name: String,
+        body: &mut dyn Read,
+        options: &PutOptions,
+        headers: Option<&Headers>,
+    ) -> Result<Head, StorageError> {
         let guard = self.guard(key, &name, &options.condition)?;
-        let put = Put { key, name, options, guard, token: Uuid::new_v4().simple().to_string() };
+        let put = Put { key, name, options, guard, token: Uuid::new_v4().simple().to_string(), headers };
         let sizes = PartSizes::new(self.settings.part_size, options.size);
         let mut source = Source::new(self, key, body, options, sizes.of(1));
         let first = source.piece(sizes.of(1))?;
@@ -118,6 +149,7 @@ impl Inner {
             .bucket(&self.settings.bucket)
             .key(&put.name)
             .set_storage_class(put.class())
+            .set_content_type(put.content_type())
             .set_server_side_encryption(self.encryption())
             .set_ssekms_key_id(self.settings.kms_key.clone())
             .set_if_none_match(put.guard.if_none_match())
@@ -135,7 +167,8 @@ impl Inner {
             && self.settings.checksums == Checksums::Sha256
             && found != base64(&sha256)
         {
-            return Err(self.taken_back(put, &base64(&sha256), found));
+            let etag = etag_of(output.e_tag());
+            return Err(self.taken_back(put, &etag, &base64(&sha256), found));
         }
         let is_vouched = self.probed().has_strong_checksums() && self.settings.checksums == Checksums::Sha256;
         let checksum = is_vouched.then_some((Algorithm::Sha256, sha256));
@@ -156,9 +189,9 @@ impl Inner {
     }
 
     /// Removes what the service has made of a put that it answers for with another checksum.
-    pub(crate) fn taken_back(&self, put: &Put<'_>, sent: &str, kept: &str) -> StorageError {
+    pub(crate) fn taken_back(&self, put: &Put<'_>, etag: &str, sent: &str, kept: &str) -> StorageError {
         // The mismatch is what the caller has to know; what cannot be removed is found by fixity.
-        let _ = self.delete_object(&put.name, put.key);
+        let _ = self.delete_match(&put.name, put.key, etag);
         self.mismatch(put.key, format!("checksum sha256 {sent}"), format!("checksum sha256 {kept} in the store"))
     }
 
@@ -194,11 +227,16 @@ impl Put<'_> {
         self.options.class.as_deref().map(StorageClass::from)
     }
 
+    pub(crate) fn content_type(&self) -> Option<String> {
+        self.headers.and_then(|headers| headers.content_type.clone())
+    }
+
     /// What is kept with the object: the digest that was declared of the whole, and which put it was.
     pub(crate) fn metadata(&self) -> Vec<(String, String)> {
         let digest = self.options.digest.map(|(algorithm, digest)| (metadata_name(algorithm), digest.to_hex()));
         let token = (self.guard != Guard::None).then(|| (PUT_TOKEN.to_owned(), self.token.clone()));
-        digest.into_iter().chain(token).collect()
+        let given = self.headers.map(|headers| headers.metadata.clone()).unwrap_or_default();
+        given.into_iter().chain(digest).chain(token).collect()
     }
 }
 

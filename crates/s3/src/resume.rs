@@ -72,6 +72,7 @@ impl Inner {
             .bucket(&self.settings.bucket)
             .key(&put.name)
             .set_storage_class(put.class())
+            .set_content_type(put.content_type())
             .set_server_side_encryption(self.encryption())
             .set_ssekms_key_id(self.settings.kms_key.clone())
             .metadata(PUT_TOKEN, &put.token);

@@ -11,7 +11,7 @@ use aws_sdk_s3::Client;
 use aws_sdk_s3::config::http::HttpResponse;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use strongroom_storage::{
-    Assembly, Body, Capabilities, Head, Key, Listing, PutOptions, RemovalHold, Retrieval, RetrievalRequest,
+    Assembly, Body, Capabilities, Head, Key, Listing, PutOptions, Removal, RemovalHold, Retrieval, RetrievalRequest,
     StorageError, Store,
 };
 use tokio::runtime::Handle;
@@ -53,6 +53,8 @@ pub(crate) struct Inner {
     pub(crate) runtime: Handle,
     pub(crate) gauge: Arc<Gauge>,
     pub(crate) id: Uuid,
+    /// Whether the bucket is a space of a plain store: where it is missing, the space is, and the store is not away.
+    pub(crate) is_space: bool,
     pub(crate) probe: RwLock<Probe>,
     pub(crate) permits: Arc<Semaphore>,
     /// Held by its key while an object is asked to be retrieved.
@@ -125,10 +127,24 @@ impl Inner {
             runtime,
             gauge: Arc::default(),
             id: Uuid::nil(),
+            is_space: false,
             probe: RwLock::default(),
             retrieving: KeyLocks::default(),
             bucket_seen: Mutex::default(),
             id_read: Mutex::new(Instant::now()),
+        }
+    }
+
+    /// A space of this store: what lies below a prefix of a bucket, or the whole bucket, as `is_space` says. Limits on requests and memory are those of both together.
+    pub(crate) fn space(&self, bucket: String, prefix: Key, is_space: bool) -> Self {
+        let settings = S3Settings { bucket, prefix: prefix.to_string(), ..self.settings.clone() };
+        let inner = Self::new(self.name.clone(), settings, prefix, self.client.clone(), self.runtime.clone());
+        Self {
+            permits: Arc::clone(&self.permits),
+            gauge: Arc::clone(&self.gauge),
+            probe: RwLock::new(self.probed()),
+            is_space,
+            ..inner
         }
     }
 
@@ -185,7 +201,10 @@ impl Inner {
         failure.into_error(self, act, key)
     }
 
-    fn no_bucket(&self) -> StorageError {
+    pub(crate) fn no_bucket(&self) -> StorageError {
+        if self.is_space {
+            return StorageError::NotFound { store: self.name.clone(), key: Key::ROOT };
+        }
         let (bucket, endpoint) = (&self.settings.bucket, self.settings.shown_endpoint());
         let reason = format!("bucket {bucket} does not exist at {endpoint}: create it first");
         StorageError::Away { store: self.name.clone(), reason }
@@ -308,7 +327,8 @@ impl Store for S3Store {
 
     fn delete_match(&self, key: &Key, etag: &str, _keep: &Key) -> Result<bool, StorageError> {
         let name = self.inner.object(key)?;
-        self.inner.delete_match(&name, key, etag)
+        let removal = self.inner.delete_match(&name, key, etag)?;
+        Ok(removal != Removal::Changed)
     }
 
     fn delete(&self, key: &Key) -> Result<(), StorageError> {

@@ -59,6 +59,26 @@ pub enum StorageError {
         /// The storage class, where the store told.
         class: Option<String>,
     },
+    /// What lies under the key is another content, or a newer one, than the caller knows.
+    #[error("store {store}: {key} has changed: it no longer has the etag {etag}; read it again")]
+    Changed {
+        /// The store.
+        store: String,
+        /// The key.
+        key: Key,
+        /// The etag that the caller knows.
+        etag: String,
+    },
+    /// What lies under the key is in an archived storage class, in which it cannot be changed.
+    #[error("store {store}: {key} cannot be changed: it is in {}, which has to be left first", cold(class.as_deref()))]
+    Archived {
+        /// The store.
+        store: String,
+        /// The key.
+        key: Key,
+        /// The storage class, where the store told.
+        class: Option<String>,
+    },
     /// Something lies where the key or a folder above it would have to be.
     #[error("store {store}: {key} cannot be stored there: {what}")]
     InTheWay {
@@ -132,6 +152,31 @@ impl StorageError {
         }
     }
 
+    /// The same error, of a key below `above`.
+    #[must_use]
+    pub fn below(mut self, above: &Key) -> Self {
+        match &mut self {
+            Self::NotFound { key, .. }
+            | Self::Condition { key, .. }
+            | Self::Mismatch { key, .. }
+            | Self::Source { key, .. }
+            | Self::NotReadable { key, .. }
+            | Self::Changed { key, .. }
+            | Self::Archived { key, .. }
+            | Self::InTheWay { key, .. }
+            | Self::Held { key, .. }
+            | Self::Io { key, .. } => {
+                let longer = if key.is_root() { Ok(above.clone()) } else { above.join(key.as_str()) };
+                // What would be too long for a key stays as it is.
+                if let Ok(longer) = longer {
+                    *key = longer;
+                }
+            }
+            Self::Away { .. } | Self::Key(_) | Self::Unusable { .. } => {}
+        }
+        self
+    }
+
     /// Which store is away and why, where that is the cause: also of bytes that stopped to come while they were read.
     pub fn away(&self) -> Option<(&str, &str)> {
         match self {
@@ -149,6 +194,22 @@ impl StorageError {
     /// Whether a store that is away is the cause.
     pub fn is_away(&self) -> bool {
         self.away().is_some()
+    }
+
+    /// Whether an archived storage class is the cause.
+    pub fn is_archived(&self) -> bool {
+        matches!(self, Self::Archived { .. } | Self::NotReadable { .. })
+    }
+
+    /// Whether what lies under the key has changed since the caller read its etag: also while its bytes were read.
+    pub fn is_changed(&self) -> bool {
+        match self {
+            Self::Changed { .. } => true,
+            Self::Io { source, .. } | Self::Source { source, .. } => {
+                source.get_ref().and_then(|inner| inner.downcast_ref::<Self>()).is_some_and(Self::is_changed)
+            }
+            _ => false,
+        }
     }
 
     /// Whether the store forbids the removal.

@@ -15,6 +15,13 @@ pub struct KeyError {
     reason: &'static str,
 }
 
+impl KeyError {
+    /// What is wrong with it, such as `has an empty segment`.
+    pub fn reason(&self) -> &'static str {
+        self.reason
+    }
+}
+
 impl Key {
     /// The root of a store.
     pub const ROOT: Key = Key(String::new());

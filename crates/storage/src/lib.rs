@@ -12,7 +12,9 @@ mod removal;
 mod store;
 
 pub use error::StorageError;
-pub use folder::{FolderLocation, FolderMode, FolderStore, Overlap, Unfinished};
+pub use folder::{
+    FolderLocation, FolderMode, FolderStore, NotKey, Overlap, PlainFolder, Removal, Top, Tops, Unfinished, Walk, Walked,
+};
 pub use key::{Key, KeyError};
 pub use removal::{RemovalHold, Retention, RetentionMode};
 pub use store::{

@@ -45,6 +45,7 @@ mod restore_many;
 mod restore_tests;
 pub(crate) mod shell;
 pub(crate) mod signatures;
+pub(crate) mod space;
 pub(crate) mod status;
 pub(crate) mod store;
 mod submitted;
@@ -84,6 +85,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Notify(command) => notify::run(&command, context),
         Command::Outbox(command) => outbox::run(&command, context),
         Command::Store(command) => store::run(&command, context),
+        Command::Space(command) => space::run(&command, context),
         Command::Receiving(command) => receiving::run(&command, context),
         Command::Rebuild(command) => rebuild::run(&command, context),
         Command::Backup(command) => backup::run(&command, context),

@@ -256,6 +256,8 @@ permissions! {
     SIGNATURES_CHOOSE "signatures.choose" Installation Writes [SystemAdmin]
     SIGNATURES_INSTALL "signatures.install" Installation Writes [SystemAdmin]
     SIGNATURES_REIDENTIFY "signatures.reidentify" Installation Writes [SystemAdmin]
+    SPACES_LIST "spaces.list" Installation Reads [SystemAdmin Auditor]
+    SPACES_SHOW "spaces.show" Installation Reads [SystemAdmin Auditor]
     SPOT_TESTS_LIST "spot_tests.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     SPOT_TESTS_CONFIRM "spot_tests.confirm" Institutions Writes [SystemAdmin InstitutionAdmin]
     SPOT_TESTS_REJECT "spot_tests.reject" Institutions Writes [SystemAdmin InstitutionAdmin]

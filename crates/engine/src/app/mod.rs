@@ -49,6 +49,7 @@ pub mod restorations;
 pub mod second_factors;
 pub mod sessions;
 pub mod settings;
+pub mod spaces;
 pub mod spot_tests;
 pub mod statistics;
 pub mod status;

@@ -8,6 +8,7 @@ use strongroom_storage::Overlap;
 use super::collected::quoted;
 use super::error::SettingsError;
 use super::nearest::nearest;
+use super::plain_stores::PlainStoreSettings;
 use super::stores::{LEAST_BYTES_PER_SECOND, StoreSettings};
 use super::tree::{Settings, pool_names};
 
@@ -27,8 +28,45 @@ pub(crate) fn elsewhere(name: &str, store: &StoreSettings) -> String {
     format!("change {setting} of stores.{name}, then make the store with \"strongroom store create {name}\"")
 }
 
+/// How to give a plain store a place of its own.
+pub(crate) fn plain_elsewhere(name: &str, store: &PlainStoreSettings) -> String {
+    format!("change {} of plain_stores.{name}", store.place_setting())
+}
+
+/// Whether text can name a store.
+fn is_store_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_')
+}
+
+/// Plain stores have names and places of their own, apart from all other stores.
+fn check_plain_stores(settings: &Settings) -> Result<(), SettingsError> {
+    for (index, (name, store)) in settings.plain_stores.iter().enumerate() {
+        let key = format!("plain_stores.{}", quoted(name));
+        if !is_store_name(name) {
+            return Err(unfit(key, "a store's name has lower-case letters, digits, - and _ only".to_owned()));
+        }
+        if settings.stores.contains_key(name) {
+            return Err(unfit(key, format!("{name:?} is both a store and a plain store; give one another name")));
+        }
+        if let Some((setting, reason)) = store.fault() {
+            return Err(unfit(format!("{key}.{setting}"), reason));
+        }
+        let near = settings.stores.iter().find_map(|(other, found)| Some((other, store.overlap_with_store(found)?)));
+        let mut earlier = settings.plain_stores.iter().take(index);
+        let near = near.or_else(|| earlier.find_map(|(other, found)| Some((other, store.overlap_as_written(found)?))));
+        if let Some((other, overlap)) = near {
+            let what = shared_place(name, other, overlap);
+            return Err(unfit(key, format!("{what}; {}", plain_elsewhere(name, store))));
+        }
+    }
+    Ok(())
+}
+
 /// Why a store cannot be named that the settings do not have.
 fn no_store(settings: &Settings, name: &str) -> String {
+    if settings.plain_stores.contains_key(name) {
+        return format!("{name:?} is a plain store, which has no role and no placement; name one of [stores]");
+    }
     let near = nearest(name, settings.stores.keys().map(String::as_str));
     let near = near.map(|near| format!("; the nearest is {near}")).unwrap_or_default();
     format!("there is no store {name:?} in [stores]{near}")
@@ -74,9 +112,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
     let unfit = |key: String, reason: String| Err(unfit(key, reason));
     for (index, (name, store)) in settings.stores.iter().enumerate() {
         let key = format!("stores.{}", quoted(name));
-        if name.is_empty()
-            || !name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_')
-        {
+        if !is_store_name(name) {
             return unfit(key, "a store's name has lower-case letters, digits, - and _ only".to_owned());
         }
         if (1..LEAST_BYTES_PER_SECOND).contains(&store.max_bytes_per_second()) {
@@ -102,6 +138,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
             );
         }
     }
+    check_plain_stores(settings)?;
     let no_store = |name: &str| no_store(settings, name);
     let roles = settings.roles.named();
     for (index, (role, store)) in roles.iter().enumerate() {

@@ -45,6 +45,12 @@ pub fn starting_file() -> String {
                 }
             }
             (Shape::Named, "stores") => starting_stores(&mut text, section),
+            (Shape::Named, "plain_stores") => {
+                for setting in section.settings.iter().filter(|setting| setting.is_for(Some(FOLDER))) {
+                    describe(&mut text, setting);
+                }
+                text.push_str("# [plain_stores.partner]\n# path = \"/mnt/partner\"\n");
+            }
             (Shape::Named, "institutions") => {
                 for setting in section.settings {
                     describe(&mut text, setting);
@@ -222,6 +228,7 @@ mod tests {
         assert_eq!(stated.pool("ingest.fetch").workers, 4);
         stated.workers.remove("ingest.fetch");
         stated.institutions.clear();
+        stated.plain_stores.clear();
         assert_eq!(stated.tools["clamdscan"].time_limit, Duration::from_mins(10));
         stated.tools.clear();
         assert_eq!(stated, commented);

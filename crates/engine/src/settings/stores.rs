@@ -21,13 +21,13 @@ use super::tree::{Section, Setting, Shape, Unset};
 pub(super) const LEAST_BYTES_PER_SECOND: u64 = 64 << 10;
 
 pub(super) const FOLDER: &str = "folder";
-const S3: &str = "s3";
+pub(super) const S3: &str = "s3";
 
-const fn all(name: &'static str, unset: Unset, kind: Kind, meaning: &'static str) -> Setting {
+pub(super) const fn all(name: &'static str, unset: Unset, kind: Kind, meaning: &'static str) -> Setting {
     Setting { name, unset, kind, meaning, only_for: &[] }
 }
 
-const fn s3(name: &'static str, unset: Unset, kind: Kind, meaning: &'static str) -> Setting {
+pub(super) const fn s3(name: &'static str, unset: Unset, kind: Kind, meaning: &'static str) -> Setting {
     Setting { name, unset, kind, meaning, only_for: &[S3] }
 }
 
@@ -53,6 +53,81 @@ pub struct StoreFacts {
     /// The storage media.
     pub media: Option<String>,
 }
+
+// Settings of connections to object storage, which plain stores have as well.
+pub(super) const ENDPOINT: Setting = s3("endpoint", Unset::Absent, Kind::Text, "the URL of the service; none: AWS");
+pub(super) const REGION: Setting =
+    s3("region", Unset::Absent, Kind::Text, "the region; none: that of environment or profile, else us-east-1");
+pub(super) const PATH_STYLE: Setting = s3(
+    "path_style",
+    Unset::Absent,
+    Kind::Flag,
+    "whether URLs name the bucket in their path rather than in the host; none: in the path, but on AWS in the host",
+);
+pub(super) const ACCESS_KEY: Setting = s3(
+    "access_key",
+    Unset::Absent,
+    Kind::Text,
+    "the access key; none: environment, profile, or the role of the machine",
+);
+pub(super) const SECRET_KEY: Setting = s3("secret_key", Unset::Absent, Kind::Secret, "the secret key");
+pub(super) const SECRET_KEY_FILE: Setting =
+    s3("secret_key_file", Unset::Absent, Kind::Path, "the absolute path of a file whose first line is the secret key");
+pub(super) const PROFILE: Setting = s3(
+    "profile",
+    Unset::Absent,
+    Kind::Text,
+    "the profile in the AWS configuration files with the credentials, where no access key is set",
+);
+pub(super) const ENCRYPTION: Setting = s3(
+    "encryption",
+    Unset::Absent,
+    Kind::Text,
+    "server-side encryption to request, such as AES256 or aws:kms; none: the default of the bucket",
+);
+pub(super) const KMS_KEY: Setting = s3("kms_key", Unset::Absent, Kind::Text, "the KMS key to encrypt with");
+pub(super) const CHECKSUMS: Setting = s3(
+    "checksums",
+    Unset::Is("\"sha256\""),
+    Kind::Choice(&["sha256", "md5", "none"]),
+    "the checksum that is sent with each upload; another than sha256 only for services that refuse it",
+);
+pub(super) const PART_SIZE: Setting = s3(
+    "part_size",
+    Unset::Is("\"8 MiB\""),
+    Kind::Size,
+    "the size of the parts of large uploads, from 5 MiB to 1 GiB; what is not larger is sent in one request",
+);
+pub(super) const PARTS_AT_ONCE: Setting = s3(
+    "parts_at_once",
+    Unset::Is("3"),
+    Kind::Count(1),
+    "parts of one upload that are sent at the same time; each is in memory",
+);
+pub(super) const MAX_REQUESTS: Setting =
+    s3("max_requests", Unset::Is("32"), Kind::Count(1), "requests at the same time in each process");
+pub(super) const CONNECT_TIMEOUT: Setting =
+    s3("connect_timeout", Unset::Is("\"10s\""), Kind::Duration, "how long a connection may take to be established");
+pub(super) const ANSWER_TIMEOUT: Setting = s3(
+    "answer_timeout",
+    Unset::Is("\"60s\""),
+    Kind::Duration,
+    "how long a response may take to begin after the request was sent",
+);
+pub(super) const STALL_TIMEOUT: Setting = s3(
+    "stall_timeout",
+    Unset::Is("\"30s\""),
+    Kind::Duration,
+    "how long a transfer may be without a byte before it is repeated",
+);
+pub(super) const ATTEMPTS: Setting =
+    s3("attempts", Unset::Is("5"), Kind::Count(1), "attempts for each request, the first included");
+pub(super) const FIRST_WAIT: Setting = s3(
+    "first_wait",
+    Unset::Is("\"1s\""),
+    Kind::Duration,
+    "the longest wait before the second attempt; doubled for each further one, and shortened at random",
+);
 
 /// The section of the stores.
 pub(super) const SECTION: Section = Section {
@@ -109,85 +184,30 @@ pub(super) const SECTION: Section = Section {
             Kind::Text,
             "the prefix of the store's keys in the bucket; empty: all of the bucket",
         ),
-        s3("endpoint", Unset::Absent, Kind::Text, "the URL of the service; none: AWS"),
-        s3("region", Unset::Absent, Kind::Text, "the region; none: that of environment or profile, else us-east-1"),
-        s3(
-            "path_style",
-            Unset::Absent,
-            Kind::Flag,
-            "whether URLs name the bucket in their path rather than in the host; none: in the path, but on AWS in the host",
-        ),
+        ENDPOINT,
+        REGION,
+        PATH_STYLE,
         s3(
             "storage_class",
             Unset::Absent,
             Kind::Text,
             "the storage class of contents; inventories, records and bookkeeping stay in the standard class",
         ),
-        s3(
-            "access_key",
-            Unset::Absent,
-            Kind::Text,
-            "the access key; none: environment, profile, or the role of the machine",
-        ),
-        s3("secret_key", Unset::Absent, Kind::Secret, "the secret key"),
-        s3(
-            "secret_key_file",
-            Unset::Absent,
-            Kind::Path,
-            "the absolute path of a file whose first line is the secret key",
-        ),
-        s3(
-            "profile",
-            Unset::Absent,
-            Kind::Text,
-            "the profile in the AWS configuration files with the credentials, where no access key is set",
-        ),
-        s3(
-            "encryption",
-            Unset::Absent,
-            Kind::Text,
-            "server-side encryption to request, such as AES256 or aws:kms; none: the default of the bucket",
-        ),
-        s3("kms_key", Unset::Absent, Kind::Text, "the KMS key to encrypt with"),
-        s3(
-            "checksums",
-            Unset::Is("\"sha256\""),
-            Kind::Choice(&["sha256", "md5", "none"]),
-            "the checksum that is sent with each upload; another than sha256 only for services that refuse it",
-        ),
-        s3(
-            "part_size",
-            Unset::Is("\"8 MiB\""),
-            Kind::Size,
-            "the size of the parts of large uploads, from 5 MiB to 1 GiB; what is not larger is sent in one request",
-        ),
-        s3(
-            "parts_at_once",
-            Unset::Is("3"),
-            Kind::Count(1),
-            "parts of one upload that are sent at the same time; each is in memory",
-        ),
-        s3("max_requests", Unset::Is("32"), Kind::Count(1), "requests at the same time in each process"),
-        s3("connect_timeout", Unset::Is("\"10s\""), Kind::Duration, "how long a connection may take to be established"),
-        s3(
-            "answer_timeout",
-            Unset::Is("\"60s\""),
-            Kind::Duration,
-            "how long a response may take to begin after the request was sent",
-        ),
-        s3(
-            "stall_timeout",
-            Unset::Is("\"30s\""),
-            Kind::Duration,
-            "how long a transfer may be without a byte before it is repeated",
-        ),
-        s3("attempts", Unset::Is("5"), Kind::Count(1), "attempts for each request, the first included"),
-        s3(
-            "first_wait",
-            Unset::Is("\"1s\""),
-            Kind::Duration,
-            "the longest wait before the second attempt; doubled for each further one, and shortened at random",
-        ),
+        ACCESS_KEY,
+        SECRET_KEY,
+        SECRET_KEY_FILE,
+        PROFILE,
+        ENCRYPTION,
+        KMS_KEY,
+        CHECKSUMS,
+        PART_SIZE,
+        PARTS_AT_ONCE,
+        MAX_REQUESTS,
+        CONNECT_TIMEOUT,
+        ANSWER_TIMEOUT,
+        STALL_TIMEOUT,
+        ATTEMPTS,
+        FIRST_WAIT,
         s3(
             "probe_interval",
             Unset::Is("\"7d\""),
@@ -338,24 +358,7 @@ impl StoreSettings {
     /// How both places relate as they are written, without an inspection of any folder: none where they seem to be apart.
     pub(super) fn overlap_as_written(&self, other: &Self) -> Option<Overlap> {
         match (self, other) {
-            (Self::Folder(one), Self::Folder(other)) => {
-                // What `..` leads to is known only when the folders are inspected.
-                let has_parent = |path: &Path| path.components().any(|part| matches!(part, Component::ParentDir));
-                if has_parent(&one.path) || has_parent(&other.path) {
-                    return None;
-                }
-                let plain = |path: &Path| -> PathBuf {
-                    path.components().filter(|part| !matches!(part, Component::CurDir)).collect()
-                };
-                let (one, other) = (plain(&one.path), plain(&other.path));
-                if one == other {
-                    Some(Overlap::Same)
-                } else if one.starts_with(&other) {
-                    Some(Overlap::Within)
-                } else {
-                    other.starts_with(one).then_some(Overlap::Around)
-                }
-            }
+            (Self::Folder(one), Self::Folder(other)) => paths_overlap(&one.path, &other.path),
             (Self::S3(one), Self::S3(other)) => BucketLocation::of(one).overlap(&BucketLocation::of(other)),
             (Self::Folder(_), Self::S3(_)) | (Self::S3(_), Self::Folder(_)) => None,
         }
@@ -396,6 +399,25 @@ impl StoreSettings {
     }
 }
 
+/// How two folders relate as they are written.
+pub(super) fn paths_overlap(one: &Path, other: &Path) -> Option<Overlap> {
+    // What `..` leads to is known only when the folders are inspected.
+    let has_parent = |path: &Path| path.components().any(|part| matches!(part, Component::ParentDir));
+    if has_parent(one) || has_parent(other) {
+        return None;
+    }
+    let plain =
+        |path: &Path| -> PathBuf { path.components().filter(|part| !matches!(part, Component::CurDir)).collect() };
+    let (one, other) = (plain(one), plain(other));
+    if one == other {
+        Some(Overlap::Same)
+    } else if one.starts_with(&other) {
+        Some(Overlap::Within)
+    } else {
+        other.starts_with(one).then_some(Overlap::Around)
+    }
+}
+
 /// Where a store really lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
@@ -417,7 +439,7 @@ impl Location {
 }
 
 /// A place in a bucket as people read it.
-struct BucketPlace<'s>(&'s S3Settings);
+pub(super) struct BucketPlace<'s>(pub(super) &'s S3Settings);
 
 impl fmt::Display for BucketPlace<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -434,7 +456,7 @@ impl fmt::Display for BucketPlace<'_> {
 
 /// Why a store in object storage cannot be opened by a program that was built without it.
 #[cfg(not(feature = "s3"))]
-fn without_object_storage(name: &str) -> StorageError {
+pub(super) fn without_object_storage(name: &str) -> StorageError {
     let reason =
         "this program is built without object storage (its feature s3); use one that is built with it".to_owned();
     StorageError::Away { store: name.to_owned(), reason }

@@ -10,6 +10,7 @@ use strongroom_database::{DatabaseError, Location, PostgresSettings};
 use strongroom_registry::work;
 
 use super::kind::Kind;
+use super::plain_stores::{self, PlainStoreSettings};
 use super::secret::Secret;
 use super::stores::{self, StoreFacts, StoreSettings};
 use crate::runtime::{PoolSettings, Pools};
@@ -349,6 +350,7 @@ const PLACEMENTS: Section = Section {
 pub(super) const SECTIONS: &[Section] = &[
     REGISTRY,
     stores::SECTION,
+    plain_stores::SECTION,
     ROLES,
     PLACEMENTS,
     STAGING,
@@ -428,6 +430,8 @@ pub struct Settings {
     /// What is said of stores for reports, by their names; see [`StoreFacts`].
     #[serde(default)]
     pub store_facts: BTreeMap<String, StoreFacts>,
+    /// See [`PlainStoreSettings`]; by name.
+    pub plain_stores: BTreeMap<String, PlainStoreSettings>,
     /// See [`Roles`].
     pub roles: Roles,
     /// The stores of each placement, by its name.

@@ -679,6 +679,11 @@ const CASES: &[Case] = cases! {
     "levels::core_trust_seal" "status.levels" |call, world| something(app::levels::core_trust_seal(&installation(call, world), false));
     "levels::ndsa" "status.levels" |call, world| something(app::levels::ndsa(&installation(call, world), false));
     "status::show" "status.show" |call, world| something(app::status::show(&installation(call, world)));
+    "spaces::items" "spaces.list" |call, _| {
+        something(app::spaces::items(call, "partner/maps", None, None, &mut |_| Ok(())))
+    };
+    "spaces::list" "spaces.list" |call, _| something(app::spaces::list(call, None, None, &mut |_| Ok(())));
+    "spaces::show" "spaces.show" |call, _| something(app::spaces::show(call, "partner/maps"));
     "stores::amount_lacking" "stores.list" |call, _| something(app::stores::amount_lacking(call, "secondary"));
     "stores::backfill" "stores.backfill" |call, _| {
         something(app::stores::backfill(call, &app::stores::BackfillRequest::new("secondary"), &mut |_| {}))

@@ -12,4 +12,5 @@ mod putting;
 mod reading;
 mod real;
 mod served;
+mod spaces;
 mod trouble;

@@ -18,7 +18,7 @@ use crate::served::{declared, digest, key, list, pattern, put, read};
 const VARIABLE: &str = "STRONGROOM_TEST_S3";
 
 /// Settings of a store of its own for each caller, where there is a real server.
-fn settings() -> Option<S3Settings> {
+pub(crate) fn settings() -> Option<S3Settings> {
     static STORES: AtomicU32 = AtomicU32::new(0);
     let Ok(text) = std::env::var(VARIABLE) else {
         println!("SKIPPED: no real S3 server: {VARIABLE} is not set");

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs as rfs;
 use rustix::io::Errno;
 
-use super::list::Walk;
+use super::list::{Keys, Walk};
 use super::root::{RACES, is_directory, split};
+use super::write::Place;
 use super::{ASSEMBLIES, Folder};
 use crate::moment::moment;
 use crate::{Assembly, Body, Durability, Head, Key, Listed, PutOptions, StorageError};
@@ -96,8 +97,8 @@ impl FolderAssembly {
 
     fn is_identical(&self) -> Result<bool, StorageError> {
         let own = Key::new(self.directory.clone())?;
-        let mut ours = Walk::new(&self.folder, &own);
-        let mut theirs = Walk::new(&self.folder, &self.target);
+        let mut ours = Keys(Walk::new(&self.folder, &own));
+        let mut theirs = Keys(Walk::new(&self.folder, &self.target));
         loop {
             let (our, their) = match (ours.next().transpose()?, theirs.next().transpose()?) {
                 (None, None) => return Ok(true),
@@ -135,7 +136,7 @@ impl Assembly for FolderAssembly {
         let inside = self.inside(key)?;
         self.is_synced.store(false, Ordering::SeqCst);
         let options = PutOptions { durability: Durability::OnSync, ..options.clone() };
-        self.folder.put_at(&inside, ASSEMBLIES, key, body, &options)
+        self.folder.put_at(&Place::new(&inside, ASSEMBLIES, key), body, &options)
     }
 
     fn head(&self, key: &Key) -> Result<Head, StorageError> {
@@ -165,7 +166,7 @@ impl Assembly for FolderAssembly {
     ) -> Result<Box<dyn Iterator<Item = Result<Listed, StorageError>> + 'a>, StorageError> {
         let place = if self.exists()? { Key::new(self.directory.clone())? } else { self.target.clone() };
         let below = if prefix.is_root() { place.clone() } else { place.join(prefix.as_str())? };
-        let walk = Walk::new(&self.folder, &below);
+        let walk = Keys(Walk::new(&self.folder, &below));
         Ok(Box::new(walk.map(move |line| {
             let listed = line?;
             let key = Key::new(listed.key.below(&place).unwrap_or_default())?;

@@ -11,9 +11,26 @@ use super::root::Root;
 use super::{DESCRIPTION, Folder};
 use crate::{Key, StorageError};
 
+/// Names that are tried.
+const LOOKED_AT: usize = 64;
+
 /// Whether the file system folds case: it then finds our own description under another spelling.
 pub(super) fn folds_case(root: &Root) -> bool {
     root.stat(&DESCRIPTION.to_uppercase()).is_ok()
+}
+
+/// The same of a folder that need not have anything of ours: by names in it that have another spelling in upper case. Where it has none,
+/// names count as exact.
+pub(super) fn folds_case_of_names(root: &Root) -> bool {
+    let Ok(open) = root.open_directory("") else { return false };
+    let Ok(entries) = Dir::read_from(&open) else { return false };
+    entries.flatten().take(LOOKED_AT).any(|entry| {
+        let name = entry.file_name().to_bytes();
+        let upper = name.to_ascii_uppercase();
+        let facts =
+            |name: &[u8]| rfs::statat(&open, name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| (stat.st_dev, stat.st_ino));
+        upper != name && facts(name).is_ok_and(|own| facts(&upper) == Ok(own))
+    })
 }
 
 impl Folder {
@@ -77,9 +94,9 @@ mod tests {
     fn looking_at_every_name_changes_nothing_where_names_are_exact() {
         conformance::run(|| {
             let guard = tempfile::TempDir::new().expect("a folder");
-            let mut folder = open::create("primary".to_owned(), guard.path(), FolderMode::ANY).expect("a store");
+            let (mut folder, id) = open::create("primary".to_owned(), guard.path(), FolderMode::ANY).expect("a store");
             folder.folds_case = true;
-            let store: Arc<dyn Store> = Arc::new(FolderStore { folder: Arc::new(folder) });
+            let store: Arc<dyn Store> = Arc::new(FolderStore { folder: Arc::new(folder), id });
             (guard, store)
         });
     }

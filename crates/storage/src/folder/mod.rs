@@ -10,6 +10,7 @@ mod list;
 mod location;
 mod mode;
 mod open;
+mod plain;
 mod root;
 mod temporary;
 mod write;
@@ -26,11 +27,14 @@ use uuid::Uuid;
 
 use self::assembly::FolderAssembly;
 use self::durability::Durability;
-use self::list::Walk;
+use self::list::Keys;
+pub use self::list::{NotKey, Top, Tops, Walk, Walked};
 pub use self::location::{FolderLocation, Overlap};
 pub use self::mode::FolderMode;
+pub use self::plain::{PlainFolder, Removal};
 use self::root::{RACES, Root, is_directory, is_file, split};
 pub use self::temporary::Unfinished;
+use self::write::Place;
 use crate::moment::moment;
 use crate::{Assembly, Body, Capabilities, Head, Key, Listing, PutOptions, RemovalHold, StorageError, Store};
 
@@ -47,13 +51,15 @@ const LOCK: &str = ".strongroom/lock";
 #[derive(Debug, Clone)]
 pub struct FolderStore {
     folder: Arc<Folder>,
+    id: Uuid,
 }
 
 #[derive(Debug)]
 struct Folder {
     name: String,
-    id: Uuid,
     root: Root,
+    /// The file whose presence proves that the disk is mounted; none: the folder must have something in it.
+    proof: Option<String>,
     durability: Durability,
     /// Whether the file system takes names for the same that differ only in letter case.
     folds_case: bool,
@@ -71,7 +77,8 @@ impl FolderStore {
         path: impl AsRef<Path>,
         mode: FolderMode,
     ) -> Result<Self, StorageError> {
-        Ok(Self { folder: Arc::new(open::create(name.into(), path.as_ref(), mode)?) })
+        let (folder, id) = open::create(name.into(), path.as_ref(), mode)?;
+        Ok(Self { folder: Arc::new(folder), id })
     }
 
     /// Opens a folder that was made a store by [`FolderStore::create`]. Refuses any other: the empty mount point of a
@@ -86,12 +93,13 @@ impl FolderStore {
         path: impl AsRef<Path>,
         mode: FolderMode,
     ) -> Result<Self, StorageError> {
-        Ok(Self { folder: Arc::new(open::open(name.into(), path.as_ref(), mode)?) })
+        let (folder, id) = open::open(name.into(), path.as_ref(), mode)?;
+        Ok(Self { folder: Arc::new(folder), id })
     }
 
     /// Who this store is, wherever it is mounted and whatever the settings call it.
     pub fn id(&self) -> Uuid {
-        self.folder.id
+        self.id
     }
 
     /// The folder.
@@ -122,11 +130,21 @@ impl Folder {
             (Ok(there), Ok(ours)) if (there.st_dev, there.st_ino) != (ours.st_dev, ours.st_ino) => {
                 format!("folder {} is another one than was opened: is the disk mounted?", path.display())
             }
-            (Ok(_), Ok(_)) => match rfs::statat(self.root.directory(), DESCRIPTION, AtFlags::SYMLINK_NOFOLLOW) {
-                Ok(_) => return Ok(()),
-                Err(errno) => {
-                    format!("{}/{DESCRIPTION} cannot be found ({errno}): is the disk mounted?", path.display())
-                }
+            (Ok(_), Ok(_)) => match &self.proof {
+                Some(proof) => match self.root.stat(proof) {
+                    Ok(_) => return Ok(()),
+                    Err(errno) => {
+                        format!("{}/{proof} cannot be found ({errno}): is the disk mounted?", path.display())
+                    }
+                },
+                None => match self.root.is_empty() {
+                    Ok(false) => return Ok(()),
+                    Ok(true) => format!(
+                        "folder {} is empty: is the disk mounted? if it is, make a first folder in it, or set a marker file",
+                        path.display()
+                    ),
+                    Err(errno) => format!("folder {} cannot be read ({errno}): is the disk mounted?", path.display()),
+                },
             },
             (Err(errno), _) | (_, Err(errno)) => {
                 format!("folder {} cannot be found ({errno}): is the disk mounted?", path.display())
@@ -221,31 +239,31 @@ impl Folder {
         })
     }
 
-    /// Removes a file that has this etag. It is moved away first and read there, so that a file that a
+    /// Removes the file at `relative` that has this etag; `key` is for errors. It is moved away first and read there, so that a file that a
     /// foreign program puts in its place at the same moment stays. A put that takes the lock waits meanwhile: it would
     /// find no file where a newer one is about to be moved back.
-    fn remove_match(&self, key: &Key, wanted: &str, keep: &Key) -> Result<bool, StorageError> {
-        let (parent, name) = split(key.as_str());
+    fn remove_match(&self, relative: &str, key: &Key, wanted: &str, keep: &str) -> Result<Removal, StorageError> {
+        let (parent, name) = split(relative);
         let trash = format!("{TEMPORARY}/{}", Uuid::new_v4().simple());
         let failed = |errno: Errno| self.look_failed("delete", key, errno);
         {
             let _lock = self.lock(key, true)?;
-            match self.head_at(key.as_str(), key) {
-                Ok(head) if head.etag != wanted => return Ok(false),
+            match self.head_at(relative, key) {
+                Ok(head) if head.etag != wanted => return Ok(Removal::Changed),
                 Ok(_) => {}
-                Err(error) if error.is_not_found() => return Ok(true),
+                Err(error) if error.is_not_found() => return Ok(Removal::Absent),
                 Err(error) => return Err(error),
             }
             moment("remove-match.looked");
             let directory = match self.root.open_directory(parent) {
                 Ok(directory) => directory,
-                Err(Errno::NOENT | Errno::NOTDIR) => return Ok(true),
+                Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Removal::Absent),
                 Err(errno) => return Err(failed(errno)),
             };
             let root = self.root.directory();
             match rfs::renameat(&directory, name, root, &trash) {
                 Ok(()) => {}
-                Err(Errno::NOENT) => return Ok(true),
+                Err(Errno::NOENT) => return Ok(Removal::Absent),
                 Err(errno) => return Err(failed(errno)),
             }
             moment("remove-match.taken");
@@ -253,17 +271,17 @@ impl Folder {
             if !is_file(&stat) || self::etag(&stat) != wanted {
                 // Back to where it was, unless a still newer one has come, which would have replaced it in any case.
                 return match rfs::renameat_with(root, &trash, &directory, name, RenameFlags::NOREPLACE) {
-                    Ok(()) => Ok(false),
+                    Ok(()) => Ok(Removal::Changed),
                     Err(Errno::EXIST) if is_file(&stat) => {
-                        rfs::unlinkat(root, &trash, AtFlags::empty()).map_err(failed).map(|()| false)
+                        rfs::unlinkat(root, &trash, AtFlags::empty()).map_err(failed).map(|()| Removal::Changed)
                     }
                     Err(errno) => Err(failed(errno)),
                 };
             }
             rfs::unlinkat(root, &trash, AtFlags::empty()).map_err(failed)?;
         }
-        self.root.prune(parent, keep.as_str());
-        Ok(true)
+        self.root.prune(parent, keep);
+        Ok(Removal::Removed)
     }
 
     fn remove_file(&self, key: &Key) -> Result<(), StorageError> {
@@ -355,7 +373,7 @@ impl Store for FolderStore {
     }
 
     fn id(&self) -> Option<Uuid> {
-        Some(self.folder.id)
+        Some(self.id)
     }
 
     fn check_presence(&self) -> Result<(), StorageError> {
@@ -370,10 +388,10 @@ impl Store for FolderStore {
         self.folder.check_presence()?;
         let path = self.folder.root.path();
         let found = open::described(&self.folder.name, path)?;
-        if found == self.folder.id {
+        if found == self.id {
             return Ok(());
         }
-        let reason = format!("folder {} holds the store {found} now, and held {}", path.display(), self.folder.id);
+        let reason = format!("folder {} holds the store {found} now, and held {}", path.display(), self.id);
         Err(StorageError::Away { store: self.folder.name.clone(), reason })
     }
 
@@ -400,7 +418,7 @@ impl Store for FolderStore {
 
     fn put(&self, key: &Key, body: &mut dyn Read, options: &PutOptions) -> Result<Head, StorageError> {
         self.folder.check(key)?;
-        self.folder.put_at(key.as_str(), "", key, body, options)
+        self.folder.put_at(&Place::new(key.as_str(), "", key), body, options)
     }
 
     fn sync(&self) -> Result<(), StorageError> {
@@ -414,18 +432,19 @@ impl Store for FolderStore {
 
     fn list(&self, prefix: &Key) -> Result<Listing, StorageError> {
         self.folder.check_prefix(prefix)?;
-        Ok(Box::new(Walk::new(&self.folder, prefix)))
+        Ok(Box::new(Keys(Walk::new(&self.folder, prefix))))
     }
 
     fn list_after(&self, prefix: &Key, after: &Key) -> Result<Listing, StorageError> {
         self.folder.check_prefix(prefix)?;
-        Ok(Box::new(Walk::after(&self.folder, prefix, after)))
+        Ok(Box::new(Keys(Walk::after(&self.folder, prefix, after))))
     }
 
     fn delete_match(&self, key: &Key, etag: &str, keep: &Key) -> Result<bool, StorageError> {
         self.folder.check(key)?;
         self.folder.check_prefix(keep)?;
-        self.folder.remove_match(key, etag, keep)
+        let removal = self.folder.remove_match(key.as_str(), key, etag, keep.as_str())?;
+        Ok(removal != Removal::Changed)
     }
 
     fn delete(&self, key: &Key) -> Result<(), StorageError> {

@@ -29,7 +29,7 @@ struct Description {
     store: Uuid,
 }
 
-pub(super) fn create(name: String, path: &Path, mode: FolderMode) -> Result<Folder, StorageError> {
+pub(super) fn create(name: String, path: &Path, mode: FolderMode) -> Result<(Folder, Uuid), StorageError> {
     if !path.join(DESCRIPTION).exists() {
         describe(path, mode).map_err(|error| {
             unusable(&name, format!("folder {} could not be made a store: {error}", path.display()))
@@ -63,20 +63,12 @@ fn describe(path: &Path, mode: FolderMode) -> std::io::Result<()> {
     Ok(())
 }
 
-pub(super) fn open(name: String, path: &Path, mode: FolderMode) -> Result<Folder, StorageError> {
-    let shown = path.display();
-    let root = Root::open(path, mode).map_err(|error| {
-        let advice = match error.kind() {
-            ErrorKind::NotFound => UNMOUNTED,
-            ErrorKind::NotADirectory => "it is not a folder",
-            ErrorKind::PermissionDenied => "check its owner and permissions",
-            _ => "check the disk",
-        };
-        unusable(&name, format!("folder {shown} cannot be opened ({error}): {advice}"))
-    })?;
+pub(super) fn open(name: String, path: &Path, mode: FolderMode) -> Result<(Folder, Uuid), StorageError> {
+    let root = open_root(&name, path, mode, UNMOUNTED)?;
     let id = described(&name, path)?;
     let folds_case = case::folds_case(&root);
-    let folder = Folder { name, id, root, durability: Durability::default(), folds_case };
+    let proof = Some(DESCRIPTION.to_owned());
+    let folder = Folder { name, root, proof, durability: Durability::default(), folds_case };
     // A store on a read-only disk can still be read: what needs these will say so.
     for directory in [TEMPORARY, ASSEMBLIES] {
         let _ = folder.root.make_directory(directory, &mut |_| {});
@@ -84,7 +76,21 @@ pub(super) fn open(name: String, path: &Path, mode: FolderMode) -> Result<Folder
     close_bookkeeping(&folder, mode);
     // Folders that were being removed may have many files, and whoever opens a store may be in a hurry.
     folder.sweep(STALE, false);
-    Ok(folder)
+    Ok((folder, id))
+}
+
+/// Opens the folder; `unmounted` says what to do where there is none.
+pub(super) fn open_root(name: &str, path: &Path, mode: FolderMode, unmounted: &str) -> Result<Root, StorageError> {
+    let shown = path.display();
+    Root::open(path, mode).map_err(|error| {
+        let advice = match error.kind() {
+            ErrorKind::NotFound => unmounted,
+            ErrorKind::NotADirectory => "it is not a folder",
+            ErrorKind::PermissionDenied => "check its owner and permissions",
+            _ => "check the disk",
+        };
+        unusable(name, format!("folder {shown} cannot be opened ({error}): {advice}"))
+    })
 }
 
 /// Takes rights to the bookkeeping away that earlier programs gave. Only the owner can; others leave it as it is.

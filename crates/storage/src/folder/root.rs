@@ -97,8 +97,18 @@ impl Root {
 
     /// Makes the directory `relative` and those above it; `made` is called with each before it is made.
     pub(super) fn make_directory(&self, relative: &str, made: &mut dyn FnMut(&str)) -> Result<(), Errno> {
+        self.make_directory_below("", relative, made)
+    }
+
+    /// The same, but for `base` and what lies above it, which must be there.
+    pub(super) fn make_directory_below(
+        &self,
+        base: &str,
+        relative: &str,
+        made: &mut dyn FnMut(&str),
+    ) -> Result<(), Errno> {
         let ends = relative.match_indices('/').map(|(at, _)| at).chain([relative.len()]);
-        for end in ends.filter(|end| *end > 0) {
+        for end in ends.filter(|end| *end > base.len()) {
             let directory = &relative[..end];
             let (parent, name) = split(directory);
             let parent = self.open_at(parent, through())?;
@@ -113,6 +123,17 @@ impl Root {
             }
         }
         Ok(())
+    }
+
+    /// Whether nothing lies in the folder.
+    pub(super) fn is_empty(&self) -> Result<bool, Errno> {
+        let open = self.open_directory("")?;
+        for entry in rfs::Dir::read_from(&open)? {
+            if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Removes the directory `relative` when it is empty, then those above it, up to but not including `stop`.

@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn what_another_machine_may_write_is_left_until_it_is_old() {
         let path = tempfile::TempDir::new().expect("a folder");
-        let folder = open::create("primary".to_owned(), path.path(), FolderMode::ANY).expect("a store");
+        let (folder, _) = open::create("primary".to_owned(), path.path(), FolderMode::ANY).expect("a store");
         let of_another = format!("{PUT}{}-{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
         let of_this = format!("{PUT}{}-{}", this_machine().expect("an id"), Uuid::new_v4().simple());
         let file = |name: &str| path.path().join(TEMPORARY).join(name);

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant, SystemTime};
 
-use rustix::fs::{self as rfs, AtFlags, FlockOperation, OFlags, RenameFlags};
+use rustix::fs::{self as rfs, AtFlags, FlockOperation, OFlags, RenameFlags, XattrFlags};
 use rustix::io::Errno;
 use strongroom_digest::MultiHasher;
 
@@ -30,6 +30,36 @@ thread_local! {
     static COPY_BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
+/// Where a file is put, and what goes with it.
+pub(super) struct Place<'a> {
+    /// Relative to the folder.
+    relative: &'a str,
+    /// Directories that are left empty by a failure are removed up to this one.
+    stop: &'a str,
+    /// For errors.
+    key: &'a Key,
+    /// Whether `stop` must be there; else it is made.
+    needs_stop: bool,
+    /// Attributes of the file.
+    attributes: &'a [(String, Vec<u8>)],
+}
+
+impl<'a> Place<'a> {
+    pub(super) fn new(relative: &'a str, stop: &'a str, key: &'a Key) -> Self {
+        Self { relative, stop, key, needs_stop: false, attributes: &[] }
+    }
+
+    /// In a directory that must be there, with extended attributes.
+    pub(super) fn within(
+        directory: &'a str,
+        relative: &'a str,
+        key: &'a Key,
+        attributes: &'a [(String, Vec<u8>)],
+    ) -> Self {
+        Self { relative, stop: directory, key, needs_stop: true, attributes }
+    }
+}
+
 /// A file that has no place yet. Removed when dropped without one.
 struct Staged<'a> {
     folder: &'a Folder,
@@ -48,19 +78,21 @@ impl Drop for Staged<'_> {
 }
 
 impl Folder {
-    /// Puts `body` at `relative`. `key` is for errors. Directories that are left empty by a failure are removed up to
-    /// `stop`.
+    /// Puts `body` in its place.
     pub(super) fn put_at(
         &self,
-        relative: &str,
-        stop: &str,
-        key: &Key,
+        place: &Place<'_>,
         body: &mut dyn Read,
         options: &PutOptions,
     ) -> Result<Head, StorageError> {
+        let Place { relative, stop, key, .. } = *place;
         self.refuse_early(relative, key, &options.condition)?;
         let mut staged = self.stage(key)?;
         self.fill(&mut staged, key, body, options)?;
+        for (name, value) in place.attributes {
+            rfs::fsetxattr(&staged.file, name.as_str(), value, XattrFlags::empty())
+                .map_err(|errno| self.failed("set the attributes of", key, errno.into()))?;
+        }
         // Exact to the nanosecond, where the kernel's own stamp is as coarse as its clock tick: an etag must not
         // come back when an inode does.
         staged.file.set_modified(SystemTime::now()).map_err(|source| self.failed("write", key, source))?;
@@ -70,7 +102,7 @@ impl Folder {
         }
         let stat = rfs::fstat(&staged.file).map_err(|errno| self.failed("write", key, errno.into()))?;
         let (directory, _) = split(relative);
-        let outcome = self.place(&mut staged, relative, key, &options.condition).and_then(|parent| {
+        let outcome = self.place(&mut staged, place, &options.condition).and_then(|parent| {
             if is_durable {
                 rfs::fsync(parent)
                     .and_then(|()| self.durability.sync_ancestors(&self.root, directory))
@@ -173,17 +205,20 @@ impl Folder {
     fn place(
         &self,
         staged: &mut Staged<'_>,
-        relative: &str,
-        key: &Key,
+        place: &Place<'_>,
         condition: &PutCondition,
     ) -> Result<OwnedFd, StorageError> {
+        let Place { relative, key, .. } = *place;
+        let base = if place.needs_stop { place.stop } else { "" };
         let (directory, name) = split(relative);
         for _ in 0..RACES {
             let parent = match self.root.open_directory(directory) {
                 Ok(parent) => parent,
                 Err(Errno::NOENT) => {
                     moment("place.missing");
-                    match self.root.make_directory(directory, &mut |made| self.durability.note(made)) {
+                    let mut note = |made: &str| self.durability.note(made);
+                    match self.root.make_directory_below(base, directory, &mut note) {
+                        Ok(()) | Err(Errno::NOENT) if self.is_missing(base) => return Err(self.not_found(key)),
                         Ok(()) | Err(Errno::NOENT) => continue,
                         Err(errno) => return Err(self.obstructed(key, errno)),
                     }
@@ -239,6 +274,10 @@ impl Folder {
             }
         }
         Err(self.failed("put", key, ErrorKind::ResourceBusy.into()))
+    }
+
+    fn is_missing(&self, directory: &str) -> bool {
+        !directory.is_empty() && matches!(self.root.stat(directory), Err(Errno::NOENT))
     }
 
     fn name_if_absent(&self, staged: &str, parent: &OwnedFd, name: &str) -> Result<(), Errno> {

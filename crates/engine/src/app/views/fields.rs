@@ -7,9 +7,9 @@ use super::{
     DifferenceView, DueView, EventView, FailureGroupView, FileView, FindingView, FixityReportView, FormatsReportView,
     FoundView, HistoryLineView, InstitutionView, InterimFileView, ItemCountsView, ItemView, JournalView, KeyView,
     LegalHoldView, LevelRowView, MessageView, ObjectView, PipelineView, PolicyVersionView, ProblemLineView,
-    ProblemView, ProfileView, RecordView, ReportRowView, ReportView, RulesView, SealRowView, SettingView, SpotTestView,
-    StorageReportView, StoreCheckView, StoreView, TaskView, ToolFindingView, TopicView, UnfinishedDeletionView,
-    UploadView, UserView, VersionView,
+    ProblemView, ProfileView, RecordView, ReportRowView, ReportView, RulesView, SealRowView, SettingView,
+    SpaceItemView, SpaceView, SpotTestView, StorageReportView, StoreCheckView, StoreView, TaskView, ToolFindingView,
+    TopicView, UnfinishedDeletionView, UploadView, UserView, VersionView,
 };
 
 /// What lists show row by row.
@@ -62,6 +62,8 @@ views! {
         finding, institution, object, path, file, tool, detail, state, found_at, settled_at, note, document, record, activity
     }
     AgentView { agent, about, input, options }
+    SpaceView { store, space, reason }
+    SpaceItemView { name, size, etag, reason }
     ObjectView {
         object, identifier, ark, local_ids, title, description, creator, date, metadata, access, state, health, completeness, parts, missing_parts,
         institution, collection, placement, profile, profile_version, source_organization, deletion_request, versions, head, files,

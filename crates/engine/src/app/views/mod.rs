@@ -31,6 +31,7 @@ mod receiving;
 mod registry;
 mod restorations;
 mod settings;
+mod spaces;
 mod spot_tests;
 mod statistics;
 mod stores;
@@ -77,6 +78,7 @@ pub use receiving::UploadView;
 pub use registry::{BackupView, MovedRegistryView, MovedTableView, RebuildProblemView, RebuildView, SchemaView};
 pub use restorations::{RestorationBatchView, RestorationView};
 pub use settings::{CheckView, SettingView};
+pub use spaces::{SpaceDetailsView, SpaceItemView, SpaceView};
 pub use spot_tests::SpotTestView;
 pub use statistics::{
     CostReportView, DepositsReportView, FixityReportView, FormatsReportView, RecomputedView, StorageReportView,
