@@ -4,6 +4,8 @@
 //! ([`Policy::from_json`], [`Policy::to_json`]). [`Draft::check`] finds everything that is wrong with one at once. [`Lookup`] answers which
 //! rules apply to a space, and [`changes`] says in words what differs between two versions.
 //!
+//! [`decide`] says what is done with one content item, from what was seen of it in both stores.
+//!
 //! All patterns of this crate have the grammar of [`Glob`]. A [`Filter`] includes and excludes spaces by `/institution/store/space`.
 //! [`import`] reads the policy files of DuraCloud and reports each change of their meaning.
 //!
@@ -27,6 +29,7 @@
 
 mod changes;
 mod check;
+mod decision;
 mod draft;
 mod error;
 mod filter;
@@ -41,6 +44,7 @@ mod written;
 
 pub use changes::changes;
 pub use check::StoreUse;
+pub use decision::{Pair, Reason, Seen, Step, decide, decide_compared, description_of_copy};
 pub use draft::Draft;
 pub use error::DuplicationError;
 pub use filter::{Filter, Place, Verdict};

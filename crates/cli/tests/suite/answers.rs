@@ -411,10 +411,9 @@ fn the_answers_about_people_are_as_they_were() {
 fn the_answers_about_duplication_policies_are_as_they_were() {
     let place = Place::with_home_of(ACTOR);
     let mut settings = std::fs::read_to_string(place.path("home/strongroom.toml")).unwrap();
-    settings.push_str("\n[stores.disk]\nkind = \"folder\"\npath = \"stores/disk\"\n");
-    settings.push_str("\n[stores.cloud]\nkind = \"folder\"\npath = \"stores/cloud\"\n");
+    settings.push_str("\n[plain_stores.disk]\npath = \"plain/disk\"\n");
+    settings.push_str("\n[plain_stores.cloud]\npath = \"plain/cloud\"\n");
     place.write("home/strongroom.toml", settings);
-    place.run(["store", "create", "disk", "cloud"]).succeeds();
     place.write("bad.toml", "defaults = 1\ndefault = []\nspaces = [{ space = \"a/b\", rules = \"none\" }]\n");
     place.write(
         "policy.toml",

@@ -1,6 +1,7 @@
 //! What the crate promises.
 
 mod checking;
+mod deciding;
 mod filtering;
 mod globs;
 mod importing;

@@ -6,10 +6,10 @@ use strongroom_duplication::{Draft, Policy, Problem, StoreUse};
 
 use crate::settings::Settings;
 
-/// What each store is used for. Where this changes, what policies may name changes with it.
+/// What each store of the settings is used for.
 pub(crate) fn plain_stores(settings: &Settings) -> BTreeMap<String, StoreUse> {
-    let used = |name: &String| if settings.is_plain(name) { StoreUse::Plain } else { StoreUse::Managed };
-    settings.stores.keys().map(|name| (name.clone(), used(name))).collect()
+    let managed = settings.stores.keys().map(|name| (name.clone(), StoreUse::Managed));
+    managed.chain(settings.plain_stores.keys().map(|name| (name.clone(), StoreUse::Plain))).collect()
 }
 
 /// What is wrong now with a policy that was set before.

@@ -565,12 +565,6 @@ impl Settings {
             || self.institutions.values().any(|own| own.receiving == store)
     }
 
-    /// Whether the spaces of a store belong to others, who write to it: of those that there are, the ones that have no role and keep no
-    /// copies of objects.
-    pub fn is_plain(&self, store: &str) -> bool {
-        self.stores.contains_key(store) && !self.has_other_role(store) && !self.preservation_stores().contains(&store)
-    }
-
     /// Every store that some placement names: the preservation stores.
     pub fn preservation_stores(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.placements.values().flatten().map(String::as_str).collect();

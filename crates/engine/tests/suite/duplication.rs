@@ -36,7 +36,7 @@ on_both_databases! {
 
 /// A home with plain stores, a second institution, the admins Ann and Bob, and two system admins.
 fn world(engine: Engine) -> Option<TestHome> {
-    let plain = |name: &str| format!("[stores.{name}]\nkind = \"folder\"\npath = \"stores/{name}\"\n");
+    let plain = |name: &str| format!("[plain_stores.{name}]\npath = \"plain/{name}\"\n");
     let home = home_on(engine, &["disk", "cloud", "tape"].map(plain).concat())?;
     home.registry
         .write(|tx| tenants::add_institution(tx, InstitutionId::new(), OTHER, "Other University"))
