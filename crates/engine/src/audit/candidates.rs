@@ -141,7 +141,7 @@ pub(super) fn read(
 }
 
 /// The signature of a head in a store, with the public key beside it; none where it is not one of the key with this fingerprint.
-pub(super) fn signature(
+fn signature(
     store: &dyn Store,
     chain: &str,
     last: u64,

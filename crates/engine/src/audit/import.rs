@@ -10,7 +10,7 @@ use strongroom_registry::audit_imports::{self as imports, Contradiction, Importe
 use strongroom_registry::{RegistryError, Scope, Transaction, tenants};
 use strongroom_storage::{Key, StorageError, Store};
 
-use super::candidates::{Candidate, StoreFiles, act_of, each_key, read, signature, small};
+use super::candidates::{Candidate, StoreFiles, act_of, each_key, read, small};
 use super::copies::open_entries;
 use super::keys::own_fingerprint;
 use super::publish::head_of;
@@ -324,17 +324,27 @@ impl<'a> Importing<'a> {
         if chosen.head.key() == Some(own) {
             return Ok(true);
         }
+        // Each range on the way is read: only what really leads to a head of the own key is signed with it.
+        let (mut link, mut key) = (chosen.head.link(), chosen.head.key().map(str::to_owned));
+        loop {
+            let Some(next) = self.next_behind(&link, key.as_deref())? else { return Ok(false) };
+            if next.key() == Some(own) {
+                return Ok(true);
+            }
+            (link, key) = (next.link(), next.key().map(str::to_owned));
+        }
+    }
+
+    /// The head of a range behind a link that some store has whole.
+    fn next_behind(&self, link: &Link, key: Option<&str>) -> Result<Option<Head>, EngineError> {
         for files in &self.stores {
-            for last in files.heads.range(chosen.head.sequence()..) {
-                let Some(text) = small(files.store, &head_key(&self.chain.name, *last)?)? else { continue };
-                let Ok(text) = String::from_utf8(text) else { continue };
-                let is_own = Head::read(&text).is_ok_and(|head| head.key() == Some(own));
-                if is_own && signature(files.store, &self.chain.name, *last, own, &text)?.is_some() {
-                    return Ok(true);
+            for (head, text) in files.heads_behind(link)? {
+                if read(self.home, files.store, link, (&head, &text), key)?.is_some() {
+                    return Ok(Some(head));
                 }
             }
         }
-        Ok(false)
+        Ok(None)
     }
 
     /// Notes ranges that contradict each other, or the chain.

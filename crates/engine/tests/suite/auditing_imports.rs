@@ -223,6 +223,12 @@ fn a_range_that_ends_the_signature_is_imported_only_where_the_settings_say_so() 
     let end = heads(&home, "primary").pop().expect("a head").link();
     let ends = json!({"act": "audit.key", "outcome": "done", "target": "none"});
     let forged = forge(&home, "secondary", end.clone(), &[ends, json!({"act": "forged", "outcome": "done"})]);
+    // An earlier head that is truly signed, under a number behind the forged range.
+    let folder = folder_in(&home, "secondary").join(names::HEADS);
+    let replayed = [names::head_name, names::signature_name].map(|name| {
+        fs::copy(folder.join(name(end.sequence())), folder.join(name(99))).expect("copies");
+        folder.join(name(99))
+    });
     let (folder, made, summary) = rebuilt(&home, "primary");
     let said: Vec<&str> = summary.problems.iter().map(|problem| problem.reason.as_str()).collect();
     assert!(said.iter().any(|said| said.contains("not signed by its key") && said.contains("secondary")), "{said:?}");
@@ -237,7 +243,7 @@ fn a_range_that_ends_the_signature_is_imported_only_where_the_settings_say_so() 
         assert_eq!(published(&made), end.sequence());
         assert!(!folder_in(&home, "primary").join(names::HEADS).join(forged[1].file_name().expect("a name")).exists());
     }
-    for file in &forged {
+    for file in forged.iter().chain(&replayed) {
         fs::remove_file(file).expect("removes");
     }
     run(&made);
