@@ -477,3 +477,35 @@ fn the_answers_about_profiles_are_as_they_were() {
         ],
     );
 }
+
+#[test]
+fn the_answers_about_spaces_are_as_they_were() {
+    let place = Place::with_home_of(ACTOR);
+    for name in ["partner/maps/1.tif", "partner/maps/atlas/2.tif", "partner/maps-old/3.tif", "partner/notes.txt"] {
+        place.write(name, "bytes");
+    }
+    place.write("partner/maps/line\nbreak", "bytes");
+    let settings = place.path("home/strongroom.toml");
+    let mut text = std::fs::read_to_string(&settings).unwrap();
+    text += "\n[plain_stores.partner]\npath = \"../partner\"\n[plain_stores.tape]\npath = \"../tape\"\n";
+    std::fs::write(settings, text).unwrap();
+    snapshot(
+        &place,
+        "spaces",
+        &[
+            &["space", "list"],
+            &["space", "list", "--store", "partner", "--limit", "1"],
+            &["space", "list", "--store", "partnr"],
+            &["space", "show", "partner/maps"],
+            &["space", "show", "partner/map"],
+            &["space", "show", "tape/maps"],
+            &["space", "items", "partner/maps", "--after", "atlas/2.tif"],
+            &["space", "items", "partner/maps-old", "--after", "3.tif"],
+            &["space", "items", "partner"],
+            &["space", "items", "partner/maps", "--after", "%"],
+        ],
+    );
+    let names = place.run(["space", "items", "partner/maps", "--json"]).succeeds().json();
+    let names: Vec<&str> = names.iter().map(|line| line["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["1.tif", "atlas/2.tif", "line%0Abreak"]);
+}

@@ -397,6 +397,7 @@ pages! {
     coming_from_preserv: "docs/coming-from-preserv.md",
     backup_routine: "docs/backup-routine.md",
     changing_stores: "docs/changing-stores.md",
+    spaces: "docs/spaces.md",
     checkm: "docs/checkm.md",
     coming_from: "docs/coming-from.md",
     deletion: "docs/deletion.md",
