@@ -36,7 +36,8 @@ pub fn numbers_of_entries(name: &str) -> Option<(u64, u64)> {
 
 /// The number of the last entry of the head of this name; none where it is no name of a head.
 pub fn number_of_head(name: &str) -> Option<u64> {
-    number(name.strip_suffix(".json")?)
+    // A head is of one entry at least.
+    number(name.strip_suffix(".json")?).filter(|last| *last >= 1)
 }
 
 fn number(text: &str) -> Option<u64> {

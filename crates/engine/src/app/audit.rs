@@ -68,8 +68,9 @@ pub fn check(context: &OpContext, stores: &[String], stop: &Shutdown) -> Result<
             continue;
         }
         let target = Target::of_system(store.name());
-        let looked = authorized.around(&target, |home| audit::check(home, store, stop));
-        checked.push(AuditCheckView::new(store.name(), looked));
+        let failed = |(_, error): &(_, Option<EngineError>)| error.as_ref().map(EngineError::chain);
+        let (looked, error) = authorized.around_unless(&target, |home| Ok(audit::check(home, store, stop)), failed)?;
+        checked.push(AuditCheckView::new(store.name(), looked, error.as_ref()));
     }
     Ok(checked)
 }

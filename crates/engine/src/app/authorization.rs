@@ -204,7 +204,7 @@ permissions! {
     LEGAL_HOLDS_ADD "legal_holds.add" Institutions Writes [SystemAdmin InstitutionAdmin]
     LEGAL_HOLDS_LIST "legal_holds.list" Institutions Reads [SystemAdmin InstitutionAdmin Auditor]
     LEGAL_HOLDS_RELEASE "legal_holds.release" Institutions Writes [SystemAdmin InstitutionAdmin]
-    MANIFESTS_SAVE "manifests.save" Installation Reads [SystemAdmin Auditor]
+    MANIFESTS_SAVE "manifests.save" Installation Reads [SystemAdmin]
     MANIFESTS_READ "manifests.read" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     NOTIFICATIONS_TEST "notifications.test" Installation Writes [SystemAdmin]
     OBJECTS_DESCRIBE "objects.describe" Institutions Writes [SystemAdmin InstitutionAdmin InstitutionUser System]

@@ -5,11 +5,23 @@ use std::collections::BTreeSet;
 use strongroom_audit::Sha256;
 use strongroom_registry::audit as rows;
 use strongroom_registry::audit_imports::{self as imports, Contradiction};
+use strongroom_registry::tenants;
 
 use super::candidates::small;
 use super::import::import_chain;
+use super::keys::own_fingerprint;
 use super::{entries_key, head_key};
 use crate::{EngineError, Home};
+
+/// The fact that says by which key contradictions were left undecided last.
+const UNDECIDED_BY: &str = "audit.undecided_by";
+
+/// Those that are not resolved and concern files of a store, as an error.
+pub(super) fn in_store(home: &Home, store: &str) -> Result<(), EngineError> {
+    let mut found = home.registry.read(imports::contradictions)?;
+    found.retain(|found| found.store == store);
+    if found.is_empty() { Ok(()) } else { Err(EngineError::Refused(text(&found))) }
+}
 
 /// Imports again the chains of which a contradiction was resolved, or may be by what the settings say now.
 ///
@@ -17,14 +29,20 @@ use crate::{EngineError, Home};
 /// There are contradictions that are not resolved.
 pub(super) fn check(home: &Home) -> Result<(), EngineError> {
     let known = home.registry.read(imports::contradictions)?;
+    let key = own_fingerprint(home).or_else(|| home.settings.audit.signing_key.clone()).unwrap_or_default();
+    let is_by_this_key = home.registry.read(|tx| tenants::fact(tx, UNDECIDED_BY))?.is_some_and(|fact| fact == key);
     let mut resolved = BTreeSet::new();
     for found in &known {
-        if !found.is_decided || !is_open(home, found)? {
+        let may_be_decided = !found.is_decided && !is_by_this_key;
+        if may_be_decided || !is_open(home, found)? {
             resolved.insert(found.chain.clone());
         }
     }
     for chain in resolved {
         import_chain(home, &chain, &mut Vec::new())?;
+    }
+    if !known.is_empty() && !is_by_this_key {
+        home.registry.write(move |tx| tenants::set_fact(tx, UNDECIDED_BY, &key))?;
     }
     let open = if known.is_empty() { known } else { home.registry.read(imports::contradictions)? };
     if open.is_empty() {
@@ -32,7 +50,7 @@ pub(super) fn check(home: &Home) -> Result<(), EngineError> {
     }
     Err(EngineError::Refused(text(&open)).next(
         "compare these stores with heads that others have received (\"strongroom audit verify\"), move the entries and heads that are not of \
-         the chain out of the stores by hand and keep them, or set audit.signing_key to the key of the chain where it has none here, then \"strongroom background run audit\"",
+         the chain out of the stores by hand and keep them, or set audit.signing_key to the key of the chain where it has none here (\"none\" where the key is lost), then \"strongroom background run audit\"",
     ))
 }
 
@@ -51,12 +69,16 @@ pub(super) fn is_open(home: &Home, found: &Contradiction) -> Result<bool, Engine
     if home.away(store.name()).is_some() {
         return Ok(true);
     }
+    let before = found.last.saturating_sub(1);
+    let own = home.registry.read(|tx| rows::ranges(tx, &found.chain, before, 1))?.into_iter().next();
+    let own = own.filter(|own| own.last == found.last);
+    // The head of the range that the chain has there stays.
+    let is_of_own = own.as_ref().is_some_and(|own| Sha256::of(own.head.as_bytes()).0 == found.head);
     let head = small(store.as_ref(), &head_key(&found.chain, found.last)?)?;
-    if head.is_some_and(|head| Sha256::of(&head).0 == found.head) {
+    if !is_of_own && head.is_some_and(|head| Sha256::of(&head).0 == found.head) {
         return Ok(true);
     }
-    let own = home.registry.read(|tx| rows::ranges(tx, &found.chain, found.last - 1, 1))?.into_iter().next();
-    let own = own.filter(|own| own.last == found.last).map(|own| super::publish::head_of(&own)).transpose()?;
+    let own = own.map(|own| super::publish::head_of(&own)).transpose()?;
     if own.is_some_and(|own| own.range().first == found.first) {
         // The name of a file of the chain itself: what it has is compared where the range is put into the store.
         return Ok(false);

@@ -260,7 +260,12 @@ pub(super) fn check(home: &Home, store: &dyn Store, range: &RangeRow) -> Result<
         })?;
         let epoch = watermark::announce(home)?;
         watermark::advance(home, store, &epoch)?;
-        write(home, store, range, &file, condition)?;
+        if let Err(error) = write(home, store, range, &file, condition) {
+            // Another process has put it back meanwhile.
+            if !matches!(compare(store, &file)?, Found::Right) {
+                return Err(error);
+            }
+        }
         watermark::confirm(home, &[store], &epoch)?;
         put_back += 1;
     }

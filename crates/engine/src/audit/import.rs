@@ -237,7 +237,7 @@ impl<'a> Importing<'a> {
     /// The head of the last range of the registry that a store has as it is.
     fn last_own_in(&self, files: &StoreFiles<'_>) -> Result<Option<Head>, EngineError> {
         for last in files.heads.iter().rev().filter(|last| **last <= self.chain.published) {
-            let Some(own) = self.own_behind(last - 1)?.filter(|own| own.last == *last) else { continue };
+            let Some(own) = self.own_behind(last.saturating_sub(1))?.filter(|own| own.last == *last) else { continue };
             let there = small(files.store, &head_key(&self.chain.name, *last)?)?;
             if there.is_some_and(|there| there == own.head.as_bytes()) {
                 return Ok(Some(head_of(&own)?));

@@ -1,15 +1,17 @@
 //! What lies in the folders of chains in the stores, compared with the ranges that belong there: what is missing is put back, and what belongs to
 //! no range is noted. What files have is read again by `copies`.
 
+use std::collections::BTreeSet;
+
 use strongroom_registry::audit::{self as rows, Chain, RangeRow};
 use strongroom_registry::{Time, tenants};
-use strongroom_storage::Store;
+use strongroom_storage::{Key, StorageError, Store};
 
-use super::candidates::StoreFiles;
+use super::candidates::{StoreFiles, each_key};
 use super::contradictions::undecided;
 use super::import::note_foreign;
 use super::publish::head_of;
-use super::{copies, now};
+use super::{FOLDER, copies, now};
 use crate::error::Failures;
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home, paging};
@@ -43,31 +45,43 @@ pub(super) fn look_if_due(home: &Home, store: &dyn Store, stop: &Shutdown) -> Re
     Ok(put_back)
 }
 
-/// Reads every range in a store now, and looks at the folders there.
-///
-/// # Errors
-/// Something cannot be read or put back. What else there is was read all the same.
-pub(crate) fn check(home: &Home, store: &dyn Store, stop: &Shutdown) -> Result<Looked, EngineError> {
-    let (begun, name) = (now(home)?, store.name().to_owned());
-    home.registry.write(move |tx| rows::recheck_future(tx, &name))?;
-    let mut failures = Failures::default();
-    let mut looked = Looked::default();
-    // First what is missing by its name: to read it would be an error of the store each time.
+/// Puts into a store what it does not have yet, looks at the folders there, and reads every range; what was found, and what cannot be read or
+/// put. One failure keeps nothing else from being read.
+pub(crate) fn check(home: &Home, store: &dyn Store, stop: &Shutdown) -> (Looked, Failures) {
+    let (mut looked, mut failures) = (Looked::default(), Failures::default());
+    if let Err(error) = copies::bring(home, store, stop) {
+        failures.add(error);
+    }
     match look(home, store, stop) {
         Ok(put_back) => looked.put_back += put_back,
         Err(error) => failures.add(error),
     }
-    match copies::reread_before(home, store, Time(begun.0.saturating_add(1)), stop) {
-        Ok((read, put_back)) => looked = Looked { read, put_back: looked.put_back + put_back },
-        Err(error) => failures.add(error),
+    let mut reread = || -> Result<(), EngineError> {
+        let (begun, name) = (now(home)?, store.name().to_owned());
+        home.registry.write(move |tx| rows::recheck_future(tx, &name))?;
+        let (read, put_back) = copies::reread_before(home, store, Time(begun.0.saturating_add(1)), stop)?;
+        looked = Looked { read, put_back: looked.put_back + put_back };
+        Ok(())
+    };
+    if let Err(error) = reread() {
+        failures.add(error);
     }
-    failures.or(looked)
+    (looked, failures)
 }
 
 fn look(home: &Home, store: &dyn Store, stop: &Shutdown) -> Result<u64, EngineError> {
     let (mut failures, mut put_back) = (Failures::default(), 0);
     let left_to_people = undecided(home)?;
-    for chain in home.registry.read(rows::chains)? {
+    let chains = home.registry.read(rows::chains)?;
+    for name in folders(store)? {
+        if chains.iter().all(|chain| chain.name != name) {
+            failures.add(EngineError::Refused(format!(
+                "{FOLDER}/{name} in store {} is of no chain of this registry",
+                store.name()
+            )));
+        }
+    }
+    for chain in chains {
         if stop.is_requested() {
             break;
         }
@@ -81,6 +95,16 @@ fn look(home: &Home, store: &dyn Store, stop: &Shutdown) -> Result<u64, EngineEr
         }
     }
     failures.or(put_back)
+}
+
+/// The folders below that of the chains.
+fn folders(store: &dyn Store) -> Result<BTreeSet<String>, EngineError> {
+    let root = Key::new(FOLDER).map_err(StorageError::from)?;
+    let mut names = BTreeSet::new();
+    each_key(store, &root, &mut Vec::new(), &mut |key| {
+        names.extend(key.below(&root).and_then(|below| below.split_once('/')).map(|(name, _)| name.to_owned()));
+    })?;
+    Ok(names)
 }
 
 fn look_at(home: &Home, store: &dyn Store, chain: &Chain, stop: &Shutdown) -> Result<u64, EngineError> {

@@ -92,10 +92,14 @@ pub(crate) fn run(home: &Home, stop: &Shutdown) -> Result<Ran, EngineError> {
 }
 
 /// Reads every range of every chain in a store now; what is not as it was published is put back, and what is of no range is an error.
-pub(crate) fn check(home: &Home, store: &dyn Store, stop: &Shutdown) -> Result<Looked, EngineError> {
-    let looked = look::check(home, store, stop)?;
-    contradictions::check(home)?;
-    Ok(looked)
+pub(crate) fn check(home: &Home, store: &dyn Store, stop: &Shutdown) -> (Looked, Option<EngineError>) {
+    let (looked, mut failures) = look::check(home, store, stop);
+    // What others of the stores have is an error of theirs.
+    drop(contradictions::check(home));
+    if let Err(error) = contradictions::in_store(home, store.name()) {
+        failures.add(error);
+    }
+    (looked, failures.or(()).err())
 }
 
 /// Every chain, and how many acts of this scope are in none.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use strongroom_database::CLOCK_TOLERANCE;
 use strongroom_registry::problems::{NewProblem, Problem};
 use strongroom_registry::{
-    RegistryError, Scope, SpotTestState, Time, Transaction, counted, deletions, outbox, spot_tests,
+    DeletionId, RegistryError, Scope, SpotTestState, Time, Transaction, counted, deletions, outbox, spot_tests,
 };
 
 use super::PAGE;
@@ -211,8 +211,8 @@ fn of_messages(tx: &mut dyn Transaction, found: &mut Conditions) -> Result<(), R
 
 /// Stores that refuse to remove what was deleted, with the first reason of each.
 fn of_deletions(tx: &mut dyn Transaction, found: &mut Conditions) -> Result<(), RegistryError> {
-    // The first one in each store, and how many there are.
-    let mut refused: BTreeMap<String, (u64, String)> = BTreeMap::new();
+    // The first one in each store, and the deletion that was begun last: with each further one, something else is refused.
+    let mut refused: BTreeMap<String, (DeletionId, String)> = BTreeMap::new();
     let mut after = None;
     loop {
         let page = deletions::list_unfinished(tx, Scope::System, after.as_ref(), PAGE)?;
@@ -221,12 +221,13 @@ fn of_deletions(tx: &mut dyn Transaction, found: &mut Conditions) -> Result<(), 
         for one in &page {
             let Some(reason) = &one.reason else { continue };
             let first = || format!("{}: {reason}", one.object_identifier);
-            refused.entry(one.store.clone()).or_insert_with(|| (0, first())).0 += 1;
+            let (last, _) = refused.entry(one.store.clone()).or_insert_with(|| (one.deletion, first()));
+            *last = one.deletion.max(*last);
         }
     }
-    for (store, (count, first)) in refused {
+    for (store, (last, first)) in refused {
         let detail = format!("it refuses to remove what was deleted, such as {first}");
-        found.add_counted(DELETION_REFUSED, &store, count, detail).store = Some(store.clone());
+        found.add_of_store(DELETION_REFUSED, &store, detail).fault = last.to_string();
     }
     Ok(())
 }

@@ -354,9 +354,15 @@ fn what_a_store_has_of_the_chains_is_checked_when_it_is_asked_for() {
     let [found] = check(&["secondary".to_owned()]).try_into().expect("one store");
     assert!(found.message.as_ref().is_some_and(|said| said.contains("entries 900 to 901")), "{found:?}");
     try_run(&home).expect_err("it is there");
+    assert!(check(&["primary".to_owned()])[0].ok, "it is not in this one");
     std::fs::remove_file(&stray).expect("removes");
     run(&home);
     assert!(check(&[]).iter().all(|store| store.ok));
+    let unknown = home.file("secondary", "_strongroom/audit/nobody.example/entries");
+    std::fs::create_dir_all(&unknown).expect("makes a folder");
+    std::fs::write(unknown.join(strongroom_audit::names::entries_name(1, 1)), b"{}\n").expect("writes");
+    let [found] = check(&["secondary".to_owned()]).try_into().expect("one store");
+    assert!(found.message.as_ref().is_some_and(|said| said.contains("nobody.example")), "{found:?}");
 }
 
 #[test]

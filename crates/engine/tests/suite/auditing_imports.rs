@@ -298,7 +298,19 @@ type Foreign = fn(&TestHome, u64) -> Vec<PathBuf>;
 
 #[test]
 fn files_that_are_no_range_of_a_chain_are_named_until_they_are_gone() {
-    let ways: [(&str, Foreign); 4] = [
+    let ways: [(&str, Foreign); 6] = [
+        ("entries that end where a range of the chain ends", |home, last| {
+            let foreign = folder_in(home, "secondary").join(names::ENTRIES).join(names::entries_name(last, last));
+            fs::write(&foreign, "{}\n").expect("writes");
+            vec![foreign]
+        }),
+        ("a head of nothing, which is none", |home, last| {
+            let nothing = folder_in(home, "secondary").join(names::HEADS).join("000000000000.json");
+            fs::write(&nothing, "{}").expect("writes");
+            let foreign = folder_in(home, "secondary").join(names::ENTRIES).join(names::entries_name(last, last + 1));
+            fs::write(&foreign, "{}\n").expect("writes");
+            vec![foreign, nothing]
+        }),
         ("entries within the chain and behind its end", |home, last| {
             let foreign = folder_in(home, "secondary").join(names::ENTRIES).join(names::entries_name(last, last + 9));
             fs::write(&foreign, "{}\n").expect("writes");

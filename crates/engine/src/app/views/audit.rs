@@ -53,12 +53,8 @@ pub struct AuditCheckView {
 }
 
 impl AuditCheckView {
-    pub(crate) fn new(store: &str, looked: Result<Looked, EngineError>) -> Self {
-        let (looked, message) = match looked {
-            Ok(looked) => (looked, None),
-            Err(error) => (Looked::default(), Some(error.chain())),
-        };
-        let Looked { read, put_back } = looked;
+    pub(crate) fn new(store: &str, looked: Looked, error: Option<&EngineError>) -> Self {
+        let (Looked { read, put_back }, message) = (looked, error.map(EngineError::chain));
         Self { store: store.to_owned(), ok: message.is_none() && put_back == 0, ranges: read, put_back, message }
     }
 }
