@@ -66,7 +66,7 @@ pub(crate) fn copy(state: &mut State, input: CopyObjectInput) -> S3Result<Stored
 }
 
 /// Copies a range as a part of an upload.
-pub(crate) fn copy_part(state: &mut State, input: UploadPartCopyInput) -> S3Result<Part> {
+pub(crate) fn copy_part(state: &mut State, input: &UploadPartCopyInput) -> S3Result<Part> {
     use md5::{Digest, Md5};
     let found = source(state, &input.copy_source, input.copy_source_if_match.as_ref())?;
     let size = found.size();

@@ -627,7 +627,7 @@ impl S3 for Service {
     ) -> S3Result<S3Response<UploadPartCopyOutput>> {
         let bucket = request.input.bucket.clone();
         let fault = self.enter(Operation::UploadPartCopy, &bucket).await?;
-        let part = copying::copy_part(&mut self.lock(), request.input)?;
+        let part = copying::copy_part(&mut self.lock(), &request.input)?;
         let result = CopyPartResult { e_tag: Some(ETag::Strong(part.etag)), ..CopyPartResult::default() };
         self.leave(fault, UploadPartCopyOutput { copy_part_result: Some(result), ..UploadPartCopyOutput::default() })
     }
