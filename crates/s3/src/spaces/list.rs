@@ -28,8 +28,7 @@ impl ItemPages {
     pub(super) fn new(inner: &Arc<Inner>, space: &SpaceName, after: &ListedName) -> Result<Self, StorageError> {
         let prefix = inner.names_below(&Key::ROOT)?;
         let mut names = Names::new(Arc::clone(inner), prefix.clone(), &Key::ROOT);
-        // A service can be asked to go on after a text; what is no text is passed over here.
-        let text = after.as_bytes().utf8_chunks().next().map(|chunk| chunk.valid()).unwrap_or_default();
+        let text = nearest_before(after);
         if !text.is_empty() {
             names.go_on_after(format!("{prefix}{text}"));
         }
@@ -51,6 +50,20 @@ impl ItemPages {
         };
         Some(ListedItem::NotCarried { name: ListedName::new(relative), reason: format!("its name {reason}") })
     }
+}
+
+/// What a service can be asked to go on after: some (`MinIO`) refuse segments of dots, and none takes what is no text. What lies
+/// between that and the name is passed over here.
+fn nearest_before(name: &ListedName) -> &str {
+    let text = name.as_bytes().utf8_chunks().next().map(|chunk| chunk.valid()).unwrap_or_default();
+    let mut end = 0;
+    for segment in text.split_inclusive('/') {
+        if matches!(segment.trim_end_matches('/'), "." | "..") {
+            break;
+        }
+        end += segment.len();
+    }
+    text.get(..end).unwrap_or_default()
 }
 
 impl Iterator for ItemPages {
@@ -234,3 +247,23 @@ pub(super) fn page_of_buckets(
 
 // The folder of probes is part of the bookkeeping.
 const _: () = assert!(PROBES.len() > BOOKKEEPING.len());
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_goes_on_after_what_it_can_be_asked_for() {
+        for (name, asked) in [
+            (&b"a/b"[..], "a/b"),
+            (b"a/../b", "a/"),
+            (b"..", ""),
+            (b"a/.", "a/"),
+            (b"a//b", "a//b"),
+            (b"a/b\xffc", "a/b"),
+            (b"\xff", ""),
+        ] {
+            assert_eq!(nearest_before(&ListedName::new(name)), asked);
+        }
+    }
+}

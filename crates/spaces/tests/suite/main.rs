@@ -2,4 +2,6 @@
 
 mod conformance;
 mod folder;
+#[cfg(target_os = "linux")]
+mod full;
 mod order;
