@@ -304,6 +304,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     ("duplicate policy check", &["strongroom duplicate policy check policy.toml --institution example.edu"]),
     ("duplicate policy history", &["strongroom duplicate policy history --institution example.edu"]),
+    ("duplicate policy preview", &["strongroom duplicate policy preview --institution example.edu"]),
     (
         "duplicate policy import",
         &[

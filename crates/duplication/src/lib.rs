@@ -4,7 +4,8 @@
 //! ([`Policy::from_json`], [`Policy::to_json`]). [`Draft::check`] finds everything that is wrong with one at once. [`Lookup`] answers which
 //! rules apply to a space, and [`changes`] says in words what differs between two versions.
 //!
-//! [`decide`] says what is done with one content item, from what was seen of it in both stores.
+//! [`decide`] says what is done with one content item, from what was seen of it in both stores. [`Merge`] compares
+//! the listings of two stores.
 //!
 //! All patterns of this crate have the grammar of [`Glob`]. A [`Filter`] includes and excludes spaces by `/institution/store/space`.
 //! [`import`] reads the policy files of DuraCloud and reports each change of their meaning.
@@ -36,6 +37,7 @@ mod filter;
 mod glob;
 mod import;
 mod lookup;
+mod merge;
 mod object;
 mod policy;
 mod problem;
@@ -51,6 +53,7 @@ pub use filter::{Filter, Place, Verdict};
 pub use glob::{Glob, GlobError, LONGEST_GLOB};
 pub use import::{ImportOptions, Imported, ImportedAccount, SourceFile, import};
 pub use lookup::{Applied, Lookup};
+pub use merge::{Line, Merge};
 pub use policy::{
     LONGEST_POLICY, LONGEST_SPACE, MOST_ENTRIES, MOST_PATTERNS, MOST_RULES, Policy, Rule, Rules, SpaceRules,
 };

@@ -9,14 +9,15 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use strongroom_engine::app::duplication_policies::{self as policies, ImportOptions, NewVersion, SourceFile};
 use strongroom_engine::app::views::{
-    ImportedPoliciesView, PolicyOutcome, PolicyProblemView, PolicyVersionView, PolicyView, SetPolicyView,
-    SpacePolicyView,
+    ImportedPoliciesView, PolicyOutcome, PolicyPreviewView, PolicyProblemView, PolicyVersionView, PolicyView,
+    SetPolicyView, SpacePolicyView,
 };
 use strongroom_engine::app::{self, OpContext};
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{ListOptions, printable};
+use crate::output::{ListOptions, TableOptions, printable, size};
+use crate::signals;
 
 /// Stands for standard input.
 const STANDARD_INPUT: &str = "-";
@@ -59,6 +60,17 @@ pub(crate) enum Policy {
         institution: Option<String>,
         #[command(flatten)]
         options: ListOptions,
+    },
+    /// Count what a policy would copy of each space, by the listings of the stores; nothing is read or changed. Exit 1 where a store does not answer
+    Preview {
+        /// The institution; the only one where it is not given
+        #[arg(long, value_name = "DOMAIN")]
+        institution: Option<String>,
+        /// The number of a version [default: the newest one]
+        #[arg(long, value_name = "N")]
+        version: Option<u64>,
+        #[command(flatten)]
+        options: TableOptions,
     },
     /// Import the policies of DuraCloud, and report each change of their meaning; exit 1 where an account was not imported
     #[command(
@@ -145,12 +157,64 @@ pub(crate) fn run(command: Duplicate, context: &Context) -> Outcome {
             return tell_set(&checked, &file, context);
         }
         Policy::History { institution, options } => history(&call, institution.as_deref(), options, context)?,
+        Policy::Preview { institution, version, options } => {
+            return preview(&call, (institution.as_deref(), version), options, context);
+        }
         Policy::Import(asked) => return import(&call, asked, context),
         Policy::Approve { version, institution } => {
             context.output.show(&policies::approve(&call, institution.as_deref(), version)?)?;
         }
     }
     Ok(Exit::Done)
+}
+
+fn preview(
+    call: &OpContext,
+    (institution, version): (Option<&str>, Option<u64>),
+    options: TableOptions,
+    context: &Context,
+) -> Outcome {
+    let columns =
+        ["space", "source", "destination", "missing", "differing", "bytes", "same_size", "only_in_destination"];
+    let in_full = [
+        "space",
+        "source",
+        "destination",
+        "missing",
+        "differing",
+        "bytes",
+        "same_size",
+        "only_in_destination",
+        "not_carried",
+        "message",
+    ];
+    let mut table =
+        context.output.table(&columns).with::<PolicyPreviewView>(options).if_room(&["not_carried"]).in_full(&in_full);
+    let (mut exit, mut unanswered, mut failure) = (Exit::Done, Vec::new(), None);
+    let stop = signals::watch()?;
+    policies::preview(call, institution, version, &stop, &mut |line| {
+        if let Some(message) = &line.message {
+            exit = Exit::No;
+            let what = line.space.as_deref().map(|space| format!("{space}: ")).unwrap_or_default();
+            unanswered.push(format!("{} -> {}: {what}{message}", line.source, line.destination));
+        }
+        let cells = [("bytes", size(line.bytes))];
+        if failure.is_none() {
+            failure = table.row_with(&line, &cells).err();
+        }
+        Ok(())
+    })?;
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    table.end("no space of the stores has a rule")?;
+    if !context.output.is_json() {
+        unanswered.iter().for_each(|line| eprintln!("{}", printable(line)));
+    }
+    if stop.is_requested() {
+        return Ok(Exit::Interrupted);
+    }
+    Ok(exit)
 }
 
 /// A key and a value.

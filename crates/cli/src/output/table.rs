@@ -246,6 +246,7 @@ fn title(column: &str) -> String {
         "strong_checksum" => "checksum",
         "atomic_assembly" => "atomic",
         "missing_parts" => "missing",
+        "only_in_destination" => "only there",
         "succeeded" => "done",
         "pending" => "pend.",
         "started" => "start.",

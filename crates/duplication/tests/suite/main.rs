@@ -6,4 +6,5 @@ mod filtering;
 mod globs;
 mod importing;
 mod lookup;
+mod merging;
 mod writing;

@@ -177,6 +177,7 @@ permissions! {
     DUPLICATION_POLICIES_CHECK "duplication_policies.check" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     DUPLICATION_POLICIES_HISTORY "duplication_policies.history" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     DUPLICATION_POLICIES_IMPORT "duplication_policies.import" Installation Writes [SystemAdmin]
+    DUPLICATION_POLICIES_PREVIEW "duplication_policies.preview" Installation Reads [SystemAdmin Auditor]
     DUPLICATION_POLICIES_SET "duplication_policies.set" Institutions Writes [SystemAdmin]
     DUPLICATION_POLICIES_SHOW "duplication_policies.show" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     EVENTS_LIST "events.list" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]

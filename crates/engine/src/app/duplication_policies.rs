@@ -11,17 +11,18 @@ pub use strongroom_duplication::{ImportOptions, SourceFile};
 
 use super::authorization::{
     DUPLICATION_POLICIES_APPROVE, DUPLICATION_POLICIES_CHECK, DUPLICATION_POLICIES_HISTORY,
-    DUPLICATION_POLICIES_IMPORT, DUPLICATION_POLICIES_SET, DUPLICATION_POLICIES_SHOW, Permission,
+    DUPLICATION_POLICIES_IMPORT, DUPLICATION_POLICIES_PREVIEW, DUPLICATION_POLICIES_SET, DUPLICATION_POLICIES_SHOW,
+    Permission,
 };
 use super::deposits::only_institution;
 use super::views::{
-    ImportedPoliciesView, ImportedPolicyView, PlacementView, PolicyDocumentView, PolicyOutcome, PolicyVersionView,
-    PolicyView, SetPolicyView, SpacePolicyView, SpaceRulesView,
+    ImportedPoliciesView, ImportedPolicyView, PlacementView, PolicyDocumentView, PolicyOutcome, PolicyPreviewView,
+    PolicyVersionView, PolicyView, SetPolicyView, SpacePolicyView, SpaceRulesView,
 };
-use super::{Authorized, OpContext, Page, find_institution};
+use super::{Authorized, OpContext, Page, Shutdown, find_institution};
 use crate::deletion::requests::check_words;
 use crate::deletion::requests::rules::{self, Asked};
-use crate::duplication::{changes_of, current, plain_stores, problems_of, read};
+use crate::duplication::{changes_of, current, plain_stores, preview as compare, problems_of, read};
 use crate::journal::Target;
 use crate::{EngineError, Home};
 
@@ -124,6 +125,25 @@ pub fn document(
     // An older version that is set again replaces the newest one.
     let document = policy.to_toml(Some(newest));
     Ok(PolicyDocumentView { institution: of.identifier, version: found.version, document })
+}
+
+/// What a version would copy of each space that the stores have, by their listings alone; without a number the newest one. `take` gets one line
+/// after the other. A store that does not answer is a line, too.
+///
+/// # Errors
+/// As [`show`], or `take` fails.
+pub fn preview(
+    context: &OpContext,
+    institution: Option<&str>,
+    version: Option<u64>,
+    stop: &Shutdown,
+    take: &mut dyn FnMut(PolicyPreviewView) -> Result<(), EngineError>,
+) -> Result<(), EngineError> {
+    let (authorized, of) = begin(context, &DUPLICATION_POLICIES_PREVIEW, institution)?;
+    let (found, _) = found(&authorized, &of, version)?;
+    let home = authorized.home();
+    let lookup = Lookup::new(read(&home.registry, of.id, found.version)?);
+    compare(home, &lookup, stop, &mut |line| take(PolicyPreviewView::from(line)))
 }
 
 /// The versions of the policy of an institution, the oldest first, behind `after`.

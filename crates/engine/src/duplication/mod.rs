@@ -3,6 +3,7 @@
 //! policy of one institution is an error of that institution alone.
 
 mod check;
+mod preview;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,6 +13,7 @@ use strongroom_registry::duplication_policies::{self as policies, PolicyVersion}
 use strongroom_registry::{InstitutionId, Registry, RegistryError, Transaction};
 
 pub(crate) use check::{plain_stores, problems_of};
+pub(crate) use preview::{Compared, Previewed, preview};
 
 use crate::{EngineError, Home};
 

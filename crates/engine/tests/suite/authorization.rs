@@ -246,6 +246,10 @@ const CASES: &[Case] = cases! {
     "duplication_policies::show" "duplication_policies.show" |call, _| {
         something(app::duplication_policies::show(call, Some(INSTITUTION), None))
     };
+    "duplication_policies::preview" "duplication_policies.preview" |call, _| {
+        let mut take = |_| Ok(());
+        something(app::duplication_policies::preview(call, Some(INSTITUTION), None, &Shutdown::new(), &mut take))
+    };
     "duplication_policies::show_space" "duplication_policies.show" |call, _| {
         something(app::duplication_policies::show_space(call, Some(INSTITUTION), None, "maps"))
     };

@@ -4,6 +4,8 @@ use serde::Serialize;
 use strongroom_duplication::{Problem, Rule, Rules};
 use strongroom_registry::duplication_policies::PolicyVersion;
 
+use crate::duplication::{Compared, Previewed};
+
 /// A version of the duplication policy of an institution.
 #[derive(Debug, Clone, Serialize)]
 pub struct PolicyVersionView {
@@ -67,6 +69,56 @@ pub struct PlacementView {
     pub placement: String,
     /// Its stores.
     pub stores: Vec<String>,
+}
+
+/// What a rule would do with a space, by the listings of both stores.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PolicyPreviewView {
+    /// The space; none where those of the source cannot be listed.
+    pub space: Option<String>,
+    /// The store that is read.
+    pub source: String,
+    /// The store that is written.
+    pub destination: String,
+    /// Content items that only the source has: they would be copied.
+    pub missing: u64,
+    /// Content items of another size in the destination: they would be copied, too.
+    pub differing: u64,
+    /// The bytes of both.
+    pub bytes: u64,
+    /// Content items of the same size in both: whether they are equal, the listings do not say.
+    pub same_size: u64,
+    /// Content items that only the destination has. They are deleted where the rule deletes, the policy is approved, and the deletion in the
+    /// source is recorded; else people are told.
+    pub only_in_destination: u64,
+    /// What is no content item that every store can keep, and what may lie in folders that cannot be listed.
+    pub not_carried: u64,
+    /// Why it is not known, where it is not: the counts are 0 then.
+    pub message: Option<String>,
+}
+
+impl From<Previewed<'_>> for PolicyPreviewView {
+    fn from(previewed: Previewed<'_>) -> Self {
+        let Previewed { rule, space, compared } = previewed;
+        let (compared, message) = match compared {
+            Ok(compared) => (compared, None),
+            Err(error) => (Compared::default(), Some(error.chain())),
+        };
+        let Compared { missing, differing, bytes, same_size, only_in_destination, not_carried } = compared;
+        let (source, destination) = (rule.source.clone(), rule.destination.clone());
+        Self {
+            space,
+            source,
+            destination,
+            missing,
+            differing,
+            bytes,
+            same_size,
+            only_in_destination,
+            not_carried,
+            message,
+        }
+    }
 }
 
 /// The rules of a space, and why it has these.

@@ -6,10 +6,10 @@ use super::{
     CheckView, CollectionView, CostReportView, CoverageView, DeletionTargetView, DeletionView, DepositsReportView,
     DifferenceView, DueView, EventView, FailureGroupView, FileView, FindingView, FixityReportView, FormatsReportView,
     FoundView, HistoryLineView, InstitutionView, InterimFileView, ItemCountsView, ItemView, JournalView, KeyView,
-    LegalHoldView, LevelRowView, MessageView, ObjectView, PipelineView, PolicyVersionView, ProblemLineView,
-    ProblemView, ProfileView, RecordView, ReportRowView, ReportView, RulesView, SealRowView, SettingView,
-    SpaceItemView, SpaceView, SpotTestView, StorageReportView, StoreCheckView, StoreView, TaskView, ToolFindingView,
-    TopicView, UnfinishedDeletionView, UploadView, UserView, VersionView,
+    LegalHoldView, LevelRowView, MessageView, ObjectView, PipelineView, PolicyPreviewView, PolicyVersionView,
+    ProblemLineView, ProblemView, ProfileView, RecordView, ReportRowView, ReportView, RulesView, SealRowView,
+    SettingView, SpaceItemView, SpaceView, SpotTestView, StorageReportView, StoreCheckView, StoreView, TaskView,
+    ToolFindingView, TopicView, UnfinishedDeletionView, UploadView, UserView, VersionView,
 };
 
 /// What lists show row by row.
@@ -55,6 +55,9 @@ views! {
         reopened_at, times_opened, changed_at, resolved_at
     }
     ProblemLineView { time, state, actor, note }
+    PolicyPreviewView {
+        space, source, destination, missing, differing, bytes, same_size, only_in_destination, not_carried, message
+    }
     PolicyVersionView {
         institution, version, applies, deletes, may_delete, reason, set_by, set_at, approved_by, approved_at, changes
     }

@@ -51,8 +51,8 @@ pub use deposits::{DepositView, SubmittedView};
 pub use disposal::{DueView, ObstacleToDeletionView};
 pub use documents::DocumentView;
 pub use duplication::{
-    ImportedPoliciesView, ImportedPolicyView, PlacementView, PolicyDocumentView, PolicyOutcome, PolicyVersionView,
-    PolicyView, SetPolicyView, SpacePolicyView, SpaceRulesView,
+    ImportedPoliciesView, ImportedPolicyView, PlacementView, PolicyDocumentView, PolicyOutcome, PolicyPreviewView,
+    PolicyVersionView, PolicyView, SetPolicyView, SpacePolicyView, SpaceRulesView,
 };
 pub use events::EventView;
 pub use fields::View;
