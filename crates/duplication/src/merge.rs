@@ -64,11 +64,6 @@ impl Merge {
         }
     }
 
-    fn fail(&mut self, error: StorageError) -> Option<Result<Line, StorageError>> {
-        self.has_failed = true;
-        Some(Err(error))
-    }
-
     /// What only one of both has: it is unknown where the other one lists nothing.
     fn alone(&self, in_source: bool, item: ListedItem) -> Line {
         let listed = match item {
@@ -107,17 +102,18 @@ impl Iterator for Merge {
         let names = (self.source.peek(), self.destination.peek());
         let order = match names {
             (None, None) => return None,
-            (Some(Err(_)), _) => Ordering::Less,
-            (_, Some(Err(_))) => Ordering::Greater,
-            (Some(Ok(_)), None) => Ordering::Less,
-            (None, Some(Ok(_))) => Ordering::Greater,
             (Some(Ok(source)), Some(Ok(destination))) => source.name().cmp(&destination.name()),
+            (Some(Err(_)), _) | (Some(Ok(_)), None) => Ordering::Less,
+            (None | Some(Ok(_)), Some(_)) => Ordering::Greater,
         };
         let source = if order.is_le() { self.source.next() } else { None };
         let destination = if order.is_ge() { self.destination.next() } else { None };
         let (source, destination) = match (source.transpose(), destination.transpose()) {
             (Ok(source), Ok(destination)) => (source, destination),
-            (Err(error), _) | (_, Err(error)) => return self.fail(error),
+            (Err(error), _) | (_, Err(error)) => {
+                self.has_failed = true;
+                return Some(Err(error));
+            }
         };
         for (is_source, item) in [(true, &source), (false, &destination)] {
             if let Some(item) = item {

@@ -209,7 +209,9 @@ fn preview(
     }
     table.end("no space of the stores has a rule")?;
     if !context.output.is_json() {
-        unanswered.iter().for_each(|line| eprintln!("{}", printable(line)));
+        for line in &unanswered {
+            eprintln!("{}", printable(line));
+        }
     }
     if stop.is_requested() {
         return Ok(Exit::Interrupted);
