@@ -25,7 +25,7 @@ const STANDARD_INPUT: &str = "-";
 const MOST_FILES: usize = 10_000;
 const MOST_BYTES: u64 = 256 << 20;
 
-/// Copy the spaces of plain stores to other plain stores, by the policy of each institution
+/// Say which spaces of plain stores are copied where
 #[derive(Debug, Subcommand)]
 pub(crate) enum Duplicate {
     /// Show, set, import and approve the policies: which spaces are copied where

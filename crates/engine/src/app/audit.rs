@@ -69,8 +69,8 @@ pub fn check(context: &OpContext, stores: &[String], stop: &Shutdown) -> Result<
         }
         let target = Target::of_system(store.name());
         let failed = |(_, error): &(_, Option<EngineError>)| error.as_ref().map(EngineError::chain);
-        let (looked, error) = authorized.around_unless(&target, |home| Ok(audit::check(home, store, stop)), failed)?;
-        checked.push(AuditCheckView::new(store.name(), looked, error.as_ref()));
+        let (found, error) = authorized.around_unless(&target, |home| Ok(audit::check(home, store, stop)), failed)?;
+        checked.push(AuditCheckView::new(store.name(), found, error.as_ref()));
     }
     Ok(checked)
 }

@@ -9,7 +9,7 @@ use strongroom_registry::audit_imports::ImportedAct;
 use strongroom_storage::{Key, Listed, StorageError, Store};
 
 use super::publish::MOST_ENTRIES;
-use super::{entries_key, folder, head_key, now, public_key_key, signature_key, unread};
+use super::{FOLDER, entries_key, folder, head_key, now, public_key_key, signature_key, unread};
 use crate::error::chain as reasons;
 use crate::{EngineError, Home};
 
@@ -29,19 +29,43 @@ pub(super) struct StoreFiles<'a> {
 
 impl<'a> StoreFiles<'a> {
     pub(super) fn list(store: &'a dyn Store, chain: &str, problems: &mut Vec<String>) -> Result<Self, EngineError> {
-        let mut files = Self { store, entries: BTreeMap::new(), heads: BTreeSet::new() };
+        let mut files = Self::none(store);
         let root = folder(chain)?;
         each_key(store, &root, problems, &mut |key| {
-            let Some((kind, name)) = key.below(&root).and_then(|below| below.split_once('/')) else { return };
-            if kind == names::ENTRIES
-                && let Some((first, last)) = names::numbers_of_entries(name)
-            {
-                files.entries.entry(first).or_default().insert(last);
-            } else if kind == names::HEADS {
-                files.heads.extend(names::number_of_head(name));
+            if let Some(below) = key.below(&root) {
+                files.add(below);
             }
         })?;
         Ok(files)
+    }
+
+    /// The files of every folder of a chain in a store, by the names of the folders.
+    pub(super) fn list_all(store: &'a dyn Store) -> Result<BTreeMap<String, Self>, EngineError> {
+        let root = Key::new(FOLDER).map_err(StorageError::from)?;
+        let mut found: BTreeMap<String, Self> = BTreeMap::new();
+        each_key(store, &root, &mut Vec::new(), &mut |key| {
+            if let Some((chain, below)) = key.below(&root).and_then(|below| below.split_once('/')) {
+                found.entry(chain.to_owned()).or_insert_with(|| Self::none(store)).add(below);
+            }
+        })?;
+        Ok(found)
+    }
+
+    /// A store without any files of a chain.
+    pub(super) fn none(store: &'a dyn Store) -> Self {
+        Self { store, entries: BTreeMap::new(), heads: BTreeSet::new() }
+    }
+
+    /// Adds a file, by its name below the folder of the chain.
+    fn add(&mut self, below: &str) {
+        let Some((kind, name)) = below.split_once('/') else { return };
+        if kind == names::ENTRIES
+            && let Some((first, last)) = names::numbers_of_entries(name)
+        {
+            self.entries.entry(first).or_default().insert(last);
+        } else if kind == names::HEADS {
+            self.heads.extend(names::number_of_head(name));
+        }
     }
 
     /// The heads of ranges here that say that they are behind a link, with their text; the longest range first.

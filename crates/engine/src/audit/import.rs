@@ -312,8 +312,8 @@ impl<'a> Importing<'a> {
     }
 
     /// Whether a range is signed as what is before it, or it is certain that the signer of the chain has changed that: the key of the settings
-    /// signs the range, or a head behind it, with which everything before it is signed. Whoever can write into one store could end or replace
-    /// the signature otherwise. The setting `none` accepts what is not signed.
+    /// signs the range, or a head behind it, with which everything before it is signed. Everyone who can write into one store could end or
+    /// replace the signature otherwise. The setting `none` accepts what is not signed.
     fn is_vouched_for(&self, chosen: &Continuation) -> Result<bool, EngineError> {
         let (before, own) = (self.key.as_deref(), self.own_key.as_deref());
         let has_ended = self.home.settings.audit.signing_key.as_deref() == Some(NO_KEY);

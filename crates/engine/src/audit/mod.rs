@@ -2,7 +2,7 @@
 //! each institution, and one for what belongs to none.
 //!
 //! An act is pending as soon as it is recorded; the background task `audit` appends what is pending to its chain (`seal`), makes ranges of
-//! entries with a head (`publish`, `keys`), puts these into every preservation store and reads them back (`copies`), looks for what is missing or of no range there (`look`), and removes old ones
+//! entries with a head (`publish`, `keys`), puts these into every preservation store and reads them back (`copies`), compares the names there with the ranges (`folders`), and removes old ones
 //! from the registry (`copies`). A registry that was made from its stores, or is behind them, imports the chains (`import`, `candidates`); where
 //! stores contradict each other, people decide (`contradictions`).
 
@@ -11,9 +11,9 @@ mod contradictions;
 mod copies;
 mod entry;
 mod export;
+mod folders;
 mod import;
 mod keys;
-mod look;
 mod publish;
 mod seal;
 mod tsv;
@@ -28,8 +28,8 @@ use crate::runtime::Shutdown;
 use crate::{EngineError, Home};
 
 pub(crate) use export::{Exported, Form, export};
+pub(crate) use folders::Checked;
 pub(crate) use import::{import, is_suspended, is_suspended_in, suspend};
-pub(crate) use look::Looked;
 
 /// Where a store has the chains, beside its storage roots.
 pub(crate) const FOLDER: &str = "_strongroom/audit";
@@ -82,7 +82,7 @@ pub(crate) fn run(home: &Home, stop: &Shutdown) -> Result<Ran, EngineError> {
             Ok(checked) => ran.checked += checked,
             Err(error) => failures.add(error),
         }
-        match look::look_if_due(home, store, stop) {
+        match folders::compare_if_due(home, store, stop) {
             Ok(put_back) => ran.put_back += put_back,
             Err(error) => failures.add(error),
         }
@@ -92,14 +92,14 @@ pub(crate) fn run(home: &Home, stop: &Shutdown) -> Result<Ran, EngineError> {
 }
 
 /// Reads every range of every chain in a store now; what is not as it was published is put back, and what is of no range is an error.
-pub(crate) fn check(home: &Home, store: &dyn Store, stop: &Shutdown) -> (Looked, Option<EngineError>) {
-    let (looked, mut failures) = look::check(home, store, stop);
+pub(crate) fn check(home: &Home, store: &dyn Store, stop: &Shutdown) -> (Checked, Option<EngineError>) {
+    let (checked, mut failures) = folders::check(home, store, stop);
     // What others of the stores have is an error of theirs.
     drop(contradictions::check(home));
     if let Err(error) = contradictions::in_store(home, store.name()) {
         failures.add(error);
     }
-    (looked, failures.or(()).err())
+    (checked, failures.or(()).err())
 }
 
 /// Every chain, and how many acts of this scope are in none.

@@ -1,7 +1,7 @@
 //! What a policy would copy, by the listings of the stores alone: nothing is read or written.
 
 use strongroom_duplication::{Line, Lookup, Merge, Rule};
-use strongroom_spaces::{Items, ListedName, ListedSpace, PlainStore, SpaceName};
+use strongroom_spaces::{Items, ListedName, ListedSpace, SpaceName};
 
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home};
@@ -58,7 +58,10 @@ pub(crate) fn preview<'p>(
             }
             let space = match space {
                 Ok(ListedSpace::Space(space)) => space,
-                Ok(ListedSpace::NotCarried { .. }) => continue,
+                Ok(ListedSpace::NotCarried { name, reason }) => {
+                    unlisted(lookup, source, EngineError::Refused(format!("{name} is no space: {reason}")), take)?;
+                    continue;
+                }
                 Err(error) => {
                     unlisted(lookup, source, error.into(), take)?;
                     break;
@@ -73,7 +76,7 @@ pub(crate) fn preview<'p>(
     Ok(())
 }
 
-/// A line for the first rule that reads from a store whose spaces cannot be listed.
+/// A line for the first rule that reads from a store of which something is not known to be a space.
 fn unlisted<'p>(
     lookup: &'p Lookup,
     source: &str,
@@ -87,11 +90,7 @@ fn unlisted<'p>(
 fn compare(home: &Home, rule: &Rule, space: &SpaceName, stop: &Shutdown) -> Result<Compared, EngineError> {
     let items = |name: &str| -> Result<Items, EngineError> {
         let store = home.plain_stores.get(name)?;
-        if has(store.as_ref(), space)? {
-            Ok(store.list(space, &ListedName::START)?)
-        } else {
-            Ok(Box::new([].into_iter()))
-        }
+        if store.has_space(space)? { Ok(store.list(space, &ListedName::START)?) } else { Ok(Box::new([].into_iter())) }
     };
     let mut compared = Compared::default();
     for line in Merge::new(items(&rule.source)?, items(&rule.destination)?) {
@@ -113,8 +112,4 @@ fn compare(home: &Home, rule: &Rule, space: &SpaceName, stop: &Shutdown) -> Resu
         }
     }
     Ok(compared)
-}
-
-fn has(store: &dyn PlainStore, space: &SpaceName) -> Result<bool, EngineError> {
-    Ok(store.has_space(space)?)
 }

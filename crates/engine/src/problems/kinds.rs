@@ -54,7 +54,7 @@ const KINDS: &[Kind] = &[
     kind(
         QUEUE_DEAD,
         OPERATOR,
-        "queue dead {subject}; when what its errors say is mended: strongroom queue retry {subject}",
+        "queue dead {subject}; when the cause of its errors is removed: strongroom queue retry {subject}",
     ),
     kind(QUEUE_UNATTENDED, OPERATOR, "serve"),
     kind(SPOT_TEST_FAILED, "an admin of the institution", "restore tests list --state failed"),

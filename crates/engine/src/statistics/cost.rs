@@ -69,12 +69,12 @@ pub(crate) fn costs(home: &Home, span: Span, (from, to): (i64, i64)) -> Result<B
     let prices = prices(&home.settings).map_err(EngineError::Usage)?;
     let today = day_of(super::now(home)?);
     // What was kept while the clock was ahead is kept today.
-    let (seen_to, to) = (to, to.min(today.saturating_add(1)));
+    let (asked_to, to) = (to, to.min(today.saturating_add(1)));
     let mut kept: BTreeMap<(String, String, String, String), i64> = BTreeMap::new();
     let mut costs: BTreeMap<CostKey, Cost> = BTreeMap::new();
     let (mut after, mut reached) = (None, None);
     loop {
-        let page = home.registry.read(|tx| rows::growth(tx, span, seen_to, after.clone(), PAGE))?;
+        let page = home.registry.read(|tx| rows::growth(tx, span, asked_to, after.clone(), PAGE))?;
         let Some(last) = page.last() else { break };
         after = Some(last.cursor.clone());
         for GrowthRow { day, institution, collection, store, class, bytes, .. } in page {

@@ -338,7 +338,7 @@ fn what_a_store_has_of_the_chains_is_checked_when_it_is_asked_for() {
     assert!(found.iter().all(|store| store.ok && store.ranges > 0 && store.put_back == 0), "{found:?}");
     std::fs::remove_dir_all(folder_in(&home, "primary")).expect("removes");
     run(&home);
-    assert!(!folder_in(&home, "primary").exists(), "it was looked at lately");
+    assert!(!folder_in(&home, "primary").exists(), "it was compared less than a day ago");
     home.clock.advance(DAY);
     run(&home);
     verify(&[&home.file("primary", "")], &[]);

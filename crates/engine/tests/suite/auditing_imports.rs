@@ -213,7 +213,7 @@ fn a_signed_range_is_imported_and_not_a_longer_one_that_is_not_signed() {
     }
 }
 
-/// Whoever can write into one store, and has no key, adds a range that ends the signature.
+/// A person who can write into one store, and has no key, adds a range that ends the signature.
 #[test]
 fn a_range_that_ends_the_signature_is_imported_only_where_the_settings_say_so() {
     let home = fixture::home_with(SIGNED);

@@ -3,7 +3,7 @@
 //!
 //! Reading writes nothing. Before the first write of a process, what the service honours is found out by small objects below
 //! `.strongroom/probe/`, removed afterwards, which are never listed. Uploads in parts that a kill leaves unfinished are
-//! nobody's to abort here, as others upload to the same buckets: a lifecycle rule of the bucket does that.
+//! not aborted here, because others upload to the same buckets: a lifecycle rule of the bucket does that.
 
 mod form;
 mod head;

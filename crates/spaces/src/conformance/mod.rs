@@ -1,8 +1,18 @@
 //! What every plain store must do, as cases to run against an engine. For tests: a case that fails panics.
 //!
-//! ```no_run
-//! # fn empty_store() -> ((), std::sync::Arc<dyn strongroom_spaces::PlainStore>) { unimplemented!() }
-//! strongroom_spaces::conformance::run(empty_store);
+//! ```
+//! use std::sync::Arc;
+//!
+//! use strongroom_spaces::{FolderSpaces, PlainStore};
+//! use strongroom_storage::{FolderMode, Key};
+//!
+//! strongroom_spaces::conformance::run(|| {
+//!     let folder = tempfile::tempdir().expect("a folder");
+//!     std::fs::write(folder.path().join("marker"), "").expect("a marker");
+//!     let marker = Key::new("marker").expect("a key");
+//!     let store = FolderSpaces::open("folder", folder.path(), FolderMode::ANY, Some(&marker)).expect("a store");
+//!     (folder, Arc::new(store) as Arc<dyn PlainStore>)
+//! });
 //! ```
 
 mod items;

@@ -5,7 +5,7 @@ use strongroom_audit::Sha256;
 use strongroom_registry::audit::Chain;
 
 use crate::EngineError;
-use crate::audit::{Exported, Looked};
+use crate::audit::{Checked, Exported};
 
 /// How far an audit chain is.
 #[derive(Debug, Clone, Serialize)]
@@ -53,8 +53,8 @@ pub struct AuditCheckView {
 }
 
 impl AuditCheckView {
-    pub(crate) fn new(store: &str, looked: Looked, error: Option<&EngineError>) -> Self {
-        let (Looked { read, put_back }, message) = (looked, error.map(EngineError::chain));
+    pub(crate) fn new(store: &str, checked: Checked, error: Option<&EngineError>) -> Self {
+        let (Checked { read, put_back }, message) = (checked, error.map(EngineError::chain));
         Self { store: store.to_owned(), ok: message.is_none() && put_back == 0, ranges: read, put_back, message }
     }
 }

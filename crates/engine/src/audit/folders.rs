@@ -1,13 +1,11 @@
 //! What lies in the folders of chains in the stores, compared with the ranges that belong there: what is missing is put back, and what belongs to
 //! no range is noted. What files have is read again by `copies`.
 
-use std::collections::BTreeSet;
-
 use strongroom_registry::audit::{self as rows, Chain, RangeRow};
 use strongroom_registry::{Time, tenants};
-use strongroom_storage::{Key, StorageError, Store};
+use strongroom_storage::Store;
 
-use super::candidates::{StoreFiles, each_key};
+use super::candidates::StoreFiles;
 use super::contradictions::undecided;
 use super::import::note_foreign;
 use super::publish::head_of;
@@ -16,70 +14,68 @@ use crate::error::Failures;
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home, paging};
 
-/// How often folders are looked at, in microseconds: every day.
+/// How often folders are compared, in microseconds: every day.
 const EVERY: i64 = 24 * 3_600 * 1_000_000;
 /// Ranges that are listed at once.
 const AT_ONCE: usize = 100;
 
 /// What was found in a store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Looked {
+pub(crate) struct Checked {
     /// Ranges that were read.
     pub(crate) read: u64,
     /// Files that were put back.
     pub(crate) put_back: u64,
 }
 
-/// Looks at the folders of a store where that was not done for a day; how many files were put back.
-pub(super) fn look_if_due(home: &Home, store: &dyn Store, stop: &Shutdown) -> Result<u64, EngineError> {
-    let (fact, begun) = (format!("audit.looked_at:{}", store.name()), now(home)?);
+/// Compares the folders of a store where that was not done for a day; how many files were put back.
+pub(super) fn compare_if_due(home: &Home, store: &dyn Store, stop: &Shutdown) -> Result<u64, EngineError> {
+    let (fact, begun) = (format!("audit.compared_at:{}", store.name()), now(home)?);
     let last = home.registry.read(|tx| tenants::fact(tx, &fact))?.and_then(|text| text.parse::<i64>().ok());
     // A time in the future is of a clock that was ahead.
     if last.is_some_and(|last| (0..EVERY).contains(&begun.0.saturating_sub(last))) {
         return Ok(0);
     }
-    let put_back = look(home, store, stop)?;
+    let put_back = compare(home, store, stop)?;
     if !stop.is_requested() {
         home.registry.write(move |tx| tenants::set_fact(tx, &fact, &begun.0.to_string()))?;
     }
     Ok(put_back)
 }
 
-/// Puts into a store what it does not have yet, looks at the folders there, and reads every range; what was found, and what cannot be read or
+/// Puts into a store what it does not have yet, compares the folders there, and reads every range; what was found, and what cannot be read or
 /// put. One failure keeps nothing else from being read.
-pub(crate) fn check(home: &Home, store: &dyn Store, stop: &Shutdown) -> (Looked, Failures) {
-    let (mut looked, mut failures) = (Looked::default(), Failures::default());
+pub(crate) fn check(home: &Home, store: &dyn Store, stop: &Shutdown) -> (Checked, Failures) {
+    let (mut checked, mut failures) = (Checked::default(), Failures::default());
     if let Err(error) = copies::bring(home, store, stop) {
         failures.add(error);
     }
-    match look(home, store, stop) {
-        Ok(put_back) => looked.put_back += put_back,
+    match compare(home, store, stop) {
+        Ok(put_back) => checked.put_back += put_back,
         Err(error) => failures.add(error),
     }
     let mut reread = || -> Result<(), EngineError> {
         let (begun, name) = (now(home)?, store.name().to_owned());
         home.registry.write(move |tx| rows::recheck_future(tx, &name))?;
         let (read, put_back) = copies::reread_before(home, store, Time(begun.0.saturating_add(1)), stop)?;
-        looked = Looked { read, put_back: looked.put_back + put_back };
+        checked = Checked { read, put_back: checked.put_back + put_back };
         Ok(())
     };
     if let Err(error) = reread() {
         failures.add(error);
     }
-    (looked, failures)
+    (checked, failures)
 }
 
-fn look(home: &Home, store: &dyn Store, stop: &Shutdown) -> Result<u64, EngineError> {
+fn compare(home: &Home, store: &dyn Store, stop: &Shutdown) -> Result<u64, EngineError> {
     let (mut failures, mut put_back) = (Failures::default(), 0);
     let left_to_people = undecided(home)?;
+    // Before chains and ranges of the registry: what another process puts there meanwhile is one of them.
+    let mut found = StoreFiles::list_all(store)?;
     let chains = home.registry.read(rows::chains)?;
-    for name in folders(store)? {
-        if chains.iter().all(|chain| chain.name != name) {
-            failures.add(EngineError::Refused(format!(
-                "{FOLDER}/{name} in store {} is of no chain of this registry",
-                store.name()
-            )));
-        }
+    for name in found.keys().filter(|name| chains.iter().all(|chain| chain.name != **name)) {
+        let text = format!("{FOLDER}/{name} in store {} is of no chain of this registry", store.name());
+        failures.add(EngineError::Refused(text).next("move the folder out of the store and keep it"));
     }
     for chain in chains {
         if stop.is_requested() {
@@ -88,7 +84,8 @@ fn look(home: &Home, store: &dyn Store, stop: &Shutdown) -> Result<u64, EngineEr
         if left_to_people.contains(&chain.name) {
             continue;
         }
-        match look_at(home, store, &chain, stop) {
+        let files = found.remove(&chain.name).unwrap_or_else(|| StoreFiles::none(store));
+        match compare_chain(home, &files, &chain, stop) {
             Ok(files) => put_back += files,
             Err(error) if error.away().is_some() => return Err(error),
             Err(error) => failures.add(error),
@@ -97,20 +94,8 @@ fn look(home: &Home, store: &dyn Store, stop: &Shutdown) -> Result<u64, EngineEr
     failures.or(put_back)
 }
 
-/// The folders below that of the chains.
-fn folders(store: &dyn Store) -> Result<BTreeSet<String>, EngineError> {
-    let root = Key::new(FOLDER).map_err(StorageError::from)?;
-    let mut names = BTreeSet::new();
-    each_key(store, &root, &mut Vec::new(), &mut |key| {
-        names.extend(key.below(&root).and_then(|below| below.split_once('/')).map(|(name, _)| name.to_owned()));
-    })?;
-    Ok(names)
-}
-
-fn look_at(home: &Home, store: &dyn Store, chain: &Chain, stop: &Shutdown) -> Result<u64, EngineError> {
-    // Before the ranges of the registry: what another process puts there meanwhile is one of them.
-    let files = StoreFiles::list(store, &chain.name, &mut Vec::new())?;
-    let mut put_back = 0;
+fn compare_chain(home: &Home, files: &StoreFiles<'_>, chain: &Chain, stop: &Shutdown) -> Result<u64, EngineError> {
+    let (store, mut put_back) = (files.store, 0);
     let list =
         |after: Option<u64>, limit| home.registry.read(|tx| rows::ranges(tx, &chain.name, after.unwrap_or(0), limit));
     for range in paging::rows(AT_ONCE, |range: &RangeRow| range.last, list) {
@@ -128,6 +113,6 @@ fn look_at(home: &Home, store: &dyn Store, chain: &Chain, stop: &Shutdown) -> Re
             put_back += copies::check(home, store, &range)?;
         }
     }
-    note_foreign(home, &chain.name, &files)?;
+    note_foreign(home, &chain.name, files)?;
     Ok(put_back)
 }
