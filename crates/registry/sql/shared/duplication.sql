@@ -22,3 +22,157 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
 -- name: duplication_policies.approve
 UPDATE duplication_policies SET approved_by = ?3, approved_at = ?4
 WHERE institution_id = ?1 AND version = ?2 AND approved_at IS NULL
+
+-- Routes.
+-- list: duplication_routes.columns
+r.id, r.institution_id, i.identifier AS institution_identifier, r.source, r.destination, r.space
+
+-- name: duplication_routes.insert
+INSERT INTO duplication_routes (id, institution_id, source, destination, space) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING
+
+-- name: duplication_routes.find
+SELECT {duplication_routes.columns} FROM duplication_routes r JOIN institutions i ON i.id = r.institution_id
+WHERE r.institution_id = ?1 AND r.source = ?2 AND r.destination = ?3 AND r.space = ?4
+
+-- name: duplication_routes.get
+SELECT {duplication_routes.columns} FROM duplication_routes r JOIN institutions i ON i.id = r.institution_id WHERE r.id = ?1
+
+-- Content items of routes.
+-- list: duplicated_items.columns
+key, outcome, source_etag, destination_etag, size, sha512, verified_at, recorded_at, detail
+
+-- name: duplicated_items.get
+SELECT {duplicated_items.columns} FROM duplicated_items WHERE route_id = ?1 AND key = ?2
+
+-- name: duplicated_items.list
+SELECT {duplicated_items.columns} FROM duplicated_items WHERE route_id = ?1 AND key > ?2 ORDER BY key LIMIT ?3
+
+-- name: duplicated_items.put
+INSERT INTO duplicated_items (route_id, {duplicated_items.columns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+ON CONFLICT (route_id, key) DO UPDATE SET outcome = excluded.outcome, source_etag = excluded.source_etag,
+    destination_etag = excluded.destination_etag, size = excluded.size, sha512 = excluded.sha512, verified_at = excluded.verified_at,
+    recorded_at = excluded.recorded_at, detail = excluded.detail
+
+-- name: duplicated_items.remove
+DELETE FROM duplicated_items WHERE route_id = ?1 AND key = ?2
+
+-- Content items that are lost, in the order of their routes.
+-- name: duplicated_items.lost
+SELECT d.route_id, d.key, d.destination_etag, d.size, d.recorded_at, d.detail, {duplication_routes.columns}
+FROM duplicated_items d JOIN duplication_routes r ON r.id = d.route_id JOIN institutions i ON i.id = r.institution_id
+WHERE d.outcome = 'lost' AND (d.route_id, d.key) > (?1, ?2) ORDER BY d.route_id, d.key LIMIT ?3
+
+-- How many are lost on each route.
+-- name: duplicated_items.count_lost
+SELECT l.lost, {duplication_routes.columns}
+FROM (SELECT route_id, count(*) AS lost FROM duplicated_items WHERE outcome = 'lost' GROUP BY route_id) AS l
+JOIN duplication_routes r ON r.id = l.route_id JOIN institutions i ON i.id = r.institution_id
+ORDER BY r.id
+
+-- Events of content items.
+-- list: content_events.columns
+store, space, key, id, kind, happened_at, recorded_at, actor, reason
+
+-- name: content_events.get
+SELECT {content_events.columns} FROM content_events WHERE store = ?1 AND space = ?2 AND key = ?3
+
+-- name: content_events.insert
+INSERT INTO content_events ({content_events.columns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING
+
+-- name: content_events.replace
+UPDATE content_events SET id = ?4, kind = ?5, happened_at = ?6, recorded_at = ?7, actor = ?8, reason = ?9
+WHERE store = ?1 AND space = ?2 AND key = ?3 AND (happened_at < ?6 OR (happened_at = ?6 AND kind = 'delete' AND ?5 = 'put'))
+
+-- The content item of a deletion was seen again: it was put after it.
+-- name: content_events.supersede
+UPDATE content_events SET kind = 'put' WHERE store = ?1 AND space = ?2 AND key = ?3 AND id = ?4
+
+-- Deletions in the source of a route that were not carried out in its destination.
+-- name: content_events.pending
+SELECT e.key, e.recorded_at FROM content_events e
+WHERE e.kind = 'delete' AND e.store = ?1 AND e.space = ?2 AND e.key > ?3 AND e.recorded_at <= ?5
+    AND NOT EXISTS (SELECT 1 FROM duplicated_items d WHERE d.route_id = ?4 AND d.key = e.key AND d.outcome = 'deleted')
+ORDER BY e.key LIMIT ?6
+
+-- Sweeps.
+-- list: duplication_runs.columns
+n.id, n.institution_id, i.identifier AS institution_identifier, n.policy_version, n.is_whole, n.started_by, n.started_at, n.ended_at
+
+-- name: duplication_runs.insert
+INSERT INTO duplication_runs (id, institution_id, policy_version, is_whole, started_by, started_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+
+-- name: duplication_runs.get
+SELECT {duplication_runs.columns} FROM duplication_runs n JOIN institutions i ON i.id = n.institution_id WHERE n.id = ?1
+
+-- name: duplication_runs.newest
+SELECT {duplication_runs.columns} FROM duplication_runs n JOIN institutions i ON i.id = n.institution_id
+WHERE n.institution_id = ?1 ORDER BY n.started_at DESC, n.id DESC LIMIT 1
+
+-- name: duplication_runs.open
+SELECT {duplication_runs.columns} FROM duplication_runs n JOIN institutions i ON i.id = n.institution_id
+WHERE n.institution_id = ?1 AND n.ended_at IS NULL
+
+-- name: duplication_runs.list
+SELECT {duplication_runs.columns} FROM duplication_runs n JOIN institutions i ON i.id = n.institution_id
+WHERE n.institution_id = ?1 AND (n.started_at, n.id) < (?2, ?3) ORDER BY n.started_at DESC, n.id DESC LIMIT ?4
+
+-- name: duplication_runs.end
+UPDATE duplication_runs SET ended_at = ?2 WHERE id = ?1 AND ended_at IS NULL
+    AND NOT EXISTS (SELECT 1 FROM duplication_parts p WHERE p.run_id = ?1 AND p.phase NOT IN ('done', 'failed', 'dropped'))
+
+-- What a newer sweep does anew.
+-- name: duplication_runs.drop_held
+UPDATE duplication_parts SET phase = 'done' WHERE run_id = ?1 AND phase = 'held'
+
+-- name: duplication_runs.totals
+SELECT count(*) AS parts, coalesce(sum(listed), 0) AS listed, coalesce(sum(queued), 0) AS queued, coalesce(sum(equal), 0) AS equal,
+    coalesce(sum(ignored), 0) AS ignored, coalesce(sum(failed), 0) AS failed, coalesce(sum(deletions), 0) AS deletions,
+    coalesce(sum(CASE WHEN phase IN ('held', 'copies') THEN held ELSE 0 END), 0) AS held,
+    count(CASE WHEN phase = 'failed' THEN 1 END) AS failed_parts,
+    count(CASE WHEN phase NOT IN ('done', 'failed', 'dropped', 'held') THEN 1 END) AS open_parts
+FROM duplication_parts WHERE run_id = ?1
+
+-- name: duplication_runs.institutions
+SELECT DISTINCT institution_id FROM duplication_policies ORDER BY institution_id
+
+-- Parts of sweeps.
+-- list: duplication_parts.columns
+p.run_id, p.phase, p.reached, p.listed, p.queued, p.equal, p.ignored, p.failed, p.deletions, p.held, p.allowed_to, p.attempts, p.error,
+    p.turn_at, p.fence
+
+-- name: duplication_parts.insert
+INSERT INTO duplication_parts (run_id, route_id, phase, reached, listed, queued, equal, ignored, failed, deletions, held, attempts, turn_at, fence)
+VALUES (?1, ?2, ?3, '', 0, 0, 0, 0, 0, 0, 0, 0, ?4, 0) ON CONFLICT DO NOTHING
+
+-- The part that no process works on and that had its turn the longest ago. Times further ahead than any may be were given by a clock
+-- that was ahead.
+-- name: duplication_parts.next
+SELECT {duplication_parts.columns}, {duplication_routes.columns}
+FROM duplication_parts p JOIN duplication_routes r ON r.id = p.route_id JOIN institutions i ON i.id = r.institution_id
+WHERE p.phase IN ('spaces', 'deletions', 'copies', 'allowed') AND (p.turn_at <= ?1 OR p.turn_at > ?2)
+    AND (p.lease_until IS NULL OR p.lease_until < ?1 OR p.lease_until > ?2)
+ORDER BY p.turn_at, p.run_id, p.route_id LIMIT 1
+
+-- name: duplication_parts.list
+SELECT {duplication_parts.columns}, {duplication_routes.columns}
+FROM duplication_parts p JOIN duplication_routes r ON r.id = p.route_id JOIN institutions i ON i.id = r.institution_id
+WHERE p.run_id = ?1 AND p.route_id > ?2 ORDER BY p.route_id LIMIT ?3
+
+-- name: duplication_parts.take
+UPDATE duplication_parts SET lease_until = ?4, fence = fence + 1 WHERE run_id = ?1 AND route_id = ?2 AND fence = ?3
+
+-- name: duplication_parts.advance
+UPDATE duplication_parts SET phase = ?4, reached = ?5, listed = ?6, queued = ?7, equal = ?8, ignored = ?9, failed = ?10, deletions = ?11,
+    held = ?12, attempts = ?13, error = ?14, turn_at = ?15, lease_until = ?16, fence = fence + 1
+WHERE run_id = ?1 AND route_id = ?2 AND fence = ?3
+
+-- name: duplication_parts.allow
+UPDATE duplication_parts SET allowed_to = ?2, phase = CASE WHEN phase = 'held' THEN 'allowed' ELSE phase END, turn_at = ?2, reached =
+    CASE WHEN phase = 'held' THEN '' ELSE reached END, fence = fence + 1, lease_until = NULL
+WHERE run_id = ?1 AND held > 0 AND phase IN ('held', 'copies')
+
+-- Parts that failed or wait for a person, of runs that are the newest of their institutions or are open.
+-- name: duplication_parts.in_trouble
+SELECT {duplication_parts.columns}, {duplication_routes.columns}
+FROM duplication_parts p JOIN duplication_routes r ON r.id = p.route_id JOIN institutions i ON i.id = r.institution_id
+WHERE p.run_id = ?1 AND (p.phase IN ('failed', 'held') OR p.error IS NOT NULL OR p.held > 0) AND p.route_id > ?2 ORDER BY p.route_id LIMIT ?3

@@ -76,6 +76,46 @@ words! {
         Deleted = "deleted",
     }
 
+    /// What came of a content item of a route of duplication.
+    CopyOutcome ("what came of a content item") {
+        /// Both stores have it, with equal bytes.
+        Equal = "equal",
+        /// It was deleted in the source, and the rule keeps its copy.
+        Kept = "kept",
+        /// It was deleted in the source, and then its copy.
+        Deleted = "deleted",
+        /// It is missing, and no deletion is recorded.
+        Lost = "lost",
+    }
+
+    /// What happened to a content item of a plain store.
+    ContentEventKind ("a kind of event of a content item") {
+        /// It was put, replaced, or described anew.
+        Put = "put",
+        /// It was deleted.
+        Delete = "delete",
+    }
+
+    /// Where a part of a sweep is.
+    SweepPhase ("the phase of a part of a sweep") {
+        /// The spaces of both stores are listed.
+        Spaces = "spaces",
+        /// Deletions that were recorded are queued.
+        Deletions = "deletions",
+        /// Both listings are compared, and what differs is queued.
+        Copies = "copies",
+        /// It is compared, and deletions wait for a person.
+        Held = "held",
+        /// It is compared, and deletions that a person has allowed are queued.
+        Allowed = "allowed",
+        /// At its end.
+        Done = "done",
+        /// It failed too often.
+        Failed = "failed",
+        /// No rule copies there any more.
+        Dropped = "dropped",
+    }
+
     /// What a person holds.
     HoldKind ("a kind of hold") {
         /// Every item of a collection.

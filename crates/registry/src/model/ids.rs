@@ -101,6 +101,10 @@ ids! {
     SpotTestId,
     /// A problem.
     ProblemId,
+    /// A route of duplication.
+    RouteId,
+    /// A sweep of duplication.
+    SweepId,
 }
 
 /// An identifier that follows from others, so that making it again makes the same one: of the SHA-256 of both, as a UUID of an

@@ -17,16 +17,16 @@ pub(crate) mod version;
 pub(crate) mod workflow;
 
 pub use enums::{
-    ActivityInput, ActivityState, ActorKind, BatchState, CopyState, Decision, DeletionRequestState, DeletionState,
+    ActivityInput, ActivityState, ActorKind, BatchState, ContentEventKind, CopyOutcome, CopyState, Decision, DeletionRequestState, DeletionState,
     FindingKind, FindingState, GrantAct, Health, HoldKind, ItemStatus, JournalOutcome, KeyScope, MailKind, ObjectState,
     OneTimeKind, ProblemState, ProfileOrigin, ProvenanceKind, PublicAccess, ReportKind, RestoredState, SpotTestState,
-    ToolFindingState, UploadState, UserRole, VersionState, WaitReason,
+    SweepPhase, ToolFindingState, UploadState, UserRole, VersionState, WaitReason,
 };
 pub use format::Format;
 pub use ids::{
     ActivityId, ActorId, BatchId, CollectionId, ContentId, DeletionId, DeletionRequestId, DocumentId, EntityId,
     EventId, FileId, FindingId, GenerationId, InstitutionId, ItemId, JournalId, LegalHoldId, ObjectId, PipelineId,
-    ProblemId, ReportId, SessionId, SpotTestId, ToolFindingId, UploadId, UserId, VersionId,
+    ProblemId, ReportId, RouteId, SessionId, SpotTestId, SweepId, ToolFindingId, UploadId, UserId, VersionId,
 };
 pub use order::Order;
 pub use origin::{HARVESTED_FROM, Origin};

@@ -1,0 +1,135 @@
+//! Content items of plain stores as they were last seen on a route: equal in both stores, deleted, or lost.
+
+use strongroom_database::{Row, Statement, Time, Transaction};
+
+use super::duplication_routes::{Route, route_row};
+use crate::{CopyOutcome, RegistryError, RouteId};
+
+/// Longer details are cut, in characters: parts of them come from stores.
+const LONGEST_DETAIL: usize = 1_000;
+
+/// What is known of a content item of a route.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DuplicatedItem {
+    /// Its key.
+    pub key: String,
+    /// What came of it.
+    pub outcome: CopyOutcome,
+    /// The etag in the source, where the bytes are known to be equal.
+    pub source_etag: Option<String>,
+    /// The etag in the destination, where it has it.
+    pub destination_etag: Option<String>,
+    /// Its length in bytes.
+    pub size: Option<u64>,
+    /// The SHA-512 of its bytes, where they were read.
+    pub sha512: Option<Vec<u8>>,
+    /// When the bytes of both were compared.
+    pub verified_at: Option<Time>,
+    /// When this was recorded.
+    pub recorded_at: Time,
+    /// In words.
+    pub detail: String,
+}
+
+/// What is known of one; none where nothing is.
+pub fn get(tx: &mut dyn Transaction, route: RouteId, key: &str) -> Result<Option<DuplicatedItem>, RegistryError> {
+    let row = tx.query_one(Statement("duplicated_items.get"), &[route.into(), key.into()])?;
+    row.as_ref().map(item_row).transpose()
+}
+
+/// Those of a route behind a key, in the order of the bytes of their keys.
+pub fn list(
+    tx: &mut dyn Transaction,
+    route: RouteId,
+    after: &str,
+    limit: usize,
+) -> Result<Vec<DuplicatedItem>, RegistryError> {
+    let values = [route.into(), after.into(), limit.into()];
+    tx.query(Statement("duplicated_items.list"), &values)?.iter().map(item_row).collect()
+}
+
+/// Records what came of one, in place of what was known.
+pub fn put(tx: &mut dyn Transaction, route: RouteId, item: &DuplicatedItem) -> Result<(), RegistryError> {
+    let detail: String = item.detail.chars().take(LONGEST_DETAIL).collect();
+    let values = [
+        route.into(),
+        (&item.key).into(),
+        item.outcome.as_str().into(),
+        item.source_etag.as_deref().into(),
+        item.destination_etag.as_deref().into(),
+        item.size.into(),
+        item.sha512.clone().into(),
+        item.verified_at.into(),
+        item.recorded_at.into(),
+        detail.into(),
+    ];
+    tx.execute(Statement("duplicated_items.put"), &values)?;
+    Ok(())
+}
+
+/// Removes what is known of one of which nothing is there, and nothing is missing.
+pub fn remove(tx: &mut dyn Transaction, route: RouteId, key: &str) -> Result<(), RegistryError> {
+    tx.execute(Statement("duplicated_items.remove"), &[route.into(), key.into()])?;
+    Ok(())
+}
+
+/// A content item that is lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostItem {
+    /// The route.
+    pub route: Route,
+    /// Its key.
+    pub key: String,
+    /// Whether the destination has it.
+    pub is_in_destination: bool,
+    /// Its length in bytes, where it is known.
+    pub size: Option<u64>,
+    /// Since when it is known to be lost.
+    pub recorded_at: Time,
+    /// In words.
+    pub detail: String,
+}
+
+/// Those that are lost, behind one of a route.
+pub fn lost(
+    tx: &mut dyn Transaction,
+    (route, key): (RouteId, &str),
+    limit: usize,
+) -> Result<Vec<LostItem>, RegistryError> {
+    let rows = tx.query(Statement("duplicated_items.lost"), &[route.into(), key.into(), limit.into()])?;
+    let lost = |row: &Row| {
+        Ok(LostItem {
+            route: route_row(row)?,
+            key: row.text("key")?.to_owned(),
+            is_in_destination: row.optional_text("destination_etag")?.is_some(),
+            size: optional_count(row, "size")?,
+            recorded_at: row.time("recorded_at")?,
+            detail: row.text("detail")?.to_owned(),
+        })
+    };
+    rows.iter().map(lost).collect()
+}
+
+/// How many are lost on each route that has such.
+pub fn count_lost(tx: &mut dyn Transaction) -> Result<Vec<(Route, u64)>, RegistryError> {
+    let rows = tx.query(Statement("duplicated_items.count_lost"), &[])?;
+    rows.iter().map(|row| Ok((route_row(row)?, row.count("lost")?))).collect()
+}
+
+fn optional_count(row: &Row, column: &'static str) -> Result<Option<u64>, RegistryError> {
+    Ok(row.optional_integer(column)?.and_then(|number| u64::try_from(number).ok()))
+}
+
+fn item_row(row: &Row) -> Result<DuplicatedItem, RegistryError> {
+    Ok(DuplicatedItem {
+        key: row.text("key")?.to_owned(),
+        outcome: row.text("outcome")?.parse()?,
+        source_etag: row.optional_text("source_etag")?.map(str::to_owned),
+        destination_etag: row.optional_text("destination_etag")?.map(str::to_owned),
+        size: optional_count(row, "size")?,
+        sha512: row.optional_bytes("sha512")?.map(<[u8]>::to_vec),
+        verified_at: row.optional_time("verified_at")?,
+        recorded_at: row.time("recorded_at")?,
+        detail: row.text("detail")?.to_owned(),
+    })
+}
