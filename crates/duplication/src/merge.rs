@@ -40,6 +40,19 @@ pub enum Line {
     },
 }
 
+impl Line {
+    /// The name.
+    pub fn name(&self) -> ListedName {
+        match self {
+            Self::InSource(listed) | Self::InDestination(listed) | Self::Unknown { listed, .. } => {
+                ListedName::from(&listed.key)
+            }
+            Self::InBoth { source, .. } => ListedName::from(&source.key),
+            Self::NotCarried { name, .. } => name.clone(),
+        }
+    }
+}
+
 /// Merges the listings of a space in the source and in the destination, which have one order. An error of either ends it: it is not the end of
 /// what is there.
 pub struct Merge {

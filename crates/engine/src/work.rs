@@ -13,12 +13,15 @@ use strongroom_registry::{BatchId, ItemId, ItemStatus, ObjectId, RegistryError, 
 use crate::restoration::OF_BATCHES;
 use crate::runtime::{Builder, Handler, Pools, Runtime, Shutdown, Summary};
 use crate::settings::{Settings, Watch};
-use crate::{EngineError, Home, activities, backfill, deletion, fixity, identification, ingest, reports, workflow};
+use crate::{
+    EngineError, Home, activities, backfill, deletion, duplication, fixity, identification, ingest, reports, workflow,
+};
 
 /// Every handler of the system, in the order of a work item's way.
 pub fn handlers(home: &Arc<Home>) -> Vec<Arc<dyn Handler>> {
     // First is last in line: watching waits for those who wait for an answer.
     let mut handlers = fixity::handlers(home);
+    handlers.extend(duplication::handlers(home));
     handlers.extend(backfill::handlers(home));
     handlers.extend(identification::handlers(home));
     handlers.extend(activities::handlers(home));

@@ -108,6 +108,8 @@ impl Permission {
             Some("deposits") => Some(KeyScope::Deposit),
             Some("restorations") => Some(KeyScope::Restore),
             _ if self.name == DUPLICATION_POLICIES_APPROVE.name => None,
+            // Copies may be deleted by both.
+            _ if [DUPLICATION_ALLOW_DELETIONS.name, DUPLICATION_RECORD_EVENTS.name].contains(&self.name) => None,
             _ if self.name == OBJECTS_DESCRIBE.name => Some(KeyScope::Deposit),
             _ => Some(KeyScope::Manage),
         }
@@ -173,6 +175,11 @@ permissions! {
     DELETIONS_SHOW "deletions.show" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     DEPOSITS_SUBMIT "deposits.submit" Institutions Writes [SystemAdmin InstitutionAdmin InstitutionUser System]
     DOCUMENTS_SHOW "documents.show" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    DUPLICATION_ALLOW_DELETIONS "duplication.allow_deletions" Institutions Writes [SystemAdmin InstitutionAdmin]
+    DUPLICATION_PROBLEMS "duplication.problems" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    DUPLICATION_RECORD_EVENTS "duplication.record_events" Installation Writes [SystemAdmin]
+    DUPLICATION_RUNS "duplication.runs" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
+    DUPLICATION_START "duplication.start" Institutions Writes [SystemAdmin InstitutionAdmin]
     DUPLICATION_POLICIES_APPROVE "duplication_policies.approve" Institutions Writes [SystemAdmin InstitutionAdmin]
     DUPLICATION_POLICIES_CHECK "duplication_policies.check" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     DUPLICATION_POLICIES_HISTORY "duplication_policies.history" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]

@@ -283,7 +283,8 @@ pub fn approve(context: &OpContext, institution: Option<&str>, version: u64) -> 
     Ok(PolicyVersionView::new(&of.identifier, approved, version, changes))
 }
 
-fn begin<'c>(
+/// The institution that an act is about; the only one where it is not given.
+pub(super) fn begin<'c>(
     context: &'c OpContext,
     permission: &'static Permission,
     institution: Option<&str>,

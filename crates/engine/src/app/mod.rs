@@ -18,6 +18,7 @@ pub mod deletions;
 pub mod deposits;
 pub mod disposals;
 pub mod documents;
+pub mod duplication;
 pub mod duplication_policies;
 pub mod events;
 pub mod failures;

@@ -18,6 +18,7 @@ pub(crate) mod audit;
 mod catalogue;
 mod deletions;
 mod driver;
+pub(crate) mod duplication;
 pub(crate) mod fixity;
 pub(crate) mod holds;
 mod listing;
@@ -56,11 +57,12 @@ pub struct BackgroundTask {
 }
 
 /// Every background task, by name.
-pub const TASKS: [BackgroundTask; 17] = [
+pub const TASKS: [BackgroundTask; 18] = [
     activities::TASK,
     audit::TASK,
     catalogue::TASK,
     deletions::TASK,
+    duplication::TASK,
     fixity::TASK,
     holds::TASK,
     logs::TASK,

@@ -2,9 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use strongroom_duplication::{Draft, Policy, Problem, StoreUse};
+use strongroom_duplication::{Draft, Filter, Policy, Problem, StoreUse};
 
+use super::sweep::check_start;
 use crate::settings::Settings;
+
+/// Checks what the settings say of sweeps: the key that is wrong, and why.
+pub(crate) fn check_settings(settings: &Settings) -> Result<(), (&'static str, String)> {
+    check_start(settings)?;
+    let lists = [
+        ("duplication.include", &settings.duplication.include, &Vec::new()),
+        ("duplication.exclude", &Vec::new(), &settings.duplication.exclude),
+    ];
+    for (key, include, exclude) in lists {
+        let (_, problems) = Filter::new(include.iter().map(String::as_str), exclude.iter().map(String::as_str));
+        if let Some(problem) = problems.first() {
+            return Err((key, format!("{}; {}", problem.problem, problem.next)));
+        }
+    }
+    Ok(())
+}
 
 /// What each store of the settings is used for.
 pub(crate) fn plain_stores(settings: &Settings) -> BTreeMap<String, StoreUse> {

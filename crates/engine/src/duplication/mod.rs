@@ -3,7 +3,13 @@
 //! policy of one institution is an error of that institution alone.
 
 mod check;
+mod events;
+mod handler;
+mod item;
 mod preview;
+mod space;
+pub(crate) mod sweep;
+mod tasks;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +18,11 @@ use strongroom_duplication::{DuplicationError, Lookup, Policy, Rule};
 use strongroom_registry::duplication_policies::{self as policies, PolicyVersion};
 use strongroom_registry::{InstitutionId, Registry, RegistryError, Transaction};
 
-pub(crate) use check::{plain_stores, problems_of};
+pub use events::{NewEvent, Recorded, record};
+pub(crate) use handler::handlers;
+pub use tasks::{HIGH, LOW};
+
+pub(crate) use check::{check_settings, plain_stores, problems_of};
 pub(crate) use preview::{Compared, Previewed, preview};
 
 use crate::{EngineError, Home};

@@ -87,11 +87,14 @@ fn unlisted<'p>(
     take(Previewed { rule, space: None, compared: Err(error) })
 }
 
+/// What a plain store lists of a space behind a name; nothing where it has no such space.
+pub(super) fn listing(home: &Home, store: &str, space: &SpaceName, after: &ListedName) -> Result<Items, EngineError> {
+    let store = home.plain_stores.get(store)?;
+    if store.has_space(space)? { Ok(store.list(space, after)?) } else { Ok(Box::new([].into_iter())) }
+}
+
 fn compare(home: &Home, rule: &Rule, space: &SpaceName, stop: &Shutdown) -> Result<Compared, EngineError> {
-    let items = |name: &str| -> Result<Items, EngineError> {
-        let store = home.plain_stores.get(name)?;
-        if store.has_space(space)? { Ok(store.list(space, &ListedName::START)?) } else { Ok(Box::new([].into_iter())) }
-    };
+    let items = |name: &str| listing(home, name, space, &ListedName::START);
     let mut compared = Compared::default();
     for line in Merge::new(items(&rule.source)?, items(&rule.destination)?) {
         if stop.is_requested() {

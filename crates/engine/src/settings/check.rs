@@ -207,6 +207,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
         return unfit("ingest.default_placement".to_owned(), format!("there is no placement {default:?}{near}"));
     }
     crate::tools::check(settings).map_err(|(key, reason)| self::unfit(key, reason))?;
+    crate::duplication::check_settings(settings).map_err(|(key, reason)| self::unfit(key.to_owned(), reason))?;
     super::prices::check(settings).map_err(|(key, reason)| self::unfit(key.to_owned(), reason))?;
     let topics = pool_names();
     for (topic, workers) in &settings.workers {

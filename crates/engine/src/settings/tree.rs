@@ -15,7 +15,7 @@ use super::secret::Secret;
 use super::stores::{self, StoreFacts, StoreSettings};
 use crate::runtime::{PoolSettings, Pools};
 use crate::workflow::{Workflows, local_topic};
-use crate::{activities, backfill, fixity, identification, reports};
+use crate::{activities, backfill, duplication, fixity, identification, reports};
 
 /// The value where none is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,6 +150,22 @@ sections! {
     ACTIVITIES ActivitySettings "activities" Plain "Activities: agents that work through records." {
         workers: usize = Is("2"), Kind::Count(1),
             "tasks that work on the records of one activity at the same time; how many run in a process, [workers.\"activity.run\"] says";
+    }
+    DUPLICATION DuplicationSettings "duplication" Plain "Duplication: sweeps, which compare what the policies copy." {
+        every: Duration = Is("\"7d\""), Kind::Duration,
+            "time from the beginning of a sweep to that of the next one; 0s: none begins by itself, also not after a policy was changed";
+        start: String = Is("\"\""), Kind::Text,
+            "the time of day at which sweeps begin whose time has come, such as 02:00; empty: at once";
+        time_zone: String = Is("\"UTC\""), Kind::Text,
+            "the time zone of start, as the IANA names it, such as Europe/Vienna";
+        most_queued: u64 = Is("10000"), Kind::Count(1),
+            "tasks of duplicate.low that wait or are worked on; sweeps queue no more until there are fewer";
+        verify_one_in: u64 = Is("1000"), Kind::Count(0),
+            "of so many content items that are known to be equal a sweep has one read whole in both stores; 0: none";
+        include: Vec<String> = Is("[]"), Kind::List,
+            "patterns /INSTITUTION/STORE/SPACE of sources that sweeps are about; none: all";
+        exclude: Vec<String> = Is("[]"), Kind::List,
+            "patterns /INSTITUTION/STORE/SPACE of sources that sweeps leave out";
     }
     WORKERS Workers "workers" Named
         "The workers of each topic. The topic \"default\" is for what the others do not set." {
@@ -358,6 +374,7 @@ pub(super) const SECTIONS: &[Section] = &[
     INSTITUTIONS,
     WORKERS,
     ACTIVITIES,
+    DUPLICATION,
     TOOLS,
     INGEST,
     IDENTIFIERS,
@@ -446,6 +463,8 @@ pub struct Settings {
     pub workers: BTreeMap<String, Workers>,
     /// How activities are worked on.
     pub activities: ActivitySettings,
+    /// See [`DuplicationSettings`].
+    pub duplication: DuplicationSettings,
     /// See [`ToolSettings`]; by name.
     pub tools: BTreeMap<String, ToolSettings>,
     /// See [`Ingest`].
@@ -482,8 +501,16 @@ pub struct Settings {
 pub(super) use crate::runtime::DEFAULT_TOPIC;
 
 /// Topics that no work item goes through.
-const OTHER_TOPICS: &[&str] =
-    &[activities::TOPIC, fixity::TOPIC, identification::TOPIC, backfill::TOPIC, reports::TOPIC, work::SWEEP_TOPIC];
+const OTHER_TOPICS: &[&str] = &[
+    activities::TOPIC,
+    fixity::TOPIC,
+    identification::TOPIC,
+    backfill::TOPIC,
+    reports::TOPIC,
+    work::SWEEP_TOPIC,
+    duplication::HIGH,
+    duplication::LOW,
+];
 
 /// Every topic that tasks go through where these workflows are registered.
 pub fn topics(workflows: &Workflows) -> Vec<String> {

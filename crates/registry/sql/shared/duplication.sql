@@ -37,6 +37,11 @@ WHERE r.institution_id = ?1 AND r.source = ?2 AND r.destination = ?3 AND r.space
 -- name: duplication_routes.get
 SELECT {duplication_routes.columns} FROM duplication_routes r JOIN institutions i ON i.id = r.institution_id WHERE r.id = ?1
 
+-- The spaces of an institution between two stores, behind one.
+-- name: duplication_routes.between
+SELECT {duplication_routes.columns} FROM duplication_routes r JOIN institutions i ON i.id = r.institution_id
+WHERE r.institution_id = ?1 AND r.source = ?2 AND r.destination = ?3 AND r.space > ?4 ORDER BY r.space LIMIT ?5
+
 -- Content items of routes.
 -- list: duplicated_items.columns
 key, outcome, source_etag, destination_etag, size, sha512, verified_at, recorded_at, detail
@@ -56,18 +61,19 @@ ON CONFLICT (route_id, key) DO UPDATE SET outcome = excluded.outcome, source_eta
 -- name: duplicated_items.remove
 DELETE FROM duplicated_items WHERE route_id = ?1 AND key = ?2
 
--- Content items that are lost, in the order of their routes.
--- name: duplicated_items.lost
-SELECT d.route_id, d.key, d.destination_etag, d.size, d.recorded_at, d.detail, {duplication_routes.columns}
+-- Content items that are lost or damaged, in the order of their routes.
+-- name: duplicated_items.in_trouble
+SELECT d.key, d.outcome, d.destination_etag, d.size, d.recorded_at, d.detail, {duplication_routes.columns}
 FROM duplicated_items d JOIN duplication_routes r ON r.id = d.route_id JOIN institutions i ON i.id = r.institution_id
-WHERE d.outcome = 'lost' AND (d.route_id, d.key) > (?1, ?2) ORDER BY d.route_id, d.key LIMIT ?3
+WHERE d.outcome IN ('lost', 'damaged') AND (d.route_id, d.key) > (?1, ?2) ORDER BY d.route_id, d.key LIMIT ?3
 
--- How many are lost on each route.
--- name: duplicated_items.count_lost
-SELECT l.lost, {duplication_routes.columns}
-FROM (SELECT route_id, count(*) AS lost FROM duplicated_items WHERE outcome = 'lost' GROUP BY route_id) AS l
+-- How many are on each route.
+-- name: duplicated_items.count_in_trouble
+SELECT l.outcome, l.items, {duplication_routes.columns}
+FROM (SELECT route_id, outcome, count(*) AS items FROM duplicated_items WHERE outcome IN ('lost', 'damaged')
+    GROUP BY route_id, outcome) AS l
 JOIN duplication_routes r ON r.id = l.route_id JOIN institutions i ON i.id = r.institution_id
-ORDER BY r.id
+ORDER BY r.id, l.outcome
 
 -- Events of content items.
 -- list: content_events.columns
@@ -86,6 +92,13 @@ WHERE store = ?1 AND space = ?2 AND key = ?3 AND (happened_at < ?6 OR (happened_
 -- The content item of a deletion was seen again: it was put after it.
 -- name: content_events.supersede
 UPDATE content_events SET kind = 'put' WHERE store = ?1 AND space = ?2 AND key = ?3 AND id = ?4
+
+-- How many deletions in the source of a route were not carried out in its destination, up to a limit.
+-- name: content_events.count_pending
+SELECT count(*) AS pending FROM (SELECT 1 FROM content_events e
+    WHERE e.kind = 'delete' AND e.store = ?1 AND e.space = ?2 AND e.key > ''
+        AND NOT EXISTS (SELECT 1 FROM duplicated_items d WHERE d.route_id = ?3 AND d.key = e.key AND d.outcome = 'deleted')
+    LIMIT ?4) AS p
 
 -- Deletions in the source of a route that were not carried out in its destination.
 -- name: content_events.pending
@@ -138,7 +151,7 @@ SELECT DISTINCT institution_id FROM duplication_policies ORDER BY institution_id
 -- Parts of sweeps.
 -- list: duplication_parts.columns
 p.run_id, p.phase, p.reached, p.listed, p.queued, p.equal, p.ignored, p.failed, p.deletions, p.held, p.allowed_to, p.attempts, p.error,
-    p.turn_at, p.fence
+    p.turn_at, p.holder, p.fence
 
 -- name: duplication_parts.insert
 INSERT INTO duplication_parts (run_id, route_id, phase, reached, listed, queued, equal, ignored, failed, deletions, held, attempts, turn_at, fence)
@@ -158,8 +171,13 @@ SELECT {duplication_parts.columns}, {duplication_routes.columns}
 FROM duplication_parts p JOIN duplication_routes r ON r.id = p.route_id JOIN institutions i ON i.id = r.institution_id
 WHERE p.run_id = ?1 AND p.route_id > ?2 ORDER BY p.route_id LIMIT ?3
 
+-- name: duplication_parts.get
+SELECT {duplication_parts.columns}, {duplication_routes.columns}
+FROM duplication_parts p JOIN duplication_routes r ON r.id = p.route_id JOIN institutions i ON i.id = r.institution_id
+WHERE p.run_id = ?1 AND p.route_id = ?2
+
 -- name: duplication_parts.take
-UPDATE duplication_parts SET lease_until = ?4, fence = fence + 1 WHERE run_id = ?1 AND route_id = ?2 AND fence = ?3
+UPDATE duplication_parts SET lease_until = ?4, holder = ?5, fence = fence + 1 WHERE run_id = ?1 AND route_id = ?2 AND fence = ?3
 
 -- name: duplication_parts.advance
 UPDATE duplication_parts SET phase = ?4, reached = ?5, listed = ?6, queued = ?7, equal = ?8, ignored = ?9, failed = ?10, deletions = ?11,
@@ -168,7 +186,7 @@ WHERE run_id = ?1 AND route_id = ?2 AND fence = ?3
 
 -- name: duplication_parts.allow
 UPDATE duplication_parts SET allowed_to = ?2, phase = CASE WHEN phase = 'held' THEN 'allowed' ELSE phase END, turn_at = ?2, reached =
-    CASE WHEN phase = 'held' THEN '' ELSE reached END, fence = fence + 1, lease_until = NULL
+    CASE WHEN phase = 'held' THEN '' ELSE reached END, fence = fence + 1, lease_until = NULL, holder = NULL
 WHERE run_id = ?1 AND held > 0 AND phase IN ('held', 'copies')
 
 -- Parts that failed or wait for a person, of runs that are the newest of their institutions or are open.

@@ -86,6 +86,8 @@ words! {
         Deleted = "deleted",
         /// It is missing, and no deletion is recorded.
         Lost = "lost",
+        /// The bytes of one of both are not those that were recorded under its etag.
+        Damaged = "damaged",
     }
 
     /// What happened to a content item of a plain store.
@@ -550,5 +552,12 @@ impl ItemStatus {
 impl Default for PublicAccess {
     fn default() -> Self {
         Self::None
+    }
+}
+
+impl SweepPhase {
+    /// Whether a process goes on with a part in this phase.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Spaces | Self::Deletions | Self::Copies | Self::Allowed)
     }
 }

@@ -31,6 +31,23 @@ pub struct DuplicatedItem {
     pub detail: String,
 }
 
+impl DuplicatedItem {
+    /// One of which nothing is known but that it is lost.
+    pub fn empty(key: &str, now: Time) -> Self {
+        Self {
+            key: key.to_owned(),
+            outcome: CopyOutcome::Lost,
+            source_etag: None,
+            destination_etag: None,
+            size: None,
+            sha512: None,
+            verified_at: None,
+            recorded_at: now,
+            detail: String::new(),
+        }
+    }
+}
+
 /// What is known of one; none where nothing is.
 pub fn get(tx: &mut dyn Transaction, route: RouteId, key: &str) -> Result<Option<DuplicatedItem>, RegistryError> {
     let row = tx.query_one(Statement("duplicated_items.get"), &[route.into(), key.into()])?;
@@ -73,47 +90,50 @@ pub fn remove(tx: &mut dyn Transaction, route: RouteId, key: &str) -> Result<(),
     Ok(())
 }
 
-/// A content item that is lost.
+/// A content item that is lost or damaged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LostItem {
+pub struct TroubledItem {
     /// The route.
     pub route: Route,
     /// Its key.
     pub key: String,
+    /// Which of both.
+    pub outcome: CopyOutcome,
     /// Whether the destination has it.
     pub is_in_destination: bool,
     /// Its length in bytes, where it is known.
     pub size: Option<u64>,
-    /// Since when it is known to be lost.
+    /// Since when it is known.
     pub recorded_at: Time,
     /// In words.
     pub detail: String,
 }
 
-/// Those that are lost, behind one of a route.
-pub fn lost(
+/// Those that are lost or damaged, behind one of a route.
+pub fn in_trouble(
     tx: &mut dyn Transaction,
     (route, key): (RouteId, &str),
     limit: usize,
-) -> Result<Vec<LostItem>, RegistryError> {
-    let rows = tx.query(Statement("duplicated_items.lost"), &[route.into(), key.into(), limit.into()])?;
-    let lost = |row: &Row| {
-        Ok(LostItem {
+) -> Result<Vec<TroubledItem>, RegistryError> {
+    let rows = tx.query(Statement("duplicated_items.in_trouble"), &[route.into(), key.into(), limit.into()])?;
+    let item = |row: &Row| {
+        Ok(TroubledItem {
             route: route_row(row)?,
             key: row.text("key")?.to_owned(),
+            outcome: row.text("outcome")?.parse()?,
             is_in_destination: row.optional_text("destination_etag")?.is_some(),
             size: optional_count(row, "size")?,
             recorded_at: row.time("recorded_at")?,
             detail: row.text("detail")?.to_owned(),
         })
     };
-    rows.iter().map(lost).collect()
+    rows.iter().map(item).collect()
 }
 
-/// How many are lost on each route that has such.
-pub fn count_lost(tx: &mut dyn Transaction) -> Result<Vec<(Route, u64)>, RegistryError> {
-    let rows = tx.query(Statement("duplicated_items.count_lost"), &[])?;
-    rows.iter().map(|row| Ok((route_row(row)?, row.count("lost")?))).collect()
+/// How many are lost, or damaged, on each route that has such.
+pub fn count_in_trouble(tx: &mut dyn Transaction) -> Result<Vec<(Route, CopyOutcome, u64)>, RegistryError> {
+    let rows = tx.query(Statement("duplicated_items.count_in_trouble"), &[])?;
+    rows.iter().map(|row| Ok((route_row(row)?, row.text("outcome")?.parse()?, row.count("items")?))).collect()
 }
 
 fn optional_count(row: &Row, column: &'static str) -> Result<Option<u64>, RegistryError> {

@@ -38,14 +38,34 @@ pub fn ensure(
     of: InstitutionId,
     (source, destination, space): (&str, &str, &str),
 ) -> Result<Route, RegistryError> {
-    let found = [of.into(), source.into(), destination.into(), space.into()];
-    if let Some(row) = tx.query_one(Statement("duplication_routes.find"), &found)? {
-        return route_row(&row);
+    if let Some(found) = find(tx, of, (source, destination, space))? {
+        return Ok(found);
     }
     let new = [RouteId::new().into(), of.into(), source.into(), destination.into(), space.into()];
     tx.execute(Statement("duplication_routes.insert"), &new)?;
-    let row = tx.query_one(Statement("duplication_routes.find"), &found)?;
-    route_row(&row.ok_or_else(|| RegistryError::NotFound { what: "route", id: format!("{source} -> {destination}") })?)
+    find(tx, of, (source, destination, space))?
+        .ok_or_else(|| RegistryError::NotFound { what: "route", id: format!("{source} -> {destination}") })
+}
+
+/// A route by what it is; none where there is none.
+pub fn find(
+    tx: &mut dyn Transaction,
+    of: InstitutionId,
+    (source, destination, space): (&str, &str, &str),
+) -> Result<Option<Route>, RegistryError> {
+    let values = [of.into(), source.into(), destination.into(), space.into()];
+    tx.query_one(Statement("duplication_routes.find"), &values)?.as_ref().map(route_row).transpose()
+}
+
+/// Routes of an institution between two stores, behind the one of a space: in the order of the bytes of the names of their spaces.
+pub fn between(
+    tx: &mut dyn Transaction,
+    of: InstitutionId,
+    (source, destination, after): (&str, &str, &str),
+    limit: usize,
+) -> Result<Vec<Route>, RegistryError> {
+    let values = [of.into(), source.into(), destination.into(), after.into(), limit.into()];
+    tx.query(Statement("duplication_routes.between"), &values)?.iter().map(route_row).collect()
 }
 
 /// A route by its identifier; none where there is none.

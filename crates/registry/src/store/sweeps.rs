@@ -2,6 +2,7 @@
 //! its transactions raises its fence, so that a process which was overtaken changes nothing.
 
 use strongroom_database::{Row, Statement, Time, Transaction};
+use uuid::Uuid;
 
 use super::duplication_routes::{Route, route_row};
 use crate::{InstitutionId, RegistryError, RouteId, SweepId, SweepPhase};
@@ -87,7 +88,22 @@ pub struct Part {
     pub error: Option<String>,
     /// When it had its turn, or has it next.
     pub turn_at: Time,
+    /// Who has it; another one for each lease.
+    holder: Option<Uuid>,
     fence: i64,
+}
+
+impl Part {
+    /// The same part at the beginning of another phase.
+    #[must_use]
+    pub fn to(&self, phase: SweepPhase) -> Self {
+        Self { phase, reached: String::new(), ..self.clone() }
+    }
+
+    /// Whether this is the same lease of the same part, as far as it came since.
+    pub fn is_same_lease(&self, earlier: &Self) -> bool {
+        self.sweep == earlier.sweep && self.route.id == earlier.route.id && self.holder == earlier.holder
+    }
 }
 
 /// A run that begins.
@@ -174,7 +190,7 @@ pub fn list(
     before: Option<(Time, SweepId)>,
     limit: usize,
 ) -> Result<Vec<Sweep>, RegistryError> {
-    let (time, id) = before.unwrap_or((Time(i64::MAX), SweepId(uuid::Uuid::max())));
+    let (time, id) = before.unwrap_or((Time(i64::MAX), SweepId(Uuid::max())));
     let values = [of.into(), time.into(), id.into(), limit.into()];
     tx.query(Statement("duplication_runs.list"), &values)?.iter().map(sweep_row).collect()
 }
@@ -212,6 +228,12 @@ pub fn parts(
         .collect()
 }
 
+/// A part.
+pub fn part(tx: &mut dyn Transaction, sweep: SweepId, route: RouteId) -> Result<Option<Part>, RegistryError> {
+    let row = tx.query_one(Statement("duplication_parts.get"), &[sweep.into(), route.into()])?;
+    row.as_ref().map(part_row).transpose()
+}
+
 /// The parts of a run that failed, fail or wait for a person.
 pub fn parts_in_trouble(
     tx: &mut dyn Transaction,
@@ -228,14 +250,18 @@ pub fn parts_in_trouble(
 /// Leases the part that had its turn the longest ago, of those that no process works on, for `lease` microseconds.
 pub fn take(tx: &mut dyn Transaction, lease: i64) -> Result<Option<Part>, RegistryError> {
     let now = tx.now()?;
-    let Some(row) = tx.query_one(Statement("duplication_parts.next"), &[now.into(), now.plus(LONGEST_PAUSE).into()])? else { return Ok(None) };
+    let Some(row) = tx.query_one(Statement("duplication_parts.next"), &[now.into(), now.plus(LONGEST_PAUSE).into()])?
+    else {
+        return Ok(None);
+    };
     let mut part = part_row(&row)?;
-    let values =
-        [part.sweep.into(), part.route.id.into(), part.fence.into(), now.plus(lease).into()];
+    let holder = Uuid::now_v7();
+    let values = [part.sweep.into(), part.route.id.into(), part.fence.into(), now.plus(lease).into(), holder.into()];
     if tx.execute(Statement("duplication_parts.take"), &values)? != 1 {
         return Ok(None);
     }
     part.fence += 1;
+    part.holder = Some(holder);
     Ok(Some(part))
 }
 
@@ -331,6 +357,7 @@ fn part_row(row: &Row) -> Result<Part, RegistryError> {
         attempts: row.count("attempts")?,
         error: row.optional_text("error")?.map(str::to_owned),
         turn_at: row.time("turn_at")?,
+        holder: row.optional_uuid("holder")?,
         fence: row.integer("fence")?,
     })
 }

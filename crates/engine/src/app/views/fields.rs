@@ -8,8 +8,9 @@ use super::{
     FoundView, HistoryLineView, InstitutionView, InterimFileView, ItemCountsView, ItemView, JournalView, KeyView,
     LegalHoldView, LevelRowView, MessageView, ObjectView, PipelineView, PolicyPreviewView, PolicyVersionView,
     ProblemLineView, ProblemView, ProfileView, RecordView, ReportRowView, ReportView, RulesView, SealRowView,
-    SettingView, SpaceItemView, SpaceView, SpotTestView, StorageReportView, StoreCheckView, StoreView, TaskView,
-    ToolFindingView, TopicView, UnfinishedDeletionView, UploadView, UserView, VersionView,
+    SettingView, SpaceItemView, SpaceView, SpotTestView, StorageReportView, StoreCheckView, StoreView, SweepPartView,
+    SweepView, TaskView, ToolFindingView, TopicView, TroubledItemView, UnfinishedDeletionView, UploadView, UserView,
+    VersionView,
 };
 
 /// What lists show row by row.
@@ -55,6 +56,16 @@ views! {
         reopened_at, times_opened, changed_at, resolved_at
     }
     ProblemLineView { time, state, actor, note }
+    SweepView {
+        run, institution, state, policy_version, all, started_by, started_at, ended_at, parts, open_parts, failed_parts, listed, queued,
+        equal, ignored, failed, deletions, held
+    }
+    SweepPartView {
+        space, source, destination, phase, reached, listed, queued, equal, ignored, failed, deletions, held, attempts, error
+    }
+    TroubledItemView {
+        institution, outcome, space, key, source, destination, in_destination, size, since, detail
+    }
     PolicyPreviewView {
         space, source, destination, missing, differing, bytes, same_size, only_in_destination, not_carried, message
     }

@@ -10,6 +10,7 @@ mod deposits;
 mod disposal;
 mod documents;
 mod duplication;
+mod duplication_runs;
 mod events;
 mod fields;
 mod files;
@@ -54,6 +55,7 @@ pub use duplication::{
     ImportedPoliciesView, ImportedPolicyView, PlacementView, PolicyDocumentView, PolicyOutcome, PolicyPreviewView,
     PolicyVersionView, PolicyView, SetPolicyView, SpacePolicyView, SpaceRulesView,
 };
+pub use duplication_runs::{RecordedEventsView, SweepPartView, SweepView, TroubledItemView};
 pub use events::EventView;
 pub use fields::View;
 pub use files::{CopyView, DigestsView, FileView};

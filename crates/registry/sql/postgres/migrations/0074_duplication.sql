@@ -29,11 +29,11 @@ CREATE TABLE content_events (
 );
 CREATE INDEX content_events_deletions ON content_events (store, space, key) WHERE kind = 'delete';
 
--- What came of a content item of a route, as it was seen last. A row for each key as long as a store has it, and for each that was deleted or lost.
+-- What came of a content item of a route, as it was seen last. A row for each key as long as a store has it, and for each that was deleted or is in trouble.
 CREATE TABLE duplicated_items (
     route_id         UUID NOT NULL REFERENCES duplication_routes (id),
     key              TEXT COLLATE "C" NOT NULL,
-    outcome          TEXT COLLATE "C" NOT NULL CHECK (outcome IN ('equal', 'kept', 'deleted', 'lost')),
+    outcome          TEXT COLLATE "C" NOT NULL CHECK (outcome IN ('equal', 'kept', 'deleted', 'lost', 'damaged')),
     -- What both stores have, where the bytes are known to be equal; for a lost one what the destination has.
     source_etag      TEXT COLLATE "C",
     destination_etag TEXT COLLATE "C",
@@ -46,7 +46,7 @@ CREATE TABLE duplicated_items (
     detail           TEXT COLLATE "C" NOT NULL,
     PRIMARY KEY (route_id, key)
 );
-CREATE INDEX duplicated_items_lost ON duplicated_items (route_id, key) WHERE outcome = 'lost';
+CREATE INDEX duplicated_items_in_trouble ON duplicated_items (route_id, key) WHERE outcome IN ('lost', 'damaged');
 
 -- Sweeps: a comparison of everything that the policy of an institution copies.
 CREATE TABLE duplication_runs (
@@ -86,6 +86,7 @@ CREATE TABLE duplication_parts (
     error       TEXT COLLATE "C",
     -- It is not worked on before this time, and what was worked on last comes last.
     turn_at     BIGINT NOT NULL,
+    holder      UUID,
     lease_until BIGINT,
     fence       BIGINT NOT NULL,
     PRIMARY KEY (run_id, route_id)

@@ -29,11 +29,11 @@ CREATE TABLE content_events (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX content_events_deletions ON content_events (store, space, key) WHERE kind = 'delete';
 
--- What came of a content item of a route, as it was seen last. A row for each key as long as a store has it, and for each that was deleted or lost.
+-- What came of a content item of a route, as it was seen last. A row for each key as long as a store has it, and for each that was deleted or is in trouble.
 CREATE TABLE duplicated_items (
     route_id         BLOB NOT NULL REFERENCES duplication_routes (id),
     key              TEXT NOT NULL,
-    outcome          TEXT NOT NULL CHECK (outcome IN ('equal', 'kept', 'deleted', 'lost')),
+    outcome          TEXT NOT NULL CHECK (outcome IN ('equal', 'kept', 'deleted', 'lost', 'damaged')),
     -- What both stores have, where the bytes are known to be equal; for a lost one what the destination has.
     source_etag      TEXT,
     destination_etag TEXT,
@@ -46,7 +46,7 @@ CREATE TABLE duplicated_items (
     detail           TEXT NOT NULL,
     PRIMARY KEY (route_id, key)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX duplicated_items_lost ON duplicated_items (route_id, key) WHERE outcome = 'lost';
+CREATE INDEX duplicated_items_in_trouble ON duplicated_items (route_id, key) WHERE outcome IN ('lost', 'damaged');
 
 -- Sweeps: a comparison of everything that the policy of an institution copies.
 CREATE TABLE duplication_runs (
@@ -86,6 +86,7 @@ CREATE TABLE duplication_parts (
     error       TEXT,
     -- It is not worked on before this time, and what was worked on last comes last.
     turn_at     INTEGER NOT NULL,
+    holder      BLOB,
     lease_until INTEGER,
     fence       INTEGER NOT NULL,
     PRIMARY KEY (run_id, route_id)

@@ -1,0 +1,230 @@
+//! Duplication as people start and follow it: sweeps, what they found, and events of content items that others report.
+
+use strongroom_registry::duplicated_items;
+use strongroom_registry::sweeps::{self, Sweep};
+use strongroom_registry::{ContentEventKind, RegistryError, RouteId, Scope, SweepId, Time, schedules};
+use strongroom_spaces::{SpaceName, why_not_carried};
+use strongroom_storage::Key;
+use uuid::Uuid;
+
+use super::authorization::{
+    DUPLICATION_ALLOW_DELETIONS, DUPLICATION_PROBLEMS, DUPLICATION_RECORD_EVENTS, DUPLICATION_RUNS, DUPLICATION_START,
+};
+use super::duplication_policies::begin;
+use super::views::{RecordedEventsView, SweepPartView, SweepView, TroubledItemView};
+use super::{Authorized, OpContext, Page, Shutdown};
+use crate::EngineError;
+use crate::background::duplication::NAME;
+use crate::duplication::{self as engine, NewEvent, sweep};
+use crate::journal::Target;
+
+/// Rows on a page.
+const PAGE: usize = 200;
+/// Events that are recorded in one transaction.
+const EVENTS_AT_ONCE: usize = 500;
+/// The most characters of a reason.
+pub const LONGEST_REASON: usize = 1_000;
+
+/// Starts a sweep of an institution; without a name, of the only one.
+///
+/// # Errors
+/// It has no policy, or a sweep of it is at work.
+pub fn start(context: &OpContext, institution: Option<&str>, is_whole: bool) -> Result<SweepView, EngineError> {
+    let (authorized, of) = begin(context, &DUPLICATION_START, institution)?;
+    let home = authorized.home();
+    let policy = engine::current(home, of.id)?.ok_or_else(|| {
+        EngineError::Absent(format!("{} has no duplication policy", of.identifier))
+            .next("\"strongroom duplicate policy set FILE --reason TEXT\" sets one")
+    })?;
+    let actor = Some(authorized.actor().to_string());
+    let target = Target::of(of.id, format!("{} {}", of.identifier, "sweep"));
+    let begun = authorized.around(&target, |home| {
+        sweep::begin(home, of.id, &policy, is_whole, actor)?.ok_or_else(|| {
+            EngineError::Refused(format!("a sweep of {} is at work", of.identifier))
+                .next(format!("\"strongroom duplicate run list --institution {}\" shows how far it is", of.identifier))
+        })
+    })?;
+    hasten(&authorized)?;
+    view(&authorized, begun)
+}
+
+/// Allows the deletions that wait for a person in a sweep: those that were recorded until now.
+///
+/// # Errors
+/// There is no such sweep, or no deletion waits in it.
+pub fn allow_deletions(context: &OpContext, run: &str) -> Result<SweepView, EngineError> {
+    let authorized = context.authorize(&DUPLICATION_ALLOW_DELETIONS)?;
+    let found = find(&authorized, run)?;
+    let (id, target) = (found.id, Target::of(found.institution, format!("sweep {}", found.id)));
+    let parts = authorized.write(move |tx| Ok((target.clone(), sweeps::allow_deletions(tx, id)?)))?;
+    if parts == 0 {
+        return Err(EngineError::Refused(format!("no deletion of sweep {run} waits for a person"))
+            .next(format!("\"strongroom duplicate run show {run}\" shows its parts")));
+    }
+    hasten(&authorized)?;
+    view(&authorized, found)
+}
+
+/// The sweeps of an institution, the newest first.
+pub fn list(
+    context: &OpContext,
+    institution: Option<&str>,
+    before: Option<(Time, SweepId)>,
+) -> Result<Page<SweepView, (Time, SweepId)>, EngineError> {
+    let (authorized, of) = begin(context, &DUPLICATION_RUNS, institution)?;
+    let found = authorized.read(|tx| sweeps::list(tx, of.id, before, PAGE))?;
+    let next = found.last().filter(|_| found.len() == PAGE).map(|last| (last.started_at, last.id));
+    let items = found.into_iter().map(|sweep| view(&authorized, sweep)).collect::<Result<_, _>>()?;
+    Ok(Page { items, next })
+}
+
+/// A sweep.
+///
+/// # Errors
+/// There is no such sweep.
+pub fn show(context: &OpContext, run: &str) -> Result<SweepView, EngineError> {
+    let authorized = context.authorize(&DUPLICATION_RUNS)?;
+    let found = find(&authorized, run)?;
+    view(&authorized, found)
+}
+
+/// The parts of a sweep.
+///
+/// # Errors
+/// As [`show`].
+pub fn parts(
+    context: &OpContext,
+    run: &str,
+    after: Option<RouteId>,
+) -> Result<Page<SweepPartView, RouteId>, EngineError> {
+    let authorized = context.authorize(&DUPLICATION_RUNS)?;
+    let found = find(&authorized, run)?;
+    let after = after.unwrap_or(RouteId(Uuid::nil()));
+    let parts = authorized.read(|tx| sweeps::parts(tx, found.id, after, PAGE))?;
+    let next = parts.last().filter(|_| parts.len() == PAGE).map(|last| last.route.id);
+    Ok(Page { items: parts.into_iter().map(SweepPartView::from).collect(), next })
+}
+
+/// Content items that are lost or damaged, of the institutions that the caller sees.
+pub fn problems(
+    context: &OpContext,
+    institution: Option<&str>,
+    after: Option<(RouteId, String)>,
+) -> Result<Page<TroubledItemView, (RouteId, String)>, EngineError> {
+    let authorized = context.authorize(&DUPLICATION_PROBLEMS)?;
+    let scope = authorized.scope_of(institution)?;
+    let (route, key) = after.unwrap_or_else(|| (RouteId(Uuid::nil()), String::new()));
+    let found = authorized.read(|tx| duplicated_items::in_trouble(tx, (route, &key), PAGE))?;
+    let next = found.last().filter(|_| found.len() == PAGE).map(|last| (last.route.id, last.key.clone()));
+    let is_seen = |institution| match scope {
+        Scope::System => true,
+        Scope::Institution(own) => own == institution,
+    };
+    let items = found.into_iter().filter(|item| is_seen(item.route.institution)).map(TroubledItemView::from).collect();
+    Ok(Page { items, next })
+}
+
+/// An event that is reported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportedEvent {
+    /// `STORE/SPACE/KEY`, or `STORE/SPACE` for the space itself.
+    pub item: String,
+    /// Whether it was deleted; else it was put, replaced, or described anew.
+    pub is_deletion: bool,
+    /// When, by the clock of who reports it (RFC 3339); none: now.
+    pub happened_at: Option<String>,
+    /// What is to be said of it.
+    pub reason: String,
+}
+
+/// Records events of content items, with the tasks that follow from them. An event that is known, or older than what is known, changes nothing.
+///
+/// # Errors
+/// One of them names no plain store or no content item, or has no time; nothing of its page is recorded, and of those before it everything.
+pub fn record_events(context: &OpContext, events: &[ReportedEvent]) -> Result<RecordedEventsView, EngineError> {
+    let authorized = context.authorize(&DUPLICATION_RECORD_EVENTS)?;
+    let actor = authorized.actor().to_string();
+    let mut view = RecordedEventsView::default();
+    for page in events.chunks(EVENTS_AT_ONCE) {
+        let new = page.iter().map(|event| new_event(event, &actor)).collect::<Result<Vec<_>, _>>()?;
+        let name = match page {
+            [one] => one.item.clone(),
+            several => format!("{} events of content items", several.len()),
+        };
+        let recorded = authorized.around(&Target::of_system(name), |home| engine::record(home, &new))?;
+        view.recorded += recorded.recorded;
+        view.known += recorded.known;
+        view.tasks += recorded.tasks;
+    }
+    Ok(view)
+}
+
+fn new_event(event: &ReportedEvent, actor: &str) -> Result<NewEvent, EngineError> {
+    let refused = |reason: String| {
+        EngineError::Usage(format!("{:?} names no content item: {reason}", event.item))
+            .next("give STORE/SPACE/KEY, as \"strongroom space items STORE/SPACE\" shows the keys")
+    };
+    let mut segments = event.item.splitn(3, '/');
+    let (Some(store), Some(space)) = (segments.next(), segments.next()) else {
+        return Err(refused("it has no space".to_owned()));
+    };
+    let space = SpaceName::new(space).map_err(|error| refused(error.to_string()))?;
+    let key = segments.next().map(|key| Key::new(key).map_err(|error| refused(error.to_string()))).transpose()?;
+    if let Some(reason) = key.as_ref().and_then(why_not_carried) {
+        return Err(refused(format!("the key {reason}")));
+    }
+    if event.reason.chars().count() > LONGEST_REASON {
+        return Err(EngineError::Usage(format!("the reason has more than {LONGEST_REASON} characters")));
+    }
+    let time = |text: &String| {
+        text.parse::<jiff::Timestamp>().map(Time::from).map_err(|error| {
+            EngineError::Usage(format!("{text:?} is no time: {error}"))
+                .next("write it as RFC 3339 has it, such as 2026-11-28T12:00:00Z")
+        })
+    };
+    Ok(NewEvent {
+        store: store.to_owned(),
+        space,
+        key,
+        kind: if event.is_deletion { ContentEventKind::Delete } else { ContentEventKind::Put },
+        happened_at: event.happened_at.as_ref().map(time).transpose()?,
+        actor: actor.to_owned(),
+        reason: event.reason.clone(),
+    })
+}
+
+/// Works on a sweep and its tasks in this process until nothing of it is left to do, or waits for a person.
+///
+/// # Errors
+/// There is no such sweep; the registry failed.
+pub fn wait(context: &OpContext, run: &str, stop: &Shutdown) -> Result<SweepView, EngineError> {
+    let authorized = context.authorize(&DUPLICATION_START)?;
+    let found = find(&authorized, run)?;
+    sweep::work_on(authorized.home(), &found, stop)?;
+    show(context, run)
+}
+
+fn hasten(authorized: &Authorized<'_>) -> Result<(), EngineError> {
+    Ok(authorized.home().registry.write(|tx| schedules::hasten(tx, NAME))?)
+}
+
+fn find(authorized: &Authorized<'_>, run: &str) -> Result<Sweep, EngineError> {
+    let scope = authorized.scope();
+    let found = match run.parse::<SweepId>() {
+        Ok(id) => authorized.read(|tx| sweeps::get(tx, id))?,
+        Err(_) => None,
+    };
+    let is_seen = |sweep: &Sweep| match scope {
+        Scope::System => true,
+        Scope::Institution(own) => own == sweep.institution,
+    };
+    found.filter(is_seen).ok_or_else(|| {
+        EngineError::from(RegistryError::NotFound { what: "sweep", id: run.to_owned() })
+            .next("\"strongroom duplicate run list\" shows the sweeps")
+    })
+}
+
+fn view(authorized: &Authorized<'_>, sweep: Sweep) -> Result<SweepView, EngineError> {
+    let (newest, totals) = authorized.read(|tx| Ok((sweeps::get(tx, sweep.id)?, sweeps::totals(tx, sweep.id)?)))?;
+    Ok(SweepView::new(newest.unwrap_or(sweep), totals))
+}

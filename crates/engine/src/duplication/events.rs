@@ -1,0 +1,213 @@
+//! Events of content items: each is recorded with the tasks that follow from it, in one transaction. What is known already, or is older than
+//! what is known, makes none, so a feed may repeat its events and bring them in any order.
+
+use std::collections::BTreeMap;
+
+use strongroom_queue::tasks;
+use strongroom_registry::content_events::{self as rows, ContentEvent};
+use strongroom_registry::duplication_routes as routes;
+use strongroom_registry::{ContentEventKind, InstitutionId, RegistryError, Time, Transaction, sweeps};
+use strongroom_spaces::SpaceName;
+use strongroom_storage::Key;
+use uuid::Uuid;
+
+use super::tasks::{Cause, HIGH, new_task};
+use super::{CurrentPolicy, current};
+use crate::{EngineError, Home};
+
+/// Who acts in a destination, as events name it.
+const ACTOR: &str = "duplication";
+/// How far ahead of the clock of the registry an event may be, in microseconds: one that is further ahead would hide all that follow.
+const FURTHEST_AHEAD: i64 = 24 * 3_600_000_000;
+
+/// An event as it is reported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewEvent {
+    /// The plain store.
+    pub store: String,
+    /// The space.
+    pub space: SpaceName,
+    /// The key of the content item; none for the space itself.
+    pub key: Option<Key>,
+    /// What happened.
+    pub kind: ContentEventKind,
+    /// When, by the clock of who reports it; none: now, and after every event that is known.
+    pub happened_at: Option<Time>,
+    /// Who reports it.
+    pub actor: String,
+    /// What they say of it.
+    pub reason: String,
+}
+
+/// What came of events.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Recorded {
+    /// Events that are the newest of their content items now.
+    pub recorded: u64,
+    /// Those that were known, or older than what is known.
+    pub known: u64,
+    /// Tasks that were made, or waited already.
+    pub tasks: u64,
+}
+
+/// The destinations to which rules copy a space of a store, each for an institution.
+pub(super) type Destinations = Vec<(InstitutionId, String)>;
+
+/// The policies that apply now, of every institution that has one. One that cannot be read is left out: a sweep of its institution says so.
+pub(super) fn policies(home: &Home) -> Result<Vec<(InstitutionId, CurrentPolicy)>, EngineError> {
+    let institutions = home.registry.read(sweeps::institutions)?;
+    let mut found = Vec::with_capacity(institutions.len());
+    for institution in institutions {
+        match current(home, institution) {
+            Ok(Some(policy)) => found.push((institution, policy)),
+            Ok(None) => {}
+            Err(error @ EngineError::Registry(_)) => return Err(error),
+            Err(_) => {}
+        }
+    }
+    Ok(found)
+}
+
+/// Where rules copy a space of a store to.
+pub(super) fn destinations(policies: &[(InstitutionId, CurrentPolicy)], store: &str, space: &str) -> Destinations {
+    let of = |(institution, policy): &(InstitutionId, CurrentPolicy)| {
+        let rules = policy.lookup().rules_from(store, space);
+        rules.map(|rule| (*institution, rule.destination.clone())).collect::<Vec<_>>()
+    };
+    policies.iter().flat_map(of).collect()
+}
+
+/// Records events and their tasks: all of them, or none.
+///
+/// # Errors
+/// The settings have no such plain store; the time of an event is too far ahead.
+pub fn record(home: &Home, events: &[NewEvent]) -> Result<Recorded, EngineError> {
+    for event in events {
+        home.plain_stores.settings(&event.store)?;
+    }
+    let policies = policies(home)?;
+    let mut by_space: BTreeMap<(String, String), Destinations> = BTreeMap::new();
+    for event in events {
+        let space = (event.store.clone(), event.space.to_string());
+        by_space.entry(space).or_insert_with_key(|(store, space)| destinations(&policies, store, space));
+    }
+    let now = crate::hold::now(home)?;
+    if let Some(event) = events.iter().find(|event| event.happened_at.is_some_and(|at| at > now.plus(FURTHEST_AHEAD))) {
+        let at = event.happened_at.unwrap_or(now);
+        return Err(EngineError::Usage(format!(
+            "the event of {}/{} has the time {at}, more than a day ahead of {now}: it would hide every event before that",
+            event.store, event.space
+        ))
+        .next("set the clock of who reports it, and report it again"));
+    }
+    let events: Vec<(ContentEvent, bool)> =
+        events.iter().map(|event| (stored(event, now), event.happened_at.is_some())).collect();
+    let max_attempts = home.settings.pool(HIGH).max_attempts;
+    let recorded = home.registry.write(move |tx| {
+        let mut recorded = Recorded::default();
+        for (event, has_time) in &events {
+            let none = Destinations::new();
+            let to = by_space.get(&(event.store.clone(), event.space.clone())).unwrap_or(&none);
+            match record_one(tx, event, *has_time, to, max_attempts)? {
+                Some(tasks) => {
+                    recorded.recorded += 1;
+                    recorded.tasks += tasks;
+                }
+                None => recorded.known += 1,
+            }
+        }
+        Ok::<_, RegistryError>(recorded)
+    })?;
+    if recorded.tasks > 0 {
+        home.registry.wakeups().notify([HIGH]);
+    }
+    Ok(recorded)
+}
+
+/// Records an event and its tasks; how many these are, or none where the event is no news.
+pub(super) fn record_one(
+    tx: &mut dyn Transaction,
+    event: &ContentEvent,
+    has_time: bool,
+    to: &Destinations,
+    max_attempts: u32,
+) -> Result<Option<u64>, RegistryError> {
+    let mut event = event.clone();
+    if !has_time {
+        // An act that is reported now comes after everything that is known, whatever clocks say.
+        let known = rows::get(tx, (&event.store, &event.space, &event.key))?;
+        if let Some(known) = known.filter(|known| known.id != event.id) {
+            event.happened_at = event.happened_at.max(known.happened_at.plus(1));
+        }
+    }
+    if !rows::record(tx, &event)? {
+        return Ok(None);
+    }
+    let mut new = Vec::with_capacity(to.len());
+    for (institution, destination) in to {
+        let route = routes::ensure(tx, *institution, (&event.store, destination, &event.space))?;
+        new.push(new_task(max_attempts, &route, &event.key, Cause::Event));
+    }
+    tasks::enqueue(tx, &new)?;
+    Ok(Some(new.len() as u64))
+}
+
+fn stored(event: &NewEvent, now: Time) -> ContentEvent {
+    ContentEvent {
+        store: event.store.clone(),
+        space: event.space.to_string(),
+        key: event.key.as_ref().map(ToString::to_string).unwrap_or_default(),
+        id: Uuid::now_v7(),
+        kind: event.kind,
+        happened_at: event.happened_at.unwrap_or(now),
+        recorded_at: now,
+        actor: event.actor.clone(),
+        reason: event.reason.clone(),
+    }
+}
+
+/// An act of duplication in a destination, which is an event there: rules may copy from it, too.
+#[derive(Debug, Clone)]
+pub(super) struct Follow {
+    event: ContentEvent,
+    to: Destinations,
+    max_attempts: u32,
+}
+
+impl Follow {
+    pub(super) fn new(
+        home: &Home,
+        policies: &[(InstitutionId, CurrentPolicy)],
+        (store, space, key): (&str, &str, &str),
+        kind: ContentEventKind,
+        reason: &str,
+        now: Time,
+    ) -> Self {
+        let event = ContentEvent {
+            store: store.to_owned(),
+            space: space.to_owned(),
+            key: key.to_owned(),
+            id: Uuid::now_v7(),
+            kind,
+            happened_at: now,
+            recorded_at: now,
+            actor: ACTOR.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let to = destinations(policies, store, space);
+        Self { event, to, max_attempts: home.settings.pool(HIGH).max_attempts }
+    }
+
+    /// Records it with its tasks; the topics that have new work by it. A put of which nothing follows is left out.
+    pub(super) fn write(&self, tx: &mut dyn Transaction) -> Result<Vec<String>, RegistryError> {
+        let event = &self.event;
+        if self.to.is_empty() && event.kind == ContentEventKind::Put {
+            let known = rows::get(tx, (&event.store, &event.space, &event.key))?;
+            if known.is_none_or(|known| known.kind == ContentEventKind::Put) {
+                return Ok(Vec::new());
+            }
+        }
+        let tasks = record_one(tx, event, false, &self.to, self.max_attempts)?.unwrap_or_default();
+        Ok(if tasks > 0 { vec![HIGH.to_owned()] } else { Vec::new() })
+    }
+}

@@ -1,0 +1,102 @@
+//! The handlers of the topics of duplication. What is done is decided when it is done: by the policy that applies then, and by what both
+//! stores have then.
+
+use std::sync::Arc;
+
+use strongroom_duplication::Rule;
+use strongroom_queue::Outcome;
+use strongroom_registry::duplication_routes::{self as routes, Route};
+use strongroom_registry::work::Assignment;
+use strongroom_registry::{RegistryError, RouteId};
+use strongroom_spaces::SpaceName;
+use strongroom_storage::Key;
+
+use super::item::ItemTask;
+use super::tasks::{HIGH, LOW, Payload};
+use super::{current, space};
+use crate::hold::OperationError;
+use crate::runtime::{Handler, TaskContext, TaskEnd};
+use crate::{EngineError, Home};
+
+/// The handlers of duplication.
+pub(crate) fn handlers(home: &Arc<Home>) -> Vec<Arc<dyn Handler>> {
+    let handler = |topic| -> Arc<dyn Handler> { Arc::new(DuplicationHandler { home: home.clone(), topic }) };
+    vec![handler(LOW), handler(HIGH)]
+}
+
+struct DuplicationHandler {
+    home: Arc<Home>,
+    topic: &'static str,
+}
+
+/// A rule that applies to a route now.
+pub(super) struct Applied {
+    /// Whether it deletes now.
+    pub(super) may_delete: bool,
+    /// Whether a rule copies the space in the other direction.
+    pub(super) is_mutual: bool,
+    /// Whether that one deletes now.
+    pub(super) other_may_delete: bool,
+}
+
+impl Handler for DuplicationHandler {
+    fn topic(&self) -> &str {
+        self.topic
+    }
+
+    fn run(&self, assignment: &Assignment, context: &TaskContext) -> TaskEnd {
+        self.end(assignment, context).unwrap_or_else(|error| task_end(error, &self.home, assignment, context))
+    }
+}
+
+impl DuplicationHandler {
+    fn end(&self, assignment: &Assignment, context: &TaskContext) -> Result<TaskEnd, OperationError> {
+        let route = assignment.task.key.split_once('/').and_then(|(route, _)| route.parse::<RouteId>().ok());
+        let payload = serde_json::from_slice::<Payload>(&assignment.task.payload);
+        let (Some(route), Ok(payload)) = (route, payload) else {
+            return Ok(dead("the task does not say which route and content item it is about"));
+        };
+        let Some(route) = self.home.registry.read(|tx| routes::get(tx, route))? else {
+            return Ok(dead("the registry has no such route"));
+        };
+        let Ok(space) = SpaceName::new(route.space.as_str()) else { return Ok(dead("the route has no space")) };
+        let Some(applied) = applied(&self.home, &route)? else {
+            // The policy was changed since.
+            return Ok(Outcome::Done.into());
+        };
+        if payload.key.is_empty() {
+            return space::run(&self.home, &route, &space, &applied);
+        }
+        let Ok(key) = Key::new(payload.key.as_str()) else { return Ok(dead("the task has no key of a content item")) };
+        let home = self.home.as_ref();
+        ItemTask { home, route: &route, space: &space, key: &key, applied, context }.run(payload.is_read_whole)
+    }
+}
+
+/// What the newest policy says of a route; none where no rule has it any more.
+pub(super) fn applied(home: &Home, route: &Route) -> Result<Option<Applied>, EngineError> {
+    let Some(policy) = current(home, route.institution)? else { return Ok(None) };
+    let rules = policy.lookup().rules_for(&route.space).rules();
+    let of = |source: &str, destination: &str| {
+        rules.iter().find(|rule| rule.source == source && rule.destination == destination)
+    };
+    let Some(rule) = of(&route.source, &route.destination) else { return Ok(None) };
+    let other: Option<&Rule> = of(&route.destination, &route.source);
+    Ok(Some(Applied {
+        may_delete: policy.deletes(rule),
+        is_mutual: other.is_some(),
+        other_may_delete: other.is_some_and(|other| policy.deletes(other)),
+    }))
+}
+
+/// How a task ends that stops for this reason. What changed meanwhile is decided anew at once; a plain store that is away costs no attempt.
+fn task_end(error: OperationError, home: &Home, assignment: &Assignment, context: &TaskContext) -> TaskEnd {
+    if let OperationError::Engine(EngineError::Registry(RegistryError::FenceLost { .. })) = error {
+        return Outcome::Release.into();
+    }
+    error.task_end(home, assignment, context)
+}
+
+fn dead(reason: &str) -> TaskEnd {
+    Outcome::Dead { reason: reason.to_owned() }.into()
+}

@@ -1,0 +1,520 @@
+//! One content item of a route: what both stores have is inspected, one step is decided and carried out, and what came of it is recorded with
+//! the end of the task. A task that is repeated finds what was done before and records it. Two tasks for one content item may run at once: each
+//! act in the destination is on the condition of the etag that was inspected, and what is recorded names the etags of both, so a sweep notices
+//! where the later record is the older one.
+
+use std::io::Read;
+
+use strongroom_digest::{Algorithm, Digest, DigestSet, HashingReader, hash_reader};
+use strongroom_duplication::{Pair, Reason, Seen, Step, decide, decide_compared, description_of_copy};
+use strongroom_queue::Outcome;
+use strongroom_registry::content_events::{self, ContentEvent};
+use strongroom_registry::duplicated_items::{self as items, DuplicatedItem};
+use strongroom_registry::duplication_routes::{self as routes, Route};
+use strongroom_registry::{ContentEventKind, CopyOutcome, RegistryError, Transaction};
+use strongroom_spaces::{Description, ItemHead, ItemPut, PlainStore, PropertyError, Removal, SpaceName, shown_key};
+use strongroom_storage::{Key, PutCondition, Retrieval, RetrievalRequest, StorageError};
+
+use super::events::{Follow, policies};
+use super::handler::Applied;
+use crate::hold::{OperationError, now};
+use crate::interruptible::Interruptible;
+use crate::runtime::{TaskContext, TaskEnd};
+use crate::{EngineError, Home, crash_point};
+
+/// A task for a content item of a route.
+pub(super) struct ItemTask<'t> {
+    pub(super) home: &'t Home,
+    pub(super) route: &'t Route,
+    pub(super) space: &'t SpaceName,
+    pub(super) key: &'t Key,
+    pub(super) applied: Applied,
+    pub(super) context: &'t TaskContext,
+}
+
+/// What the registry knows of a content item.
+#[derive(Debug, Default)]
+struct Known {
+    /// Its newest event in the source.
+    event: Option<ContentEvent>,
+    /// Its newest event in the destination.
+    event_there: Option<ContentEvent>,
+    /// What came of it last.
+    item: Option<DuplicatedItem>,
+    /// What came of it on the route in the other direction.
+    reverse: Option<DuplicatedItem>,
+}
+
+impl Known {
+    fn is_deletion_recorded(&self) -> bool {
+        self.event.as_ref().is_some_and(|event| event.kind == ContentEventKind::Delete)
+    }
+
+    /// Whether the bytes of both were compared since they have these etags.
+    fn is_equal(&self, source: &str, destination: &str) -> bool {
+        let is_of = |item: &DuplicatedItem, one: &str, other: &str| {
+            item.outcome == CopyOutcome::Equal
+                && item.verified_at.is_some()
+                && item.source_etag.as_deref() == Some(one)
+                && item.destination_etag.as_deref() == Some(other)
+        };
+        self.item.as_ref().is_some_and(|item| is_of(item, source, destination))
+            || self.reverse.as_ref().is_some_and(|item| is_of(item, destination, source))
+    }
+
+    /// Whether one of both is damaged, and neither was changed since that was found.
+    fn is_damaged(&self, source: &str, destination: &str) -> bool {
+        self.item.as_ref().is_some_and(|item| {
+            item.outcome == CopyOutcome::Damaged
+                && item.source_etag.as_deref() == Some(source)
+                && item.destination_etag.as_deref() == Some(destination)
+        })
+    }
+
+    /// The SHA-512 of the bytes that the source has under an etag, where they were read.
+    fn sha512_of(&self, etag: &str) -> Option<Digest> {
+        let item = self.item.as_ref().filter(|item| item.source_etag.as_deref() == Some(etag))?;
+        Digest::from_bytes(item.sha512.as_deref()?).ok()
+    }
+}
+
+/// Both stores, with what they have.
+struct Both<'b> {
+    source: &'b dyn PlainStore,
+    destination: &'b dyn PlainStore,
+    in_source: Option<ItemHead>,
+    in_destination: Option<ItemHead>,
+}
+
+/// What came of a task, to be recorded.
+enum Came {
+    /// Both have it.
+    Equal(EqualItem),
+    /// It is as it was recorded.
+    AsKnown,
+    /// Of something else.
+    Else { outcome: CopyOutcome, destination: Option<ItemHead>, detail: String, is_followed: bool },
+    /// Nothing is there, and nothing is known to be missing.
+    Nothing,
+    /// It is asked again later.
+    Later,
+}
+
+/// A content item that both have.
+struct EqualItem {
+    source: ItemHead,
+    destination: ItemHead,
+    /// Of its bytes, where they were read.
+    sha512: Option<Digest>,
+    /// Whether the bytes were compared.
+    is_compared: bool,
+    /// Whether that is news, from which something may follow in the destination.
+    is_news: bool,
+    detail: String,
+}
+
+impl ItemTask<'_> {
+    /// Carries out what is to be done.
+    pub(super) fn run(&self, is_read_whole: bool) -> Result<TaskEnd, OperationError> {
+        let known = self.known()?;
+        let stores = &self.home.plain_stores;
+        let (source, destination) = (stores.get(&self.route.source)?, stores.get(&self.route.destination)?);
+        let both = Both {
+            in_source: self.head(source.as_ref())?,
+            in_destination: self.head(destination.as_ref())?,
+            source: source.as_ref(),
+            destination: destination.as_ref(),
+        };
+        let came = self.carry_out(&both, &known, is_read_whole)?;
+        crash_point("duplicate.done");
+        self.end(came, known, both.in_source.is_some())
+    }
+
+    fn known(&self) -> Result<Known, OperationError> {
+        let (route, key) = (self.route, self.key.as_str());
+        Ok(self.home.registry.read(|tx| {
+            let event = content_events::get(tx, (&route.source, &route.space, key))?;
+            let event_there = content_events::get(tx, (&route.destination, &route.space, key))?;
+            let other = (route.destination.as_str(), route.source.as_str(), route.space.as_str());
+            let other = routes::find(tx, route.institution, other)?;
+            let reverse = other.map(|other| items::get(tx, other.id, key)).transpose()?.flatten();
+            Ok::<_, RegistryError>(Known { event, event_there, item: items::get(tx, route.id, key)?, reverse })
+        })?)
+    }
+
+    fn head(&self, store: &dyn PlainStore) -> Result<Option<ItemHead>, OperationError> {
+        match store.head(self.space, self.key) {
+            Ok(head) => Ok(Some(head)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn carry_out(&self, both: &Both<'_>, known: &Known, is_read_whole: bool) -> Result<Came, OperationError> {
+        let is_known_equal = match (&both.in_source, &both.in_destination) {
+            (Some(source), Some(destination)) => {
+                if known.is_damaged(&source.etag, &destination.etag) {
+                    return Ok(Came::AsKnown);
+                }
+                known.is_equal(&source.etag, &destination.etag)
+            }
+            _ => false,
+        };
+        let pair = Pair {
+            source: both.in_source.as_ref().map(|head| Seen { head, capabilities: both.source.capabilities() }),
+            destination: both
+                .in_destination
+                .as_ref()
+                .map(|head| Seen { head, capabilities: both.destination.capabilities() }),
+            is_known_equal,
+            is_deletion_recorded: known.is_deletion_recorded(),
+            may_delete: self.applied.may_delete,
+        };
+        let mut step = decide(&pair).map_err(|error| self.undescribed(&error))?;
+        let is_to_be_read = is_read_whole && matches!(step, Step::Nothing(Reason::Equal) | Step::Describe { .. });
+        let mut sha512 = None;
+        if is_to_be_read || step == Step::Compare {
+            let (Some(source), Some(destination)) = (&both.in_source, &both.in_destination) else {
+                return Ok(Came::Later);
+            };
+            if !(source.is_readable && destination.is_readable) {
+                return Ok(Came::AsKnown);
+            }
+            let one = self.digest_of(both.source, source)?;
+            let other = self.digest_of(both.destination, destination)?;
+            crash_point("duplicate.compared");
+            let recorded = known.sha512_of(&source.etag);
+            if one != other && is_known_equal || recorded.is_some_and(|recorded| recorded != one) {
+                return Ok(self.damaged(destination, (one, other), recorded, known));
+            }
+            sha512 = (one == other).then_some(one);
+            step = decide_compared(&pair, one == other).map_err(|error| self.undescribed(&error))?;
+        }
+        self.step(step, both, known, sha512)
+    }
+
+    fn step(&self, step: Step, both: &Both<'_>, known: &Known, sha512: Option<Digest>) -> Result<Came, OperationError> {
+        match step {
+            Step::Nothing(reason) => Ok(self.nothing(reason, both, known, sha512)),
+            Step::Compare => Ok(Came::Later),
+            Step::Copy { replaces } => self.copy(both, known, replaces),
+            Step::Retrieve => {
+                let settings = &self.home.settings.restoration;
+                let how = RetrievalRequest { days: settings.retrieval_days, tier: settings.retrieval_tier.clone() };
+                // What can be read by now is read by the next attempt.
+                let _: Retrieval = both.source.request_retrieval(self.space, self.key, &how)?;
+                Ok(Came::Later)
+            }
+            Step::Describe { etag, description } => self.describe(both, &etag, &description, sha512, known),
+            Step::Delete { etag } => self.delete(both, &etag, known),
+            Step::ReportLost => Ok(Came::Else {
+                outcome: CopyOutcome::Lost,
+                destination: both.in_destination.clone(),
+                detail: format!(
+                    "{} has it not, and no deletion is recorded; {} keeps its copy",
+                    self.route.source, self.route.destination
+                ),
+                is_followed: false,
+            }),
+        }
+    }
+
+    fn nothing(&self, reason: Reason, both: &Both<'_>, known: &Known, sha512: Option<Digest>) -> Came {
+        let detail = match reason {
+            Reason::Equal => "",
+            Reason::Archived => "one of both is archived: their sizes agree, and their bytes are not compared",
+            Reason::DescriptionOfArchived => "the description differs, and that of what is archived cannot be changed",
+            Reason::Kept => {
+                return Came::Else {
+                    outcome: CopyOutcome::Kept,
+                    destination: both.in_destination.clone(),
+                    detail: self.by_event(known, "deleted in the source, and the rule keeps the copy"),
+                    is_followed: false,
+                };
+            }
+            Reason::BothMissing => return self.both_missing(known),
+        };
+        let (Some(source), Some(destination)) = (both.in_source.clone(), both.in_destination.clone()) else {
+            return Came::Later;
+        };
+        let is_recorded = known.item.as_ref().is_some_and(|item| {
+            item.outcome == CopyOutcome::Equal
+                && item.source_etag.as_deref() == Some(source.etag.as_str())
+                && item.destination_etag.as_deref() == Some(destination.etag.as_str())
+        });
+        if is_recorded && sha512.is_none() {
+            return Came::AsKnown;
+        }
+        let (detail, is_compared) = (detail.to_owned(), reason != Reason::Archived);
+        Came::Equal(EqualItem { source, destination, sha512, is_compared, is_news: !is_recorded, detail })
+    }
+
+    fn both_missing(&self, known: &Known) -> Came {
+        if known.is_deletion_recorded() {
+            return Came::Else {
+                outcome: CopyOutcome::Deleted,
+                destination: None,
+                detail: self.by_event(known, "deleted in the source, and not there in the destination"),
+                // What a task did that was cut off before its end.
+                is_followed: self.applied.may_delete && known.item.is_some(),
+            };
+        }
+        let was_there = known
+            .item
+            .as_ref()
+            .is_some_and(|item| matches!(item.outcome, CopyOutcome::Equal | CopyOutcome::Lost | CopyOutcome::Damaged));
+        if was_there {
+            let detail = "both stores had it, and neither has it now; no deletion is recorded".to_owned();
+            return Came::Else { outcome: CopyOutcome::Lost, destination: None, detail, is_followed: false };
+        }
+        Came::Nothing
+    }
+
+    /// Why the step that the decision names is left to the rule in the other direction; none where it is not.
+    fn left_to_other_rule(&self, both: &Both<'_>, known: &Known) -> bool {
+        if !self.applied.is_mutual {
+            return false;
+        }
+        match (&both.in_source, &both.in_destination) {
+            // It was deleted there, and that rule deletes it here.
+            (Some(_), None) => {
+                let is_deleted = |event: &ContentEvent| event.kind == ContentEventKind::Delete;
+                self.applied.other_may_delete && known.event_there.as_ref().is_some_and(is_deleted)
+            }
+            (Some(source), Some(destination)) => match known.item.as_ref().or(known.reverse.as_ref()) {
+                // The source is as it was when both were equal: the other one was changed.
+                Some(item) if item.outcome == CopyOutcome::Equal => {
+                    let mine = if known.item.is_some() { &item.source_etag } else { &item.destination_etag };
+                    mine.as_deref() == Some(source.etag.as_str())
+                }
+                _ => source.modified.zip(destination.modified).is_some_and(|(source, other)| other > source),
+            },
+            _ => false,
+        }
+    }
+
+    fn copy(&self, both: &Both<'_>, known: &Known, replaces: Option<String>) -> Result<Came, OperationError> {
+        let Some(source) = &both.in_source else { return Ok(Came::Later) };
+        if self.left_to_other_rule(both, known) {
+            return Ok(Came::AsKnown);
+        }
+        let description = description_of_copy(&source.description).map_err(|error| self.undescribed(&error))?;
+        if both.destination.capabilities().keeps_empty_spaces {
+            both.destination.create_space(self.space)?;
+        }
+        let recorded = known.sha512_of(&source.etag);
+        let mut digests: Vec<(Algorithm, Digest)> =
+            recorded.map(|digest| (Algorithm::Sha512, digest)).into_iter().collect();
+        let vouched = both.source.capabilities().vouched.iter();
+        digests.extend(vouched.filter_map(|algorithm| Some((*algorithm, source.checksum(*algorithm)?))));
+        digests.dedup_by_key(|(algorithm, _)| *algorithm);
+        let condition = replaces.map_or(PutCondition::IfAbsent, PutCondition::IfMatch);
+        let how = ItemPut { description, size: Some(source.size), digests, class: None, condition };
+        let body = both.source.open(self.space, self.key, &source.etag)?;
+        let mut body = HashingReader::new(Interruptible::new(body, self.context), &Algorithm::RECORDED);
+        let put = both.destination.put(self.space, self.key, &mut body, &how);
+        self.context.check()?;
+        let put = match put {
+            Ok(put) => put,
+            Err(error @ StorageError::Mismatch { .. }) if recorded.is_some() => {
+                let destination = both.in_destination.clone();
+                let detail =
+                    format!("its bytes in {} are not those that it had under its etag: {error}", self.route.source);
+                return Ok(Came::Else { outcome: CopyOutcome::Damaged, destination, detail, is_followed: false });
+            }
+            Err(error) => return Err(error.into()),
+        };
+        crash_point("duplicate.put");
+        let (_, read) = body.finish();
+        self.prove(both.destination, &put, &read)?;
+        // The copy is one of what the source has now.
+        let still = self.head(both.source)?;
+        if still.as_ref().is_none_or(|still| still.etag != source.etag) {
+            return Err(self.changed(both.source.name()).into());
+        }
+        let detail = format!("copied to {}", self.route.destination);
+        let (source, sha512) = (source.clone(), read.get(Algorithm::Sha512));
+        Ok(Came::Equal(EqualItem { source, destination: put, sha512, is_compared: true, is_news: true, detail }))
+    }
+
+    /// Proves that a copy has the bytes that were read from the source: by a digest that its store vouches for, or by reading it.
+    fn prove(&self, store: &dyn PlainStore, put: &ItemHead, read: &DigestSet) -> Result<(), OperationError> {
+        let vouched = store.capabilities().vouched.iter();
+        let common = vouched.filter_map(|algorithm| Some((put.checksum(*algorithm)?, read.get(*algorithm)?)));
+        let is_equal = match common.map(|(one, other)| one == other).reduce(|all, one| all && one) {
+            Some(is_equal) => is_equal,
+            None => Some(self.digest_of(store, put)?) == read.get(Algorithm::Sha512),
+        };
+        if is_equal {
+            return Ok(());
+        }
+        Err(EngineError::CheckFailed(format!(
+            "the copy of {}/{} in {} does not have the bytes that were written",
+            self.space, self.key, self.route.destination
+        ))
+        .into())
+    }
+
+    fn digest_of(&self, store: &dyn PlainStore, head: &ItemHead) -> Result<Digest, OperationError> {
+        let body = store.open(self.space, self.key, &head.etag)?;
+        let mut body = Interruptible::new(body, self.context).take(head.size.saturating_add(1));
+        let read = hash_reader(&mut body, &[Algorithm::Sha512]);
+        self.context.check()?;
+        let (length, digests) = read.map_err(|source| StorageError::Io {
+            store: store.name().to_owned(),
+            act: "read",
+            key: shown_key(self.space, self.key),
+            source,
+        })?;
+        match digests.get(Algorithm::Sha512) {
+            Some(digest) if length == head.size => Ok(digest),
+            _ => Err(self.changed(store.name()).into()),
+        }
+    }
+
+    fn damaged(
+        &self,
+        destination: &ItemHead,
+        (one, other): (Digest, Digest),
+        recorded: Option<Digest>,
+        known: &Known,
+    ) -> Came {
+        let Route { source: from, destination: to, .. } = self.route;
+        let since =
+            known.item.as_ref().and_then(|item| item.verified_at).map(|at| format!(" at {at}")).unwrap_or_default();
+        let which = match recorded {
+            Some(recorded) if recorded == one => format!("{to} has other bytes than were written there{since}"),
+            Some(recorded) if recorded == other => format!("{from} has other bytes than it had{since}"),
+            Some(_) => format!("both have other bytes than they had{since}"),
+            None => format!("{from} and {to} were equal{since} and differ now"),
+        };
+        let detail = format!("{which}, under the same etag; nothing is overwritten");
+        let destination = Some(destination.clone());
+        Came::Else { outcome: CopyOutcome::Damaged, destination, detail, is_followed: false }
+    }
+
+    fn describe(
+        &self,
+        both: &Both<'_>,
+        etag: &str,
+        description: &Description,
+        sha512: Option<Digest>,
+        known: &Known,
+    ) -> Result<Came, OperationError> {
+        let (Some(source), Some(before)) = (both.in_source.clone(), both.in_destination.clone()) else {
+            return Ok(Came::Later);
+        };
+        if self.left_to_other_rule(both, known) && known.item.is_some() {
+            return Ok(Came::AsKnown);
+        }
+        match both.destination.set_properties(self.space, self.key, etag, description) {
+            Ok(destination) => {
+                let detail = format!("described anew in {}", self.route.destination);
+                Ok(Came::Equal(EqualItem { source, destination, sha512, is_compared: true, is_news: true, detail }))
+            }
+            Err(error) if error.is_archived() => {
+                let detail = format!("the description differs, and cannot be changed: {error}");
+                let (destination, is_compared) = (before, true);
+                Ok(Came::Equal(EqualItem { source, destination, sha512, is_compared, is_news: false, detail }))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn delete(&self, both: &Both<'_>, etag: &str, known: &Known) -> Result<Came, OperationError> {
+        // Once more, at the last moment: whether the source is there, and has it not.
+        let source = self.home.plain_stores.get(&self.route.source)?;
+        if self.head(source.as_ref())?.is_some() {
+            return Err(self.changed(&self.route.source).into());
+        }
+        match both.destination.delete(self.space, self.key, etag)? {
+            Removal::Removed | Removal::Absent => {}
+            Removal::Changed => return Err(self.changed(&self.route.destination).into()),
+        }
+        crash_point("duplicate.deleted");
+        Ok(Came::Else {
+            outcome: CopyOutcome::Deleted,
+            destination: None,
+            detail: self.by_event(known, "deleted in both"),
+            is_followed: true,
+        })
+    }
+
+    fn by_event(&self, known: &Known, what: &str) -> String {
+        let Some(event) = &known.event else { return what.to_owned() };
+        let reason = if event.reason.is_empty() { String::new() } else { format!(": {}", event.reason) };
+        format!("{what}; by the event of {} that {} reported{reason}", event.happened_at, event.actor)
+    }
+
+    fn changed(&self, store: &str) -> EngineError {
+        EngineError::CheckFailed(format!("{}/{} in {store} was changed meanwhile", self.space, self.key))
+    }
+
+    fn undescribed(&self, error: &PropertyError) -> EngineError {
+        EngineError::Refused(format!(
+            "{}/{} in {} has a description that not every store can keep: {error}",
+            self.space, self.key, self.route.source
+        ))
+    }
+
+    /// The end of the task, with what is recorded in its transaction.
+    fn end(&self, came: Came, known: Known, is_in_source: bool) -> Result<TaskEnd, OperationError> {
+        let (now, route, key) = (now(self.home)?, self.route.id, self.key.to_string());
+        let seen_again = known.event.filter(|event| is_in_source && event.kind == ContentEventKind::Delete);
+        let policies = policies(self.home)?;
+        let follow = |kind, reason: &str| {
+            let place = (self.route.destination.as_str(), self.route.space.as_str(), key.as_str());
+            Follow::new(self.home, &policies, place, kind, reason, now)
+        };
+        let (item, follow) = match came {
+            Came::Later => {
+                let at = self.context.time_after(self.home.settings.restoration.retrieval_poll);
+                return Ok(Outcome::Defer(at).into());
+            }
+            Came::AsKnown => (None, None),
+            Came::Nothing => {
+                let end = TaskEnd::from(Outcome::Done);
+                return Ok(end.with(Box::new(move |tx, _| items::remove(tx, route, &key).map(|()| Vec::new()))));
+            }
+            Came::Equal(EqualItem { source, destination, sha512, is_compared, is_news, detail }) => {
+                let before = known.item.as_ref();
+                let kept = before.filter(|item| item.source_etag.as_ref() == Some(&source.etag));
+                let item = DuplicatedItem {
+                    key: key.clone(),
+                    outcome: CopyOutcome::Equal,
+                    size: Some(source.size),
+                    sha512: sha512.map(|digest| digest.as_bytes().to_vec()).or_else(|| kept?.sha512.clone()),
+                    verified_at: is_compared.then_some(now),
+                    source_etag: Some(source.etag),
+                    destination_etag: Some(destination.etag),
+                    recorded_at: now,
+                    detail,
+                };
+                (Some(item), is_news.then(|| follow(ContentEventKind::Put, "")))
+            }
+            Came::Else { outcome, destination, detail, is_followed } => {
+                let before = known.item.unwrap_or_else(|| DuplicatedItem::empty(&key, now));
+                let follow = is_followed.then(|| follow(ContentEventKind::Delete, &detail));
+                let item = DuplicatedItem {
+                    outcome,
+                    destination_etag: destination.as_ref().map(|head| head.etag.clone()),
+                    size: destination.map(|head| head.size).or(before.size),
+                    recorded_at: now,
+                    detail,
+                    ..before
+                };
+                (Some(item), follow)
+            }
+        };
+        let write = move |tx: &mut dyn Transaction, _: Option<&_>| {
+            if let Some(event) = &seen_again {
+                content_events::supersede(tx, event)?;
+            }
+            if let Some(item) = &item {
+                items::put(tx, route, item)?;
+            }
+            follow.as_ref().map_or(Ok(Vec::new()), |follow| follow.write(tx))
+        };
+        Ok(TaskEnd::from(Outcome::Done).with(Box::new(write)))
+    }
+}

@@ -1,0 +1,181 @@
+//! Sweeps: everything that a policy copies is compared, and what differs is queued. A sweep of an institution begins when its time has come, or
+//! its policy was changed. It has a part for each space of each rule; each turn of a part is one transaction with its tasks, its counts and
+//! the name that it reached, under the fence of the part. So any number of processes may work on a sweep, one that is killed repeats a turn
+//! at most, and one that sleeps and wakes changes nothing.
+//!
+//! Parts take turns by time: a large space delays no other one for longer than a slice.
+
+mod compared;
+mod due;
+mod part;
+mod spaces;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use strongroom_queue::{TopicCounts, tasks};
+use strongroom_registry::sweeps::{self, Next, Part, Sweep};
+use strongroom_registry::{InstitutionId, RegistryError, SweepPhase, counted};
+
+pub(crate) use due::{begin, check_start};
+
+use super::tasks::{HIGH, LOW};
+use crate::runtime::{Shutdown, retry_delay};
+use crate::work::build_runtime;
+use crate::{EngineError, Home};
+
+/// How long a part is leased for a turn.
+const LEASE: Duration = Duration::from_mins(10);
+/// After so many failures in a row a part has failed.
+const MOST_ATTEMPTS: u64 = 20;
+
+/// What a run of the background task did.
+#[derive(Debug, Default)]
+pub(crate) struct Ran {
+    begun: u64,
+    ended: u64,
+    turns: u64,
+    queued: u64,
+    /// Parts that failed and are tried again later.
+    set_aside: u64,
+    is_full: bool,
+}
+
+impl Ran {
+    /// In words.
+    pub(crate) fn in_words(&self) -> String {
+        let mut words = vec![
+            format!("{} begun", counted(self.begun, "sweep", "sweeps")),
+            format!("{} ended", self.ended),
+            format!("{} queued in {}", counted(self.queued, "task", "tasks"), counted(self.turns, "turn", "turns")),
+        ];
+        if self.set_aside > 0 {
+            words.push(format!("{} set aside", counted(self.set_aside, "part", "parts")));
+        }
+        if self.is_full {
+            words.push(format!("as many tasks wait in {LOW} as may"));
+        }
+        words.join(", ")
+    }
+}
+
+/// Begins the sweeps whose time has come, and works on those that are open until nothing is left, or the queue is full.
+///
+/// # Errors
+/// The registry failed; or a policy cannot be read, and everything else was done.
+pub(crate) fn run(home: &Home, stop: &Shutdown) -> Result<Ran, EngineError> {
+    let mut ran = Ran::default();
+    let mut failures = crate::error::Failures::default();
+    for institution in home.registry.read(sweeps::institutions)? {
+        match due::begin_if_due(home, institution) {
+            Ok(begun) => ran.begun += u64::from(begun),
+            Err(error) => failures.add(error),
+        }
+    }
+    work(home, stop, &mut ran)?;
+    for institution in home.registry.read(sweeps::institutions)? {
+        ran.ended += u64::from(end_if_done(home, institution)?);
+    }
+    failures.or(ran)
+}
+
+/// How long to wait for tasks that other processes have, or whose time has not come.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Works on a sweep and on the tasks of duplication in this process until nothing of it is left to do, or waits for a person. Tasks that are
+/// attempted again later are left to later.
+///
+/// # Errors
+/// The registry failed.
+pub(crate) fn work_on(home: &Arc<Home>, sweep: &Sweep, stop: &Shutdown) -> Result<(), EngineError> {
+    let id = sweep.id;
+    while !stop.is_requested() {
+        let mut ran = Ran::default();
+        work(home, stop, &mut ran)?;
+        end_if_done(home, sweep.institution)?;
+        let runtime = build_runtime(home, Some(&[HIGH.to_owned(), LOW.to_owned()]))?.build();
+        let is_busy = || -> Result<bool, RegistryError> {
+            let counts = home.registry.read(|tx| tasks::counts(tx).map_err(RegistryError::from))?;
+            let of = |topic: &TopicCounts| [HIGH, LOW].contains(&topic.topic.as_str()) && !topic.paused;
+            Ok(counts.iter().filter(|topic| of(topic)).any(|topic| topic.ready + topic.leased > 0))
+        };
+        let summary = runtime.run_until(stop, &|| !is_busy().unwrap_or(true));
+        if let Some(failure) = summary.failure {
+            return Err(failure.into());
+        }
+        let totals = home.registry.read(|tx| sweeps::totals(tx, id))?;
+        if totals.open_parts == 0 && !is_busy()? {
+            return Ok(());
+        }
+        if ran.turns == 0 {
+            stop.wait(PAUSE);
+        }
+    }
+    Ok(())
+}
+
+/// Works on the parts of open sweeps.
+fn work(home: &Home, stop: &Shutdown, ran: &mut Ran) -> Result<(), EngineError> {
+    let lease = micros(LEASE);
+    while !stop.is_requested() {
+        let room = room(home)?;
+        if room == 0 {
+            ran.is_full = true;
+            return Ok(());
+        }
+        let Some(part) = home.registry.write(move |tx| sweeps::take(tx, lease))? else { return Ok(()) };
+        let queued = match part::slice(home, stop, part.clone(), room, ran) {
+            Ok(queued) => queued,
+            // A person or another process has it now.
+            Err(EngineError::Registry(RegistryError::State { .. })) => 0,
+            Err(error @ EngineError::Registry(_)) => return Err(error),
+            Err(error) => {
+                set_aside(home, part, &error, ran)?;
+                0
+            }
+        };
+        if queued > 0 {
+            ran.queued += queued;
+            home.registry.wakeups().notify([LOW]);
+        }
+    }
+    Ok(())
+}
+
+/// How many tasks sweeps may queue now.
+fn room(home: &Home) -> Result<u64, EngineError> {
+    let counts = home.registry.read(|tx| tasks::counts(tx).map_err(RegistryError::from))?;
+    let low = counts.into_iter().find(|topic| topic.topic == LOW).unwrap_or_default();
+    Ok(home.settings.duplication.most_queued.saturating_sub(low.ready + low.delayed + low.leased))
+}
+
+/// A part that failed is tried later, and fails for good after as many attempts as it has. The others go on.
+fn set_aside(home: &Home, part: Part, error: &EngineError, ran: &mut Ran) -> Result<(), EngineError> {
+    let newest = home.registry.read(|tx| sweeps::part(tx, part.sweep, part.route.id))?;
+    // What the slice did before it failed is recorded.
+    let Some(mut newest) = newest.filter(|newest| newest.is_same_lease(&part)) else { return Ok(()) };
+    newest.attempts += 1;
+    newest.error = Some(error.chain());
+    if newest.attempts >= MOST_ATTEMPTS {
+        newest.phase = SweepPhase::Failed;
+    }
+    let pause = Next::Leave(micros(retry_delay(newest.attempts)));
+    match home.registry.write(move |tx| sweeps::advance(tx, &newest, pause)) {
+        Ok(_) | Err(RegistryError::State { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
+    ran.set_aside += 1;
+    Ok(())
+}
+
+/// Ends the open sweep of an institution, where none of its parts is open.
+fn end_if_done(home: &Home, institution: InstitutionId) -> Result<bool, EngineError> {
+    Ok(home.registry.write(move |tx| match sweeps::open_of(tx, institution)? {
+        Some(open) => sweeps::end(tx, open.id),
+        None => Ok(false),
+    })?)
+}
+
+fn micros(span: Duration) -> i64 {
+    i64::try_from(span.as_micros()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,252 @@
+//! A slice of work on one part of a sweep, in turns.
+
+use std::time::{Duration, Instant};
+
+use strongroom_duplication::Filter;
+use strongroom_queue::{NewTask, tasks};
+use strongroom_registry::content_events;
+use strongroom_registry::sweeps::{self, Next, Part, Sweep};
+use strongroom_registry::{RegistryError, SweepPhase, Time};
+use strongroom_spaces::{ListedItem, ListedName, SpaceName};
+
+use super::compared::{Compared, Verdict, Verdicts};
+use super::{LEASE, Ran, micros, spaces};
+use crate::duplication::handler::{Applied, applied};
+use crate::duplication::preview::listing;
+use crate::duplication::tasks::{Cause, LOW, new_task};
+use crate::runtime::Shutdown;
+use crate::settings::DuplicationSettings;
+use crate::{EngineError, Home, crash_point};
+
+/// Names that one turn compares, and deletions that it queues.
+pub(super) const PER_TURN: usize = 1_000;
+/// The shortest slice. To go on with a listing may take long, so a slice is at least as many times longer as [`TIMES_OPENING`] says.
+const SHORTEST: Duration = Duration::from_secs(1);
+const TIMES_OPENING: u32 = 4;
+/// Deletions of more than one in so many content items of a destination wait for a person.
+const MOST_DELETED: u64 = 100;
+
+/// A part that this process has leased.
+pub(super) struct Slice<'s> {
+    pub(super) home: &'s Home,
+    stop: &'s Shutdown,
+    pub(super) sweep: Sweep,
+    pub(super) part: Part,
+    /// Tasks that may be queued still.
+    room: u64,
+    /// Those that were.
+    queued: u64,
+    began: Instant,
+    shortest: Duration,
+}
+
+/// Works on a part for a slice of time; how many tasks were queued.
+pub(super) fn slice(home: &Home, stop: &Shutdown, part: Part, room: u64, ran: &mut Ran) -> Result<u64, EngineError> {
+    let id = part.sweep;
+    let Some(sweep) = home.registry.read(|tx| sweeps::get(tx, id))? else { return Ok(0) };
+    let mut slice = Slice { home, stop, sweep, part, room, queued: 0, began: Instant::now(), shortest: SHORTEST };
+    slice.run(ran)?;
+    Ok(slice.queued)
+}
+
+/// The filter of the settings, which were checked before.
+pub(crate) fn filter(settings: &DuplicationSettings) -> Filter {
+    Filter::new(settings.include.iter().map(String::as_str), settings.exclude.iter().map(String::as_str)).0
+}
+
+impl Slice<'_> {
+    fn run(&mut self, ran: &mut Ran) -> Result<(), EngineError> {
+        match self.part.phase {
+            SweepPhase::Spaces => return spaces::run(self, ran),
+            SweepPhase::Deletions | SweepPhase::Allowed => self.deletions(ran)?,
+            _ => {}
+        }
+        if self.part.phase == SweepPhase::Copies && self.goes_on() {
+            self.copies(ran)?;
+        }
+        if self.part.phase.is_open() { self.leave() } else { Ok(()) }
+    }
+
+    /// Whether the slice goes on with another turn.
+    pub(super) fn goes_on(&self) -> bool {
+        !self.stop.is_requested() && self.queued < self.room && self.began.elapsed() < self.shortest
+    }
+
+    fn leave(&mut self) -> Result<(), EngineError> {
+        let part = self.part.clone();
+        self.part = self.home.registry.write(move |tx| sweeps::advance(tx, &part, Next::Leave(0)))?;
+        Ok(())
+    }
+
+    /// Records a turn with its tasks.
+    pub(super) fn turn(&mut self, mut part: Part, new: Vec<NewTask>, ran: &mut Ran) -> Result<(), EngineError> {
+        (part.attempts, part.error) = (0, None);
+        let queued = new.len() as u64;
+        let lease = micros(LEASE);
+        crash_point("sweep.turn");
+        let part = self.home.registry.write(move |tx| {
+            let part = sweeps::advance(tx, &part, Next::GoOn(lease))?;
+            tasks::enqueue(tx, &new)?;
+            Ok::<_, RegistryError>(part)
+        })?;
+        crash_point("sweep.turned");
+        self.took_turn(part, queued, ran);
+        Ok(())
+    }
+
+    /// A turn was recorded.
+    pub(super) fn took_turn(&mut self, part: Part, queued: u64, ran: &mut Ran) {
+        self.part = part;
+        self.queued += queued;
+        ran.turns += 1;
+    }
+
+    /// What the newest policy says of the route; none where no rule has it any more, and the part ends.
+    fn applied(&mut self, ran: &mut Ran) -> Result<Option<Applied>, EngineError> {
+        let found = applied(self.home, &self.part.route)?;
+        if found.is_none() {
+            self.turn(self.part.to(SweepPhase::Dropped), Vec::new(), ran)?;
+        }
+        Ok(found)
+    }
+
+    /// Queues deletions that were recorded and not carried out, unless these are so many that a person has to allow them.
+    fn deletions(&mut self, ran: &mut Ran) -> Result<(), EngineError> {
+        let is_allowed = self.part.phase == SweepPhase::Allowed;
+        let after = if is_allowed { SweepPhase::Done } else { SweepPhase::Copies };
+        let Some(applied) = self.applied(ran)? else { return Ok(()) };
+        if !is_allowed && (!applied.may_delete || self.is_held(ran)?) {
+            if self.part.phase == SweepPhase::Deletions {
+                self.turn(self.part.to(after), Vec::new(), ran)?;
+            }
+            return Ok(());
+        }
+        while self.goes_on() {
+            let Some(applied) = self.applied(ran)? else { return Ok(()) };
+            let (route, up_to) =
+                (&self.part.route, self.part.allowed_to.filter(|_| is_allowed).unwrap_or(Time(i64::MAX)));
+            let place = (route.source.as_str(), route.space.as_str());
+            let reached = (self.part.reached.as_str(), up_to);
+            let keys = if applied.may_delete {
+                self.home.registry.read(|tx| content_events::pending(tx, place, route.id, reached, PER_TURN))?
+            } else {
+                Vec::new()
+            };
+            let mut part = self.part.clone();
+            let new: Vec<NewTask> = keys.iter().map(|key| self.task(key, Cause::Deletion)).collect();
+            part.counts.deletions += keys.len() as u64;
+            match keys.last() {
+                Some(last) => part.reached.clone_from(last),
+                None => (part.phase, part.reached) = (after, String::new()),
+            }
+            let is_end = keys.is_empty();
+            if is_end && is_allowed {
+                part.held = 0;
+            }
+            self.turn(part, new, ran)?;
+            if is_end {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the deletions of a part that begins are more than may be carried out without a person. Then they wait.
+    fn is_held(&mut self, ran: &mut Ran) -> Result<bool, EngineError> {
+        if !self.part.reached.is_empty() {
+            return Ok(false);
+        }
+        let route = &self.part.route;
+        let place = (route.source.as_str(), route.space.as_str());
+        let id = route.id;
+        let pending = self.home.registry.read(|tx| content_events::count_pending(tx, place, id, u64::MAX >> 1))?;
+        if pending == 0 {
+            return Ok(false);
+        }
+        let enough = pending.saturating_mul(MOST_DELETED);
+        let mut seen = 0_u64;
+        for item in listing(self.home, &route.destination, &self.space()?, &ListedName::START)? {
+            if let ListedItem::Item(_) = item? {
+                seen += 1;
+            }
+            if seen >= enough || self.stop.is_requested() {
+                break;
+            }
+        }
+        if seen >= enough {
+            return Ok(false);
+        }
+        if self.stop.is_requested() {
+            return Ok(true);
+        }
+        let mut part = self.part.to(SweepPhase::Copies);
+        part.held = pending;
+        self.turn(part, Vec::new(), ran)?;
+        Ok(true)
+    }
+
+    pub(super) fn space(&self) -> Result<SpaceName, EngineError> {
+        let space = SpaceName::new(self.part.route.space.as_str());
+        space.map_err(|error| EngineError::CheckFailed(error.to_string()))
+    }
+
+    fn task(&self, key: &str, cause: Cause) -> NewTask {
+        new_task(self.home.settings.pool(LOW).max_attempts, &self.part.route, key, cause)
+    }
+
+    /// Compares both listings, and queues what differs.
+    fn copies(&mut self, ran: &mut Ran) -> Result<(), EngineError> {
+        let opening = Instant::now();
+        let (space, route) = (self.space()?, self.part.route.clone());
+        let reached: ListedName = self.part.reached.parse().unwrap_or_default();
+        let mut compared = Compared::open(self.home, &route, &space, &reached)?;
+        compared.fill()?;
+        self.shortest = self.shortest.max(self.began.elapsed() + opening.elapsed() * TIMES_OPENING);
+        let settings = &self.home.settings.duplication;
+        let sweep = self.sweep.clone();
+        let verdicts = Verdicts::new(&sweep, settings.verify_one_in);
+        while self.goes_on() {
+            let Some(_) = self.applied(ran)? else { return Ok(()) };
+            let mut part = self.part.clone();
+            let mut new = Vec::new();
+            let mut is_end = false;
+            for _ in 0..PER_TURN {
+                let Some(one) = compared.next()? else {
+                    is_end = true;
+                    break;
+                };
+                part.reached = one.name.to_string();
+                let verdict = verdicts.of(self.home, &route, &one)?;
+                let counts = &mut part.counts;
+                counts.listed += u64::from(verdict != Verdict::Nothing);
+                match verdict {
+                    Verdict::Queue(cause) => {
+                        counts.queued += 1;
+                        new.push(self.task(one.key(), cause));
+                    }
+                    Verdict::Equal => counts.equal += 1,
+                    Verdict::Ignored => counts.ignored += 1,
+                    Verdict::Failed => counts.failed += 1,
+                    Verdict::Nothing => {}
+                }
+            }
+            if is_end {
+                (part.phase, part.reached) = self.after_copies(&part);
+            }
+            self.turn(part, new, ran)?;
+            if is_end {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn after_copies(&self, part: &Part) -> (SweepPhase, String) {
+        let phase = match (part.held, part.allowed_to) {
+            (0, _) => SweepPhase::Done,
+            (_, Some(_)) => SweepPhase::Allowed,
+            (_, None) => SweepPhase::Held,
+        };
+        (phase, String::new())
+    }
+}

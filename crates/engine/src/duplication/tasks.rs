@@ -1,0 +1,67 @@
+//! The tasks of duplication: a content item of a route, or with an empty key the space itself.
+//!
+//! Topic [`HIGH`] has what events make, and is never capped; topic [`LOW`] has what sweeps make. The payload says what a task is about; its key
+//! only keeps two of the same from waiting.
+
+use serde::{Deserialize, Serialize};
+use strongroom_digest::{Algorithm, MultiHasher};
+use strongroom_queue::NewTask;
+use strongroom_registry::duplication_routes::Route;
+
+/// The topic of tasks that events make.
+pub const HIGH: &str = "duplicate.high";
+/// The topic of tasks that sweeps make.
+pub const LOW: &str = "duplicate.low";
+/// Keys of content items with more bytes are told apart by their digest in the key of a task.
+const LONGEST_KEY: usize = 400;
+/// Deletions go before copies.
+const OF_DELETIONS: i32 = -1;
+
+/// What a task is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Payload {
+    /// The key of the content item; empty for the space.
+    pub(super) key: String,
+    /// Whether the bytes are read in both stores, also where they are known to be equal.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_read_whole: bool,
+}
+
+/// Why there is a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// An event.
+    Event,
+    /// A sweep found a difference.
+    Difference,
+    /// A sweep has it read whole.
+    Sample,
+    /// A sweep found a deletion that was not carried out.
+    Deletion,
+}
+
+/// A task for a content item of a route.
+pub(super) fn new_task(max_attempts: u32, route: &Route, key: &str, cause: Cause) -> NewTask {
+    let topic = if cause == Cause::Event { HIGH } else { LOW };
+    let payload = Payload { key: key.to_owned(), is_read_whole: cause == Cause::Sample };
+    // Texts and booleans only: it cannot fail.
+    let payload = serde_json::to_vec(&payload).unwrap_or_default();
+    NewTask {
+        priority: if cause == Cause::Deletion { OF_DELETIONS } else { 0 },
+        fair_key: route.institution_identifier.clone(),
+        max_attempts,
+        ..NewTask::new(topic, task_key(route, key), payload)
+    }
+}
+
+fn task_key(route: &Route, key: &str) -> String {
+    if key.len() <= LONGEST_KEY {
+        return format!("{}/{key}", route.id);
+    }
+    let mut hasher = MultiHasher::new(&[Algorithm::Sha256]);
+    hasher.update(key.as_bytes());
+    let digest = hasher.finish().get(Algorithm::Sha256).map(|digest| digest.to_hex()).unwrap_or_default();
+    // No key of a content item has an empty segment.
+    format!("{}//{digest}", route.id)
+}
