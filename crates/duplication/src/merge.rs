@@ -3,22 +3,22 @@
 use std::cmp::Ordering;
 use std::iter::Peekable;
 
-use strongroom_spaces::{Items, ListedItem, ListedName};
-use strongroom_storage::{Listed, StorageError};
+use strongroom_spaces::{Items, ListedContent, ListedItem, ListedName};
+use strongroom_storage::StorageError;
 
 /// What is under a name in the source and in the destination of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
     /// Only the source has it.
-    InSource(Listed),
+    InSource(ListedContent),
     /// Only the destination has it.
-    InDestination(Listed),
+    InDestination(ListedContent),
     /// Both have it.
     InBoth {
         /// As the source lists it.
-        source: Listed,
+        source: ListedContent,
         /// As the destination lists it.
-        destination: Listed,
+        destination: ListedContent,
     },
     /// What one of both has under this name is no content item, so nothing follows from what the other one has there.
     NotCarried {
@@ -29,14 +29,14 @@ pub enum Line {
         /// Why it is none.
         reason: String,
         /// What the other one has under the same name.
-        other: Option<Listed>,
+        other: Option<ListedContent>,
     },
     /// One of both lists nothing below a folder that this content item of the other one is in: it may have it or not.
     Unknown {
         /// Whether the source has the content item.
         in_source: bool,
         /// As it is listed there.
-        listed: Listed,
+        listed: ListedContent,
     },
 }
 

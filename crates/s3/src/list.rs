@@ -6,6 +6,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use aws_sdk_s3::operation::list_objects_v2::ListObjectsV2Output;
+use aws_sdk_s3::primitives::DateTime;
 use aws_sdk_s3::types::EncodingType;
 use percent_encoding::percent_decode_str;
 use strongroom_storage::{Key, Listed, StorageError};
@@ -19,6 +20,8 @@ pub(crate) struct ListedObject {
     pub(crate) name: String,
     pub(crate) size: u64,
     pub(crate) etag: String,
+    /// When it was written last, in seconds since 1970.
+    pub(crate) modified: i64,
 }
 
 /// The names of objects that begin alike, page by page.
@@ -126,7 +129,8 @@ fn entries(output: &ListObjectsV2Output) -> VecDeque<ListedObject> {
         .filter_map(|object| {
             let name = decoded(object.key()?, is_encoded).into_owned();
             let size = object.size().and_then(|size| u64::try_from(size).ok()).unwrap_or_default();
-            Some(ListedObject { name, size, etag: etag_of(object.e_tag()) })
+            let modified = object.last_modified().map(DateTime::secs).unwrap_or_default();
+            Some(ListedObject { name, size, etag: etag_of(object.e_tag()), modified })
         })
         .collect()
 }

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use strongroom_digest::{Algorithm, Digest};
-use strongroom_storage::{Listed, PutCondition};
+use strongroom_storage::{Key, PutCondition};
 
 use crate::{ListedName, Properties, PropertyError, SpaceName};
 
@@ -58,6 +58,9 @@ pub struct ItemHead {
     /// Changes whenever the bytes may have changed. Folder: inode, size and modification time; S3: the `ETag`, which a change
     /// of the properties may change as well.
     pub etag: String,
+    /// Changes whenever the bytes or the description may have changed, as far as the store says so: as [`ListedContent::revision`]. A put and
+    /// a change of properties do not say it.
+    pub revision: Option<String>,
     /// When it was written last, where the store says so; a put does not.
     pub modified: Option<SystemTime>,
     /// Content type and properties. Empty where the store keeps none ([`crate::PlainCapabilities`]).
@@ -95,11 +98,25 @@ pub struct ItemPut {
     pub condition: PutCondition,
 }
 
+/// A content item as a listing has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedContent {
+    /// The key.
+    pub key: Key,
+    /// Length in bytes.
+    pub size: u64,
+    /// As [`ItemHead::etag`].
+    pub etag: String,
+    /// Changes whenever the bytes or the description may have changed. Folder: etag and time of the last change of the inode; S3: `ETag` and
+    /// `LastModified`, in seconds.
+    pub revision: String,
+}
+
 /// One line of the listing of a space.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListedItem {
     /// A content item.
-    Item(Listed),
+    Item(ListedContent),
     /// What lies there and is no content item that every store can keep.
     NotCarried {
         /// Its name; a folder has `/` behind it, and nothing below it is listed.

@@ -16,7 +16,7 @@ mod store;
 
 pub use expected::Expected;
 pub use folder::FolderSpaces;
-pub use item::{Description, ItemHead, ItemPut, ListedItem, ListedSpace};
+pub use item::{Description, ItemHead, ItemPut, ListedContent, ListedItem, ListedSpace};
 pub use listed_name::{ListedName, ListedNameError};
 pub use properties::{Properties, PropertyError};
 pub use space::{SpaceName, SpaceNameError};

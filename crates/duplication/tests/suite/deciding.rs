@@ -39,6 +39,7 @@ fn head(side: Side, etag: &str) -> ItemHead {
     ItemHead {
         size: side.size,
         etag: etag.to_owned(),
+        revision: None,
         modified: None,
         description: Description::new(Some("text/plain"), Properties::new(properties).expect("properties"))
             .expect("a description"),

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use strongroom_duplication::{Line, Merge};
-use strongroom_spaces::{Items, ListedItem, ListedName};
-use strongroom_storage::{Key, Listed, StorageError};
+use strongroom_spaces::{Items, ListedContent, ListedItem, ListedName};
+use strongroom_storage::{Key, StorageError};
 
 fn item(name: &str, size: u64) -> ListedItem {
-    ListedItem::Item(Listed { key: Key::new(name).expect("a key"), size, etag: size.to_string() })
+    let (etag, revision) = (size.to_string(), size.to_string());
+    ListedItem::Item(ListedContent { key: Key::new(name).expect("a key"), size, etag, revision })
 }
 
 fn not_carried(name: &str) -> ListedItem {

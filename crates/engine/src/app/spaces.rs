@@ -1,7 +1,6 @@
 //! Spaces of plain stores, and the content items in them, as they lie there.
 
-use strongroom_spaces::{ListedItem, ListedName, ListedSpace, PlainStore, SpaceName};
-use strongroom_storage::Listed;
+use strongroom_spaces::{ListedContent, ListedItem, ListedName, ListedSpace, PlainStore, SpaceName};
 
 use super::OpContext;
 use super::authorization::{SPACES_LIST, SPACES_SHOW};
@@ -114,7 +113,7 @@ pub fn items(
     let lines = list_items(store.as_ref(), name, &space, &after)?;
     for line in lines.take(left) {
         take(match line? {
-            ListedItem::Item(Listed { key, size, etag }) => SpaceItemView {
+            ListedItem::Item(ListedContent { key, size, etag, .. }) => SpaceItemView {
                 name: ListedName::from(&key).to_string(),
                 size: Some(size),
                 etag: Some(etag),

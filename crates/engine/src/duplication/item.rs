@@ -50,6 +50,10 @@ impl Known {
         self.event.as_ref().is_some_and(|event| event.kind == ContentEventKind::Delete)
     }
 
+    fn is_deletion_recorded_there(&self) -> bool {
+        self.event_there.as_ref().is_some_and(|event| event.kind == ContentEventKind::Delete)
+    }
+
     /// Whether the bytes of both were compared since they have these etags.
     fn is_equal(&self, source: &str, destination: &str) -> bool {
         let is_of = |item: &DuplicatedItem, one: &str, other: &str| {
@@ -239,10 +243,13 @@ impl ItemTask<'_> {
         };
         let is_recorded = known.item.as_ref().is_some_and(|item| {
             item.outcome == CopyOutcome::Equal
-                && item.source_etag.as_deref() == Some(source.etag.as_str())
-                && item.destination_etag.as_deref() == Some(destination.etag.as_str())
+                && item.source_etag.as_ref() == Some(&source.etag)
+                && item.destination_etag.as_ref() == Some(&destination.etag)
         });
-        if is_recorded && sha512.is_none() {
+        let is_as_listed = known.item.as_ref().is_some_and(|item| {
+            item.source_revision == source.revision && item.destination_revision == destination.revision
+        });
+        if is_recorded && is_as_listed && sha512.is_none() {
             return Came::AsKnown;
         }
         let (detail, is_compared) = (detail.to_owned(), reason != Reason::Archived);
@@ -255,8 +262,8 @@ impl ItemTask<'_> {
                 outcome: CopyOutcome::Deleted,
                 destination: None,
                 detail: self.by_event(known, "deleted in the source, and not there in the destination"),
-                // What a task did that was cut off before its end.
-                is_followed: self.applied.may_delete && known.item.is_some(),
+                // What a task did that was cut off before its end. A deletion that is known there has its tasks.
+                is_followed: self.applied.may_delete && known.item.is_some() && !known.is_deletion_recorded_there(),
             };
         }
         let was_there = known
@@ -277,10 +284,7 @@ impl ItemTask<'_> {
         }
         match (&both.in_source, &both.in_destination) {
             // It was deleted there, and that rule deletes it here.
-            (Some(_), None) => {
-                let is_deleted = |event: &ContentEvent| event.kind == ContentEventKind::Delete;
-                self.applied.other_may_delete && known.event_there.as_ref().is_some_and(is_deleted)
-            }
+            (Some(_), None) => self.applied.other_may_delete && known.is_deletion_recorded_there(),
             (Some(source), Some(destination)) => match known.item.as_ref().or(known.reverse.as_ref()) {
                 // The source is as it was when both were equal: the other one was changed.
                 Some(item) if item.outcome == CopyOutcome::Equal => {
@@ -328,13 +332,11 @@ impl ItemTask<'_> {
         let (_, read) = body.finish();
         self.prove(both.destination, &put, &read)?;
         // The copy is one of what the source has now.
-        let still = self.head(both.source)?;
-        if still.as_ref().is_none_or(|still| still.etag != source.etag) {
-            return Err(self.changed(both.source.name()).into());
-        }
+        let source = self.still(both.source, &source.etag)?;
+        let destination = self.still(both.destination, &put.etag)?;
         let detail = format!("copied to {}", self.route.destination);
-        let (source, sha512) = (source.clone(), read.get(Algorithm::Sha512));
-        Ok(Came::Equal(EqualItem { source, destination: put, sha512, is_compared: true, is_news: true, detail }))
+        let sha512 = read.get(Algorithm::Sha512);
+        Ok(Came::Equal(EqualItem { source, destination, sha512, is_compared: true, is_news: true, detail }))
     }
 
     /// Proves that a copy has the bytes that were read from the source: by a digest that its store vouches for, or by reading it.
@@ -353,6 +355,12 @@ impl ItemTask<'_> {
             self.space, self.key, self.route.destination
         ))
         .into())
+    }
+
+    /// What a store has, where that is what it had.
+    fn still(&self, store: &dyn PlainStore, etag: &str) -> Result<ItemHead, OperationError> {
+        let head = self.head(store)?.filter(|head| head.etag == etag);
+        head.ok_or_else(|| self.changed(store.name()).into())
     }
 
     fn digest_of(&self, store: &dyn PlainStore, head: &ItemHead) -> Result<Digest, OperationError> {
@@ -408,7 +416,8 @@ impl ItemTask<'_> {
             return Ok(Came::AsKnown);
         }
         match both.destination.set_properties(self.space, self.key, etag, description) {
-            Ok(destination) => {
+            Ok(described) => {
+                let destination = self.still(both.destination, &described.etag)?;
                 let detail = format!("described anew in {}", self.route.destination);
                 Ok(Came::Equal(EqualItem { source, destination, sha512, is_compared: true, is_news: true, detail }))
             }
@@ -485,7 +494,9 @@ impl ItemTask<'_> {
                     size: Some(source.size),
                     sha512: sha512.map(|digest| digest.as_bytes().to_vec()).or_else(|| kept?.sha512.clone()),
                     verified_at: is_compared.then_some(now),
+                    source_revision: source.revision,
                     source_etag: Some(source.etag),
+                    destination_revision: destination.revision,
                     destination_etag: Some(destination.etag),
                     recorded_at: now,
                     detail,
@@ -498,6 +509,7 @@ impl ItemTask<'_> {
                 let item = DuplicatedItem {
                     outcome,
                     destination_etag: destination.as_ref().map(|head| head.etag.clone()),
+                    destination_revision: destination.as_ref().and_then(|head| head.revision.clone()),
                     size: destination.map(|head| head.size).or(before.size),
                     recorded_at: now,
                     detail,

@@ -12,6 +12,7 @@ mod counting;
 mod deleting;
 mod deleting_again;
 mod deletions;
+mod duplicating;
 mod duplication;
 mod export;
 mod fixity;

@@ -44,7 +44,7 @@ WHERE r.institution_id = ?1 AND r.source = ?2 AND r.destination = ?3 AND r.space
 
 -- Content items of routes.
 -- list: duplicated_items.columns
-key, outcome, source_etag, destination_etag, size, sha512, verified_at, recorded_at, detail
+key, outcome, source_etag, destination_etag, source_revision, destination_revision, size, sha512, verified_at, recorded_at, detail
 
 -- name: duplicated_items.get
 SELECT {duplicated_items.columns} FROM duplicated_items WHERE route_id = ?1 AND key = ?2
@@ -53,9 +53,10 @@ SELECT {duplicated_items.columns} FROM duplicated_items WHERE route_id = ?1 AND 
 SELECT {duplicated_items.columns} FROM duplicated_items WHERE route_id = ?1 AND key > ?2 ORDER BY key LIMIT ?3
 
 -- name: duplicated_items.put
-INSERT INTO duplicated_items (route_id, {duplicated_items.columns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+INSERT INTO duplicated_items (route_id, {duplicated_items.columns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
 ON CONFLICT (route_id, key) DO UPDATE SET outcome = excluded.outcome, source_etag = excluded.source_etag,
-    destination_etag = excluded.destination_etag, size = excluded.size, sha512 = excluded.sha512, verified_at = excluded.verified_at,
+    destination_etag = excluded.destination_etag, source_revision = excluded.source_revision,
+    destination_revision = excluded.destination_revision, size = excluded.size, sha512 = excluded.sha512, verified_at = excluded.verified_at,
     recorded_at = excluded.recorded_at, detail = excluded.detail
 
 -- name: duplicated_items.remove
@@ -138,9 +139,9 @@ UPDATE duplication_runs SET ended_at = ?2 WHERE id = ?1 AND ended_at IS NULL
 UPDATE duplication_parts SET phase = 'done' WHERE run_id = ?1 AND phase = 'held'
 
 -- name: duplication_runs.totals
-SELECT count(*) AS parts, coalesce(sum(listed), 0) AS listed, coalesce(sum(queued), 0) AS queued, coalesce(sum(equal), 0) AS equal,
-    coalesce(sum(ignored), 0) AS ignored, coalesce(sum(failed), 0) AS failed, coalesce(sum(deletions), 0) AS deletions,
-    coalesce(sum(CASE WHEN phase IN ('held', 'copies') THEN held ELSE 0 END), 0) AS held,
+SELECT count(*) AS parts, CAST(coalesce(sum(listed), 0) AS BIGINT) AS listed, CAST(coalesce(sum(queued), 0) AS BIGINT) AS queued, CAST(coalesce(sum(equal), 0) AS BIGINT) AS equal,
+    CAST(coalesce(sum(ignored), 0) AS BIGINT) AS ignored, CAST(coalesce(sum(failed), 0) AS BIGINT) AS failed, CAST(coalesce(sum(deletions), 0) AS BIGINT) AS deletions,
+    CAST(coalesce(sum(CASE WHEN phase IN ('held', 'copies') THEN held ELSE 0 END), 0) AS BIGINT) AS held,
     count(CASE WHEN phase = 'failed' THEN 1 END) AS failed_parts,
     count(CASE WHEN phase NOT IN ('done', 'failed', 'dropped', 'held') THEN 1 END) AS open_parts
 FROM duplication_parts WHERE run_id = ?1

@@ -19,6 +19,10 @@ pub struct DuplicatedItem {
     pub source_etag: Option<String>,
     /// The etag in the destination, where it has it.
     pub destination_etag: Option<String>,
+    /// What a listing of the source shows of it, with its description.
+    pub source_revision: Option<String>,
+    /// The same of the destination.
+    pub destination_revision: Option<String>,
     /// Its length in bytes.
     pub size: Option<u64>,
     /// The SHA-512 of its bytes, where they were read.
@@ -39,6 +43,8 @@ impl DuplicatedItem {
             outcome: CopyOutcome::Lost,
             source_etag: None,
             destination_etag: None,
+            source_revision: None,
+            destination_revision: None,
             size: None,
             sha512: None,
             verified_at: None,
@@ -74,6 +80,8 @@ pub fn put(tx: &mut dyn Transaction, route: RouteId, item: &DuplicatedItem) -> R
         item.outcome.as_str().into(),
         item.source_etag.as_deref().into(),
         item.destination_etag.as_deref().into(),
+        item.source_revision.as_deref().into(),
+        item.destination_revision.as_deref().into(),
         item.size.into(),
         item.sha512.clone().into(),
         item.verified_at.into(),
@@ -146,6 +154,8 @@ fn item_row(row: &Row) -> Result<DuplicatedItem, RegistryError> {
         outcome: row.text("outcome")?.parse()?,
         source_etag: row.optional_text("source_etag")?.map(str::to_owned),
         destination_etag: row.optional_text("destination_etag")?.map(str::to_owned),
+        source_revision: row.optional_text("source_revision")?.map(str::to_owned),
+        destination_revision: row.optional_text("destination_revision")?.map(str::to_owned),
         size: optional_count(row, "size")?,
         sha512: row.optional_bytes("sha512")?.map(<[u8]>::to_vec),
         verified_at: row.optional_time("verified_at")?,

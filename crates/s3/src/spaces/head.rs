@@ -23,9 +23,11 @@ pub(super) fn head(inner: &Inner, key: &Key) -> Result<(ItemHead, HeadObjectOutp
     let output = inner.head_object(&name).map_err(|failure| inner.failed(failure, "inspect", key))?;
     let description = description(&output).map_err(|error| inner.unusable(format!("{name}: {error}")))?;
     let class = output.storage_class().map(StorageClass::as_str);
+    let etag = etag_of(output.e_tag());
     let head = ItemHead {
         size: output.content_length().and_then(|length| u64::try_from(length).ok()).unwrap_or_default(),
-        etag: etag_of(output.e_tag()),
+        revision: output.last_modified().map(|modified| revision(&etag, modified.secs())),
+        etag,
         modified: modified(&output),
         description,
         checksums: checksums(inner, &output),
@@ -34,6 +36,11 @@ pub(super) fn head(inner: &Inner, key: &Key) -> Result<(ItemHead, HeadObjectOutp
         is_readable: is_readable(&output, class),
     };
     Ok((head, output))
+}
+
+/// What changes with the bytes and the description. Listings have fractions of seconds, and inspections have none.
+pub(super) fn revision(etag: &str, modified: i64) -> String {
+    format!("{etag}@{modified}")
 }
 
 fn modified(output: &HeadObjectOutput) -> Option<SystemTime> {

@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use aws_sdk_s3::types::EncodingType;
-use strongroom_spaces::{ListedItem, ListedName, ListedSpace, SpaceName, why_not_carried};
-use strongroom_storage::{Key, Listed, StorageError};
+use strongroom_spaces::{ListedContent, ListedItem, ListedName, ListedSpace, SpaceName, why_not_carried};
+use strongroom_storage::{Key, StorageError};
 
 use super::form::BucketPattern;
+use super::head::revision;
 use crate::failure::Failure;
 use crate::list::{ListedObject, Names, decoded};
 use crate::store::{BOOKKEEPING, Inner, is_reserved};
@@ -43,7 +44,15 @@ impl ItemPages {
         }
         let reason = match Key::new(relative) {
             Ok(key) => match why_not_carried(&key) {
-                None => return Some(ListedItem::Item(Listed { key, size: object.size, etag: object.etag })),
+                None => {
+                    let revision = revision(&object.etag, object.modified);
+                    return Some(ListedItem::Item(ListedContent {
+                        key,
+                        size: object.size,
+                        etag: object.etag,
+                        revision,
+                    }));
+                }
                 Some(reason) => reason,
             },
             Err(error) => error.reason(),

@@ -275,6 +275,7 @@ impl PlainStore for S3Spaces {
         Ok(ItemHead {
             size: put.size,
             etag: put.etag,
+            revision: None,
             modified: None,
             description: how.description.clone(),
             checksums: put.checksum.into_iter().collect(),

@@ -17,7 +17,10 @@ use strongroom_storage::{
 
 use self::reading::Reading;
 use crate::store::{Items, PlainCapabilities, PlainStore, Removal, Spaces, shown_key, why_not_carried};
-use crate::{Description, Expected, ItemHead, ItemPut, ListedItem, ListedName, ListedSpace, PropertyError, SpaceName};
+use crate::{
+    Description, Expected, ItemHead, ItemPut, ListedContent, ListedItem, ListedName, ListedSpace, PropertyError,
+    SpaceName,
+};
 
 /// A folder of a local file system whose subfolders are spaces. Several threads and several processes of one machine may use it
 /// at once. Cloning gives another handle to the same store.
@@ -83,8 +86,10 @@ impl FolderSpaces {
         } else {
             Description::default()
         };
+        let changed = PlainFolder::changed_at(&file).map_err(failed)?;
         Ok(ItemHead {
             size: head.size,
+            revision: Some(revision(&head.etag, changed)),
             etag: head.etag,
             modified: Some(modified),
             description,
@@ -174,6 +179,7 @@ impl PlainStore for FolderSpaces {
         Ok(ItemHead {
             size: head.size,
             etag: head.etag,
+            revision: None,
             modified: None,
             description: if self.keeps_attributes { how.description.clone() } else { Description::default() },
             checksums: Vec::new(),
@@ -275,18 +281,26 @@ impl Iterator for FolderItems {
     }
 }
 
+fn revision(etag: &str, (seconds, nanoseconds): (i64, i64)) -> String {
+    format!("{etag}@{seconds:x}.{nanoseconds:09}")
+}
+
 fn item_of(walked: Walked) -> ListedItem {
     match walked {
-        Walked::Key(listed) => listed_item(listed),
+        Walked::Key(listed, changed) => listed_item(listed, changed),
         Walked::Foreign { name, why } => {
             ListedItem::NotCarried { name: ListedName::new(name), reason: why.to_string() }
         }
     }
 }
 
-fn listed_item(listed: Listed) -> ListedItem {
+fn listed_item(listed: Listed, changed: (i64, i64)) -> ListedItem {
     match why_not_carried(&listed.key) {
-        None => ListedItem::Item(listed),
+        None => {
+            let Listed { key, size, etag } = listed;
+            let revision = revision(&etag, changed);
+            ListedItem::Item(ListedContent { key, size, etag, revision })
+        }
         Some(reason) => {
             ListedItem::NotCarried { name: ListedName::from(&listed.key), reason: format!("its name {reason}") }
         }

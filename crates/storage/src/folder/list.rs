@@ -12,7 +12,7 @@ use rustix::fs::{self as rfs, AtFlags, Dir, FileType};
 use rustix::io::Errno;
 
 use super::root::is_file;
-use super::{Folder, etag, is_reserved};
+use super::{Folder, changed, etag, is_reserved};
 use crate::{Key, KeyError, Listed, StorageError};
 
 /// Names of one directory held at a time.
@@ -21,8 +21,8 @@ const BATCH: usize = 65_536;
 /// One thing that a walk meets.
 #[derive(Debug)]
 pub enum Walked {
-    /// A file under a key.
-    Key(Listed),
+    /// A file under a key, and when it, its attributes or its rights changed last: seconds and nanoseconds.
+    Key(Listed, (i64, i64)),
     /// What lies there and is no key. Nothing below it is met.
     Foreign {
         /// Its name from where the keys begin; a directory has `/` behind it.
@@ -78,8 +78,8 @@ struct FolderEntry {
 
 enum EntryKind {
     Directory,
-    /// Length in bytes and etag.
-    File(u64, String),
+    /// Length in bytes, etag, and when anything of it changed.
+    File(u64, String, (i64, i64)),
     Foreign(NotKey),
 }
 
@@ -92,7 +92,7 @@ impl Iterator for Keys {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             return Some(match self.0.next()? {
-                Ok(Walked::Key(listed)) => Ok(listed),
+                Ok(Walked::Key(listed, _)) => Ok(listed),
                 Ok(Walked::Foreign { why: NotKey::Link | NotKey::Special | NotKey::NoDirectory, .. }) => continue,
                 Ok(Walked::Foreign { why: NotKey::Name(error), .. }) => Err(error.into()),
                 Ok(Walked::Foreign { name, why: NotKey::NotUtf8 }) => {
@@ -192,7 +192,9 @@ impl Walk {
             (EntryKind::Foreign(why), _) => foreign(why),
             (_, Err(_)) => foreign(NotKey::NotUtf8),
             (_, Ok(Err(error))) => foreign(NotKey::Name(error)),
-            (EntryKind::File(size, etag), Ok(Ok(key))) => Some(Walked::Key(Listed { key, size, etag })),
+            (EntryKind::File(size, etag, changed), Ok(Ok(key))) => {
+                Some(Walked::Key(Listed { key, size, etag }, changed))
+            }
             (EntryKind::Directory, Ok(Ok(key))) => {
                 self.enter(key.as_str().to_owned());
                 None
@@ -366,7 +368,7 @@ fn with_facts(open: &OwnedFd, name: Vec<u8>, sorted: Sorted) -> Result<Option<Fo
 fn file_facts(open: &OwnedFd, name: Vec<u8>) -> Result<Option<FolderEntry>, Errno> {
     match rfs::statat(open, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) if is_file(&stat) => {
-            let kind = EntryKind::File(stat.st_size.cast_unsigned(), etag(&stat));
+            let kind = EntryKind::File(stat.st_size.cast_unsigned(), etag(&stat), changed(&stat));
             Ok(Some(FolderEntry { name, kind }))
         }
         // Removed, or replaced by what is no file, since its name was read.

@@ -503,6 +503,11 @@ fn etag(stat: &Stat) -> String {
     format!("{:x}-{:x}-{:x}.{:09}", stat.st_ino, stat.st_size, stat.st_mtime, stat.st_mtime_nsec)
 }
 
+/// When the file, its attributes or its rights changed last: seconds and nanoseconds.
+fn changed(stat: &Stat) -> (i64, i64) {
+    (stat.st_ctime, stat.st_ctime_nsec.cast_signed())
+}
+
 fn head_of(stat: &Stat) -> Head {
     Head { size: stat.st_size.cast_unsigned(), etag: etag(stat), class: None, readable: true, checksum: None }
 }

@@ -16,7 +16,7 @@ use super::durability::Durability;
 use super::list::{Tops, Walk};
 use super::root::is_directory;
 use super::write::Place;
-use super::{BOOKKEEPING, DESCRIPTION, Folder, FolderMode, TEMPORARY, case, etag, head_of, open};
+use super::{BOOKKEEPING, DESCRIPTION, Folder, FolderMode, TEMPORARY, case, changed, etag, head_of, open};
 use crate::{Head, Key, PutOptions, StorageError};
 
 /// Names of one directory held at a time.
@@ -239,6 +239,11 @@ impl PlainFolder {
     /// The etag of an open file as it is now.
     pub fn etag_of(file: &File) -> io::Result<String> {
         Ok(etag(&rfs::fstat(file)?))
+    }
+
+    /// When an open file, its attributes or its rights changed last: seconds and nanoseconds.
+    pub fn changed_at(file: &File) -> io::Result<(i64, i64)> {
+        Ok(changed(&rfs::fstat(file)?))
     }
 
     fn named(&self, directory: &Key, key: &Key) -> Result<Named, StorageError> {

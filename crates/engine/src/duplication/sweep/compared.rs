@@ -154,13 +154,16 @@ impl<'v> Verdicts<'v> {
             Some(Line::NotCarried { .. } | Line::Unknown { .. }) => Verdict::Ignored,
             Some(Line::InSource(_)) => difference,
             Some(Line::InBoth { source, destination }) => {
-                let is_as_recorded = here(&source.etag) && there(&destination.etag);
-                match is_as_recorded {
-                    true if is(CopyOutcome::Damaged) => Verdict::Failed,
-                    true if is(CopyOutcome::Equal) && source.size == destination.size && !self.sweep.is_whole => {
-                        self.sampled(one)
-                    }
-                    _ => difference,
+                let is_as_listed = record.is_some_and(|record| {
+                    record.source_revision.as_ref() == Some(&source.revision)
+                        && record.destination_revision.as_ref() == Some(&destination.revision)
+                });
+                if is(CopyOutcome::Damaged) && here(&source.etag) && there(&destination.etag) {
+                    Verdict::Failed
+                } else if is(CopyOutcome::Equal) && is_as_listed && !self.sweep.is_whole {
+                    self.sampled(one)
+                } else {
+                    difference
                 }
             }
             Some(Line::InDestination(listed)) => {

@@ -131,9 +131,17 @@ fn turn(slice: &mut Slice<'_>, mut part: Part, page: Vec<Found>, ran: &mut Ran) 
         rules.any(|rule| rule.destination == route.destination) && filter.decide(place).is_included()
     };
     let page: Vec<Found> = page.into_iter().filter(|found| is_copied(&found.space)).collect();
+    let keeps = |store: &str| -> Result<bool, EngineError> {
+        Ok(home.plain_stores.get(store)?.capabilities().keeps_empty_spaces)
+    };
+    let (source_keeps, destination_keeps) = (keeps(&route.source)?, keeps(&route.destination)?);
     let differing: BTreeSet<String> = page
         .iter()
-        .filter(|found| found.in_source != found.in_destination)
+        .filter(|found| match (found.in_source, found.in_destination) {
+            (true, false) => destination_keeps,
+            (false, true) => source_keeps,
+            _ => false,
+        })
         .map(|found| found.space.to_string())
         .collect();
     part.counts.listed += differing.len() as u64;

@@ -37,6 +37,9 @@ CREATE TABLE duplicated_items (
     -- What both stores have, where the bytes are known to be equal; for a lost one what the destination has.
     source_etag      TEXT,
     destination_etag TEXT,
+    -- What listings show of both, with their descriptions.
+    source_revision  TEXT,
+    destination_revision TEXT,
     size             INTEGER,
     -- The digest of the bytes, where they were read.
     sha512           BLOB,

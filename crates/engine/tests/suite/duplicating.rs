@@ -1,0 +1,565 @@
+//! Spaces of plain stores are copied by policies: the decision table through the real processor over every pair of kinds of stores, events,
+//! chains and cycles, sweeps with exact totals, and what must never happen by them.
+
+use std::time::Duration;
+
+use strongroom_digest::{Algorithm, hash_reader};
+use strongroom_engine::app::duplication::{self, ReportedEvent};
+use strongroom_engine::app::duplication_policies::{self as policies, NewVersion};
+use strongroom_engine::app::users::{self, NewUser};
+use strongroom_engine::app::views::{PolicyOutcome, SweepView};
+use strongroom_engine::app::{OpContext, UserRole};
+use strongroom_engine::background::{TASKS, run_now};
+use strongroom_engine::build_runtime;
+use strongroom_engine::duplication::{HIGH, LOW};
+use strongroom_engine::runtime::Shutdown;
+use strongroom_queue::tasks;
+use strongroom_registry::duplicated_items;
+use strongroom_registry::duplication_routes as routes;
+use strongroom_registry::{CopyOutcome, RegistryError, Scope, tenants};
+use strongroom_s3_double::{ACCESS_KEY, BUCKET, Double, SECRET_KEY};
+use strongroom_spaces::{Description, ItemPut, PlainStore, Properties, SpaceName};
+use strongroom_storage::{Key, PutCondition};
+
+use crate::deletions::{ANN, add_admins, as_user, console};
+use crate::fixture::{Engine, INSTITUTION, TestHome, home_on, on_both_databases};
+
+const ROOT: &str = "root@example.net";
+const SPACE: &str = "maps";
+
+on_both_databases! {
+    every_combination_of_both_stores_ends_as_the_table_says_in_folders
+    every_combination_of_both_stores_ends_as_the_table_says_from_a_folder_to_s3
+    every_combination_of_both_stores_ends_as_the_table_says_from_s3_to_a_folder
+    every_combination_of_both_stores_ends_as_the_table_says_in_s3
+    events_follow_chains_and_cycles_end
+    an_event_is_recorded_once_and_in_the_order_of_its_time
+    empty_spaces_are_made_and_removed
+    what_vanishes_from_both_stores_is_lost
+    damage_under_the_same_etag_is_not_copied
+    more_deletions_than_one_in_a_hundred_wait_for_a_person
+    a_policy_that_changes_while_a_sweep_runs_applies
+    a_store_that_is_away_stops_its_parts_alone
+    sweeps_queue_no_more_than_they_may
+}
+
+/// What kind a plain store is.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Folder,
+    S3,
+}
+
+struct World {
+    home: TestHome,
+    _double: Double,
+}
+
+fn world(engine: Engine, stores: &[(&str, Kind)], more: &str) -> Option<World> {
+    let double = Double::start().expect("starts");
+    let settings: String = stores
+        .iter()
+        .map(|(name, kind)| match kind {
+            Kind::Folder => format!("[plain_stores.{name}]\npath = \"plain/{name}\"\nmarker = \".here\"\n"),
+            Kind::S3 => format!(
+                "[plain_stores.{name}]\nkind = \"s3\"\nbucket = \"{BUCKET}\"\nprefix = \"{name}\"\nendpoint = \"{}\"\n\
+                 access_key = \"{ACCESS_KEY}\"\nsecret_key = \"{SECRET_KEY}\"\nfirst_wait = \"1ms\"\n",
+                double.endpoint()
+            ),
+        })
+        .collect();
+    let home = home_on(engine, &(settings + more))?;
+    for (name, kind) in stores {
+        if let Kind::Folder = kind {
+            let folder = home.path().join("plain").join(name);
+            std::fs::create_dir_all(&folder).expect("makes a folder");
+            std::fs::write(folder.join(".here"), "").expect("marks it");
+        }
+    }
+    add_admins(&home);
+    let root = NewUser { email: ROOT.to_owned(), role: UserRole::SystemAdmin, institution: None, password: None };
+    users::add(&console(&home), root).expect("is added");
+    Some(World { home, _double: double })
+}
+
+impl World {
+    fn call(&self) -> OpContext {
+        as_user(&self.home, ROOT)
+    }
+
+    /// Sets a policy, and has it approved where it deletes.
+    fn policy(&self, rules: &[(&str, &str, bool)]) {
+        let rules: Vec<String> = rules
+            .iter()
+            .map(|(from, to, delete)| format!("{{ source = \"{from}\", destination = \"{to}\", delete = {delete} }}"))
+            .collect();
+        let newest = policies::history(&self.call(), Some(INSTITUTION), None).expect("reads");
+        let newest = newest.items.iter().map(|version| version.version).max();
+        let file = format!("default = [{}]\n", rules.join(", ")).into_bytes();
+        let new = NewVersion {
+            institution: Some(INSTITUTION.to_owned()),
+            file,
+            reason: "a copy of everything".to_owned(),
+            if_version: newest.or(Some(0)),
+        };
+        let set = policies::set(&self.call(), &new).expect("is set");
+        assert_eq!(set.outcome, PolicyOutcome::Set, "{:?}", set.problems);
+        if set.deletes {
+            policies::approve(&as_user(&self.home, ANN), Some(INSTITUTION), set.version.expect("a version"))
+                .expect("is approved");
+        }
+    }
+
+    fn store(&self, name: &str) -> std::sync::Arc<dyn PlainStore> {
+        self.home.plain_stores.get(name).expect("opens")
+    }
+
+    fn put(&self, store: &str, key: &str, bytes: &str, property: &str) {
+        let store = self.store(store);
+        store.create_space(&space()).expect("makes the space");
+        let properties = Properties::new([("creator".to_owned(), property.to_owned())]).expect("properties");
+        let description = Description::new(Some("text/plain"), properties).expect("a description");
+        let how = ItemPut { description, condition: PutCondition::Always, ..ItemPut::default() };
+        store.put(&space(), &self::key(key), &mut bytes.as_bytes(), &how).expect("is put");
+    }
+
+    fn remove(&self, store: &str, key: &str) {
+        let store = self.store(store);
+        let head = store.head(&space(), &self::key(key)).expect("is there");
+        store.delete(&space(), &self::key(key), &head.etag).expect("is deleted");
+    }
+
+    /// The bytes and the property of a content item, where a store has it.
+    fn found(&self, store: &str, key: &str) -> Option<(String, String)> {
+        let store = self.store(store);
+        let head = match store.head(&space(), &self::key(key)) {
+            Ok(head) => head,
+            Err(error) if error.is_not_found() => return None,
+            Err(error) => panic!("{error}"),
+        };
+        let mut text = String::new();
+        let mut body = store.open(&space(), &self::key(key), &head.etag).expect("opens");
+        std::io::Read::read_to_string(&mut body, &mut text).expect("reads");
+        Some((text, head.description.properties().get("creator").unwrap_or_default().to_owned()))
+    }
+
+    fn report(&self, item: &str, is_deletion: bool, at: Option<&str>) -> u64 {
+        let event = ReportedEvent {
+            item: item.to_owned(),
+            is_deletion,
+            happened_at: at.map(str::to_owned),
+            reason: "as the depositor says".to_owned(),
+        };
+        duplication::record_events(&self.call(), &[event]).expect("is recorded").recorded
+    }
+
+    /// Works on what waits, until nothing does.
+    fn drain(&self) {
+        let is_busy = || {
+            let counts = self.home.registry.read(|tx| tasks::counts(tx).map_err(RegistryError::from)).expect("counts");
+            let of = |topic: &str| [HIGH, LOW].contains(&topic);
+            counts.iter().any(|one| of(&one.topic) && one.ready + one.leased > 0)
+        };
+        let runtime = build_runtime(&self.home, Some(&[HIGH.to_owned(), LOW.to_owned()])).expect("a runtime").build();
+        runtime.run_until(&Shutdown::new(), &|| !is_busy());
+    }
+
+    fn sweep(&self, all: bool) -> SweepView {
+        let begun = duplication::start(&self.call(), Some(INSTITUTION), all).expect("begins");
+        let ended = duplication::wait(&self.call(), &begun.run, &Shutdown::new()).expect("ends");
+        assert_eq!(ended.listed, ended.queued + ended.equal + ended.ignored + ended.failed, "{ended:?}");
+        ended
+    }
+
+    fn outcome(&self, (source, destination): (&str, &str), key: &str) -> Option<(CopyOutcome, String)> {
+        let found = self.home.registry.read(|tx| {
+            let of = tenants::institution(tx, Scope::System, INSTITUTION)?.expect("is there");
+            let Some(route) = routes::find(tx, of.id, (source, destination, SPACE))? else { return Ok(None) };
+            duplicated_items::get(tx, route.id, key)
+        });
+        found.expect("reads").map(|item| (item.outcome, item.detail))
+    }
+
+    fn dead(&self) -> u64 {
+        let counts = self.home.registry.read(|tx| tasks::counts(tx).map_err(RegistryError::from)).expect("counts");
+        counts.iter().map(|topic| topic.dead).sum()
+    }
+}
+
+fn space() -> SpaceName {
+    SpaceName::new(SPACE).expect("a name")
+}
+
+fn key(text: &str) -> Key {
+    Key::new(text).expect("a key")
+}
+
+/// One row of the table before anything is done.
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    /// Whether both were equal, and a sweep has recorded it.
+    was_equal: bool,
+    /// What the source has.
+    source: Option<(&'static str, &'static str)>,
+    /// What the destination has.
+    destination: Option<(&'static str, &'static str)>,
+    /// What is reported of the source: nothing, a put, a deletion.
+    event: Option<bool>,
+}
+
+impl Row {
+    fn all() -> Vec<(String, Self)> {
+        let sources = [None, Some(("the bytes", "ann"))];
+        let destinations = [
+            None,
+            Some(("the bytes", "ann")),
+            Some(("the bytes", "bob")),
+            Some(("other len", "ann")),
+            Some(("of another length", "bob")),
+        ];
+        let mut rows = Vec::new();
+        for was_equal in [false, true] {
+            for source in sources {
+                for destination in destinations {
+                    for event in [None, Some(false), Some(true)] {
+                        let name = format!("folder/{:03} é.txt", rows.len());
+                        rows.push((name, Self { was_equal, source, destination, event }));
+                    }
+                }
+            }
+        }
+        rows
+    }
+
+    /// What the destination has in the end, and what is recorded: written from the table of the issue, not from the code.
+    fn expected(&self, may_delete: bool) -> (Option<(&'static str, &'static str)>, Option<CopyOutcome>) {
+        let is_deleted = self.event == Some(true);
+        match (self.source, self.destination) {
+            (Some(source), _) => (Some(source), Some(CopyOutcome::Equal)),
+            (None, None) if is_deleted => (None, Some(CopyOutcome::Deleted)),
+            (None, None) if self.was_equal => (None, Some(CopyOutcome::Lost)),
+            (None, None) => (None, None),
+            (None, Some(_)) if is_deleted && may_delete => (None, Some(CopyOutcome::Deleted)),
+            (None, Some(there)) if is_deleted => (Some(there), Some(CopyOutcome::Kept)),
+            (None, Some(there)) => (Some(there), Some(CopyOutcome::Lost)),
+        }
+    }
+}
+
+fn run_table(engine: Engine, source: Kind, destination: Kind) {
+    for may_delete in [false, true] {
+        let Some(world) = world(engine, &[("one", source), ("two", destination)], "") else { return };
+        world.policy(&[("one", "two", may_delete)]);
+        let rows = Row::all();
+        for (key, _) in rows.iter().filter(|(_, row)| row.was_equal) {
+            world.put("one", key, "the bytes", "ann");
+        }
+        world.put("one", "stays", "the bytes", "ann");
+        assert_eq!(world.sweep(false).state, "done");
+        // S3 states times in seconds: within one, a changed description alone does not show in a listing.
+        std::thread::sleep(Duration::from_millis(1_100));
+        for (key, row) in &rows {
+            set_up(&world, "one", key, row.was_equal, row.source);
+            set_up(&world, "two", key, row.was_equal, row.destination);
+        }
+        for (key, row) in &rows {
+            if let Some(is_deletion) = row.event {
+                assert_eq!(world.report(&format!("one/{SPACE}/{key}"), is_deletion, None), 1);
+            }
+        }
+        // The events alone, and then everything.
+        world.drain();
+        let ended = world.sweep(false);
+        assert_eq!((ended.state.as_str(), world.dead()), ("done", 0), "{ended:?}");
+        for (key, row) in &rows {
+            let (there, outcome) = row.expected(may_delete);
+            let found = world.found("two", key);
+            let there = there.map(|(bytes, creator)| (bytes.to_owned(), creator.to_owned()));
+            assert_eq!(found, there, "{key} {row:?}");
+            let recorded = world.outcome(("one", "two"), key);
+            assert_eq!(recorded.as_ref().map(|(outcome, _)| *outcome), outcome, "{key} {row:?} {recorded:?}");
+            // The source is never written.
+            let source = row.source.map(|(bytes, creator)| (bytes.to_owned(), creator.to_owned()));
+            assert_eq!(world.found("one", key), source, "{key} {row:?}");
+        }
+        let again = world.sweep(false);
+        assert_eq!((again.queued, again.deletions), (0, 0), "nothing is left to do: {again:?}");
+        let lost = rows.iter().filter(|(_, row)| row.expected(may_delete).1 == Some(CopyOutcome::Lost)).count();
+        assert_eq!(again.failed, lost as u64);
+    }
+}
+
+fn set_up(world: &World, store: &str, key: &str, is_there: bool, wanted: Option<(&str, &str)>) {
+    // What was equal is there with the right bytes, in both stores.
+    match wanted {
+        Some(("the bytes", "ann")) if is_there => {}
+        Some((bytes, creator)) => world.put(store, key, bytes, creator),
+        None if is_there => world.remove(store, key),
+        None => {}
+    }
+}
+
+fn every_combination_of_both_stores_ends_as_the_table_says_in_folders(engine: Engine) {
+    run_table(engine, Kind::Folder, Kind::Folder);
+}
+
+fn every_combination_of_both_stores_ends_as_the_table_says_from_a_folder_to_s3(engine: Engine) {
+    run_table(engine, Kind::Folder, Kind::S3);
+}
+
+fn every_combination_of_both_stores_ends_as_the_table_says_from_s3_to_a_folder(engine: Engine) {
+    run_table(engine, Kind::S3, Kind::Folder);
+}
+
+fn every_combination_of_both_stores_ends_as_the_table_says_in_s3(engine: Engine) {
+    run_table(engine, Kind::S3, Kind::S3);
+}
+
+const THREE: [(&str, Kind); 3] = [("one", Kind::Folder), ("two", Kind::S3), ("three", Kind::Folder)];
+
+fn events_follow_chains_and_cycles_end(engine: Engine) {
+    let Some(world) = world(engine, &THREE, "") else { return };
+    world.policy(&[("one", "two", true), ("two", "three", true), ("three", "one", true)]);
+    world.put("one", "a.txt", "first", "ann");
+    world.report("one/maps/a.txt", false, None);
+    world.drain();
+    for store in ["one", "two", "three"] {
+        assert_eq!(world.found(store, "a.txt"), Some(("first".to_owned(), "ann".to_owned())), "{store}");
+    }
+    // A change anywhere in the cycle comes to all.
+    world.put("three", "a.txt", "the second", "bob");
+    world.report("three/maps/a.txt", false, None);
+    world.drain();
+    for store in ["one", "two", "three"] {
+        assert_eq!(world.found(store, "a.txt"), Some(("the second".to_owned(), "bob".to_owned())), "{store}");
+    }
+    world.remove("two", "a.txt");
+    world.report("two/maps/a.txt", true, None);
+    world.drain();
+    for store in ["one", "two", "three"] {
+        assert_eq!(world.found(store, "a.txt"), None, "{store}");
+    }
+    assert_eq!(world.sweep(false).queued, 0);
+    assert_eq!(world.dead(), 0);
+}
+
+fn an_event_is_recorded_once_and_in_the_order_of_its_time(engine: Engine) {
+    let Some(world) = world(engine, &THREE[..2], "") else { return };
+    world.policy(&[("one", "two", true)]);
+    world.put("one", "a.txt", "first", "ann");
+    let item = "one/maps/a.txt";
+    assert_eq!(world.report(item, false, Some("2026-01-02T00:00:00Z")), 1);
+    assert_eq!(world.report(item, false, Some("2026-01-02T00:00:00Z")), 0, "it is known");
+    assert_eq!(world.report(item, true, Some("2026-01-01T00:00:00Z")), 0, "it is older");
+    assert_eq!(world.report(item, true, Some("2026-01-02T00:00:00Z")), 0, "a put of the same time counts");
+    world.drain();
+    // The deletion of before does not delete the copy of what was put after it.
+    world.remove("one", "a.txt");
+    world.sweep(false);
+    assert_eq!(world.outcome(("one", "two"), "a.txt").expect("recorded").0, CopyOutcome::Lost);
+    assert_eq!(world.report(item, true, Some("2026-01-03T00:00:00Z")), 1);
+    world.drain();
+    assert_eq!(world.found("two", "a.txt"), None);
+    // It comes again, is seen, and vanishes without an event: the deletion of before was not about it.
+    world.put("one", "a.txt", "again", "ann");
+    world.sweep(false);
+    assert!(world.found("two", "a.txt").is_some());
+    world.remove("one", "a.txt");
+    world.sweep(false);
+    assert!(world.found("two", "a.txt").is_some());
+    assert_eq!(world.outcome(("one", "two"), "a.txt").expect("recorded").0, CopyOutcome::Lost);
+    // What lies far ahead would hide what follows.
+    let ahead = ReportedEvent {
+        item: item.to_owned(),
+        is_deletion: true,
+        happened_at: Some("2999-01-01T00:00:00Z".to_owned()),
+        reason: String::new(),
+    };
+    let refused = duplication::record_events(&world.call(), &[ahead]).expect_err("is refused");
+    assert!(refused.to_string().contains("more than a day ahead"), "{refused}");
+}
+
+fn empty_spaces_are_made_and_removed(engine: Engine) {
+    let Some(world) = world(engine, &[("one", Kind::Folder), ("two", Kind::Folder)], "") else { return };
+    world.policy(&[("one", "two", true)]);
+    let empty = SpaceName::new("empty").expect("a name");
+    world.store("one").create_space(&empty).expect("is made");
+    world.put("one", "a.txt", "first", "ann");
+    world.sweep(false);
+    assert!(world.store("two").has_space(&empty).expect("is seen"));
+    world.store("one").delete_space_if_empty(&empty).expect("is removed");
+    world.sweep(false);
+    assert!(!world.store("two").has_space(&empty).expect("is seen"));
+    // A space in which something lies stays until that is deleted, and then goes.
+    world.remove("one", "a.txt");
+    world.store("one").delete_space_if_empty(&space()).expect("is removed");
+    assert_eq!(world.sweep(false).state, "done");
+    assert!(world.found("two", "a.txt").is_some());
+    world.report("one/maps/a.txt", true, None);
+    world.drain();
+    world.sweep(false);
+    assert!(!world.store("two").has_space(&space()).expect("is seen"));
+    assert_eq!(world.dead(), 0);
+}
+
+fn what_vanishes_from_both_stores_is_lost(engine: Engine) {
+    let Some(world) = world(engine, &THREE[..2], "") else { return };
+    world.policy(&[("one", "two", false)]);
+    world.put("one", "a.txt", "first", "ann");
+    world.put("one", "b.txt", "first", "ann");
+    world.sweep(false);
+    for store in ["one", "two"] {
+        world.remove(store, "a.txt");
+    }
+    let ended = world.sweep(false);
+    assert_eq!((ended.queued, ended.equal), (1, 1), "{ended:?}");
+    let (outcome, detail) = world.outcome(("one", "two"), "a.txt").expect("recorded");
+    assert_eq!(outcome, CopyOutcome::Lost);
+    assert!(detail.contains("neither has it now"), "{detail}");
+    let problems = duplication::problems(&world.call(), None, None).expect("lists").items;
+    assert_eq!(problems.len(), 1);
+    assert!(!problems[0].in_destination);
+    // It is found again.
+    world.put("one", "a.txt", "first", "ann");
+    world.sweep(false);
+    assert!(duplication::problems(&world.call(), None, None).expect("lists").items.is_empty());
+}
+
+/// Changes the bytes of a file, and nothing else that shows.
+fn rot(world: &World, store: &str, key: &str, bytes: &str) {
+    let path = world.home.path().join("plain").join(store).join(SPACE).join(key);
+    let before = std::fs::metadata(&path).expect("is there");
+    std::fs::write(&path, bytes).expect("is written");
+    let file = std::fs::File::options().write(true).open(&path).expect("opens");
+    file.set_modified(before.modified().expect("a time")).expect("sets the time");
+}
+
+fn damage_under_the_same_etag_is_not_copied(engine: Engine) {
+    let settings = "[duplication]\nverify_one_in = 1\n";
+    let Some(world) = world(engine, &[("one", Kind::Folder), ("two", Kind::Folder)], settings) else { return };
+    world.policy(&[("one", "two", false)]);
+    world.put("one", "a.txt", "right", "ann");
+    world.put("one", "b.txt", "right", "ann");
+    world.sweep(false);
+    rot(&world, "one", "a.txt", "wrong");
+    // The time of the last change of a file cannot be set, as that of its bytes can: one sweep takes it for a changed description.
+    world.sweep(false);
+    let ended = world.sweep(false);
+    assert_eq!(ended.queued, 2, "each is read whole");
+    let (outcome, detail) = world.outcome(("one", "two"), "a.txt").expect("recorded");
+    assert_eq!(outcome, CopyOutcome::Damaged);
+    assert!(detail.contains("one has other bytes than it had"), "{detail}");
+    assert_eq!(world.found("two", "a.txt").expect("stays").0, "right");
+    // An event of what is damaged does not copy it, and neither does a copy that is lost.
+    world.report("one/maps/a.txt", false, None);
+    world.drain();
+    assert_eq!(world.found("two", "a.txt").expect("stays").0, "right");
+    assert_eq!(world.sweep(false).failed, 1);
+    // Bytes that were put are a new content item.
+    world.put("one", "a.txt", "right", "ann");
+    world.sweep(false);
+    assert_eq!(world.outcome(("one", "two"), "a.txt").expect("recorded").0, CopyOutcome::Equal);
+    rot(&world, "one", "b.txt", "wrong");
+    world.remove("two", "b.txt");
+    world.sweep(false);
+    assert_eq!(world.outcome(("one", "two"), "b.txt").expect("recorded").0, CopyOutcome::Damaged);
+    assert_eq!(world.found("two", "b.txt"), None);
+}
+
+fn more_deletions_than_one_in_a_hundred_wait_for_a_person(engine: Engine) {
+    let Some(world) = world(engine, &[("one", Kind::Folder), ("two", Kind::Folder)], "") else { return };
+    // Deletions are recorded while the rule does not delete.
+    world.policy(&[("one", "two", false)]);
+    for number in 0..50 {
+        world.put("one", &format!("{number}.txt"), "bytes", "ann");
+    }
+    world.sweep(false);
+    for number in 0..2 {
+        world.remove("one", &format!("{number}.txt"));
+        world.report(&format!("one/maps/{number}.txt"), true, None);
+    }
+    world.drain();
+    assert!(world.found("two", "0.txt").is_some());
+    world.policy(&[("one", "two", true)]);
+    let waits = world.sweep(false);
+    assert_eq!((waits.state.as_str(), waits.held, waits.deletions), ("waiting", 2, 0), "{waits:?}");
+    assert!(world.found("two", "0.txt").is_some());
+    // What is recorded after the person has decided is not allowed by it.
+    duplication::allow_deletions(&as_user(&world.home, ANN), &waits.run).expect("is allowed");
+    let ended = duplication::wait(&world.call(), &waits.run, &Shutdown::new()).expect("ends");
+    assert_eq!((ended.state.as_str(), ended.held, ended.deletions), ("done", 0, 2), "{ended:?}");
+    assert_eq!((world.found("two", "0.txt"), world.found("two", "1.txt")), (None, None));
+    let refused = duplication::allow_deletions(&world.call(), &waits.run).expect_err("is refused");
+    assert!(refused.to_string().contains("no deletion"), "{refused}");
+}
+
+fn a_policy_that_changes_while_a_sweep_runs_applies(engine: Engine) {
+    let Some(world) = world(engine, &THREE, "") else { return };
+    world.policy(&[("one", "two", false)]);
+    world.put("one", "a.txt", "first", "ann");
+    let begun = duplication::start(&world.call(), Some(INSTITUTION), false).expect("begins");
+    world.policy(&[("one", "three", false)]);
+    let ended = duplication::wait(&world.call(), &begun.run, &Shutdown::new()).expect("ends");
+    assert_eq!(ended.state, "done");
+    assert_eq!(world.found("two", "a.txt"), None);
+    // The background task begins another sweep by itself.
+    let task = TASKS.iter().find(|task| task.name == "duplication").expect("is there");
+    run_now(&world.home, task, &Shutdown::new()).expect("runs");
+    world.drain();
+    assert!(world.found("three", "a.txt").is_some());
+    let runs = duplication::list(&world.call(), None, None).expect("lists").items;
+    assert_eq!(runs.len(), 2);
+    // Its time has not come again until a week is over.
+    run_now(&world.home, task, &Shutdown::new()).expect("runs");
+    assert_eq!(duplication::list(&world.call(), None, None).expect("lists").items.len(), 2);
+    world.home.clock.advance(Duration::from_hours(7 * 24));
+    run_now(&world.home, task, &Shutdown::new()).expect("runs");
+    assert_eq!(duplication::list(&world.call(), None, None).expect("lists").items.len(), 3);
+}
+
+fn a_store_that_is_away_stops_its_parts_alone(engine: Engine) {
+    let Some(world) = world(engine, &THREE, "") else { return };
+    world.policy(&[("one", "two", false), ("one", "three", false)]);
+    world.put("one", "a.txt", "first", "ann");
+    let away = world.home.path().join("plain/three/.here");
+    std::fs::remove_file(&away).expect("is unmounted");
+    let begun = duplication::start(&world.call(), Some(INSTITUTION), false).expect("begins");
+    let task = TASKS.iter().find(|task| task.name == "duplication").expect("is there");
+    run_now(&world.home, task, &Shutdown::new()).expect("runs");
+    world.drain();
+    assert!(world.found("two", "a.txt").is_some());
+    let parts = duplication::parts(&world.call(), &begun.run, None).expect("lists").items;
+    let failing: Vec<_> = parts.iter().filter(|part| part.error.is_some()).collect();
+    assert_eq!(failing.len(), 1, "{parts:?}");
+    assert_eq!(failing[0].destination, "three");
+    std::fs::write(&away, "").expect("is mounted");
+    world.home.clock.advance(Duration::from_mins(20));
+    let ended = duplication::wait(&world.call(), &begun.run, &Shutdown::new()).expect("ends");
+    assert_eq!(ended.state, "done");
+    assert!(world.found("three", "a.txt").is_some());
+}
+
+fn sweeps_queue_no_more_than_they_may(engine: Engine) {
+    let settings = "[duplication]\nmost_queued = 5\n";
+    let Some(world) = world(engine, &THREE[..2], settings) else { return };
+    world.policy(&[("one", "two", false)]);
+    for number in 0..40 {
+        world.put("one", &format!("{number:02}.txt"), &format!("bytes of {number}"), "ann");
+    }
+    let ended = world.sweep(false);
+    assert_eq!((ended.state.as_str(), ended.queued, ended.listed), ("done", 40, 40), "{ended:?}");
+    for number in 0..40 {
+        assert!(world.found("two", &format!("{number:02}.txt")).is_some());
+    }
+    let again = world.sweep(true);
+    assert_eq!((again.queued, again.equal), (40, 0), "all are queued: {again:?}");
+    let digests = hash_reader("bytes of 7".as_bytes(), &[Algorithm::Sha512]).expect("hashes").1;
+    let recorded = world.home.registry.read(|tx| {
+        let of = tenants::institution(tx, Scope::System, INSTITUTION)?.expect("is there");
+        let route = routes::find(tx, of.id, ("one", "two", SPACE))?.expect("is there");
+        duplicated_items::get(tx, route.id, "07.txt")
+    });
+    let recorded = recorded.expect("reads").expect("is recorded");
+    let sha512 = digests.get(Algorithm::Sha512).expect("a digest");
+    assert_eq!(recorded.sha512.as_deref(), Some(sha512.as_bytes()));
+}
