@@ -19,6 +19,8 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{ListOptions, TableOptions, printable, size};
 use crate::signals;
 
+mod runs;
+
 /// Stands for standard input.
 const STANDARD_INPUT: &str = "-";
 /// The most files of a folder that are read for an import, and the most bytes of them together.
@@ -31,6 +33,89 @@ pub(crate) enum Duplicate {
     /// Show, set, import and approve the policies: which spaces are copied where
     #[command(subcommand)]
     Policy(Policy),
+    /// Start a sweep, which compares what the policy copies and queues what differs; or allow the deletions that wait in one
+    #[command(
+        args_conflicts_with_subcommands = true,
+        after_help = "A sweep begins by itself when its time has come, and after each change of the policy."
+    )]
+    Run(Run),
+    /// List the content items that are lost or damaged; exit 1 where there are such
+    Problems {
+        /// Only those of this institution
+        #[arg(long, value_name = "DOMAIN")]
+        institution: Option<String>,
+        #[command(flatten)]
+        options: TableOptions,
+    },
+    /// Report what happened to a content item, so that its copies follow
+    #[command(subcommand)]
+    Event(Event),
+}
+
+/// Start a sweep, or list the sweeps
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    #[command(subcommand)]
+    command: Option<Runs>,
+    /// The institution; the only one where it is not given
+    #[arg(long, value_name = "DOMAIN")]
+    institution: Option<String>,
+    /// Queue every content item, and not only what differs
+    #[arg(long)]
+    all: bool,
+    /// Work on it in this process until nothing of it is left to do, or waits for a person
+    #[arg(long)]
+    wait: bool,
+    /// Allow the deletions that wait in this sweep, in place of starting one
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["institution", "all"])]
+    allow_deletions: Option<String>,
+}
+
+/// Sweeps
+#[derive(Debug, Subcommand)]
+pub(crate) enum Runs {
+    /// List the sweeps, the newest first
+    List {
+        /// The institution; the only one where it is not given
+        #[arg(long, value_name = "DOMAIN")]
+        institution: Option<String>,
+        #[command(flatten)]
+        options: ListOptions,
+    },
+    /// Show a sweep and its parts
+    Show {
+        /// The sweep, by its identifier
+        run: String,
+    },
+}
+
+/// Report what happened to a content item, so that its copies follow
+#[derive(Debug, Subcommand)]
+pub(crate) enum Event {
+    /// It was put, replaced, or described anew
+    Put(Reported),
+    /// It was deleted: copies are deleted where an approved rule says so
+    Delete(Reported),
+    /// Record events from a file, one JSON object in each line: item, kind (put or delete), and if they are known at and reason
+    Import {
+        /// The file; - for standard input
+        #[arg(value_name = "FILE|-")]
+        file: PathBuf,
+    },
+}
+
+/// What is reported.
+#[derive(Debug, Args)]
+pub(crate) struct Reported {
+    /// The content item, as STORE/SPACE/KEY; STORE/SPACE for the space itself
+    #[arg(value_name = "STORE/SPACE/KEY")]
+    item: String,
+    /// When it happened, as 2026-11-28T12:00:00Z [default: now, after everything that is known]
+    #[arg(long, value_name = "TIME")]
+    at: Option<String>,
+    /// What is to be said of it
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
 }
 
 /// Show, set, import and approve the policies: which spaces are copied where
@@ -144,25 +229,33 @@ pub(crate) struct Import {
 }
 
 pub(crate) fn run(command: Duplicate, context: &Context) -> Outcome {
-    let Duplicate::Policy(command) = command;
     let call = context.call()?;
     match command {
-        Policy::Show(asked) => show(&call, &asked, context)?,
+        Duplicate::Policy(command) => policy(&call, command, context),
+        Duplicate::Run(asked) => runs::run(&call, asked, context),
+        Duplicate::Problems { institution, options } => runs::problems(&call, institution.as_deref(), options, context),
+        Duplicate::Event(command) => runs::event(&call, command, context),
+    }
+}
+
+fn policy(call: &OpContext, command: Policy, context: &Context) -> Outcome {
+    match command {
+        Policy::Show(asked) => show(call, &asked, context)?,
         Policy::Set(Set { file, institution, reason, if_version }) => {
             let new = NewVersion { institution, file: bytes_of(&file)?, reason, if_version };
-            return tell_set(&policies::set(&call, &new)?, &file, context);
+            return tell_set(&policies::set(call, &new)?, &file, context);
         }
         Policy::Check { file, institution } => {
-            let checked = policies::check(&call, institution.as_deref(), &bytes_of(&file)?)?;
+            let checked = policies::check(call, institution.as_deref(), &bytes_of(&file)?)?;
             return tell_set(&checked, &file, context);
         }
-        Policy::History { institution, options } => history(&call, institution.as_deref(), options, context)?,
+        Policy::History { institution, options } => history(call, institution.as_deref(), options, context)?,
         Policy::Preview { institution, version, options } => {
-            return preview(&call, (institution.as_deref(), version), options, context);
+            return preview(call, (institution.as_deref(), version), options, context);
         }
-        Policy::Import(asked) => return import(&call, asked, context),
+        Policy::Import(asked) => return import(call, asked, context),
         Policy::Approve { version, institution } => {
-            context.output.show(&policies::approve(&call, institution.as_deref(), version)?)?;
+            context.output.show(&policies::approve(call, institution.as_deref(), version)?)?;
         }
     }
     Ok(Exit::Done)

@@ -1,5 +1,7 @@
 //! What is wrong now besides the findings of fixity checks: stores, background tasks, the queue, messages, deletions and spot tests.
 
+mod duplication;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use strongroom_database::CLOCK_TOLERANCE;
@@ -102,6 +104,7 @@ pub(super) fn collect(home: &Home) -> Result<Conditions, EngineError> {
     for task in &tasks {
         of_task(&mut found, task);
     }
+    duplication::of_plain_stores(home, &mut found);
     let overdue: Vec<&str> = tasks.iter().filter(|task| task.is_overdue).map(|task| task.name).collect();
     if !overdue.is_empty() {
         let names = overdue.join(", ");
@@ -116,6 +119,8 @@ pub(super) fn collect(home: &Home) -> Result<Conditions, EngineError> {
             of_messages(tx, &mut within)?;
             of_deletions(tx, &mut within)?;
             of_spot_tests(tx, &mut within)?;
+            duplication::of_items(tx, &mut within)?;
+            duplication::of_sweeps(tx, &mut within)?;
             Ok::<_, RegistryError>(within)
         })
         .map(|within| {

@@ -29,8 +29,13 @@ kinds! {
     CLOCK_AHEAD "clock.ahead"
     COPIES_LACKING "copies.lacking"
     DELETION_REFUSED "deletion.refused"
+    DUPLICATION_DAMAGED "duplication.damaged"
+    DUPLICATION_FAILED "duplication.failed"
+    DUPLICATION_HELD "duplication.held"
+    DUPLICATION_LOST "duplication.lost"
     MESSAGES_FAILING "messages.failing"
     MESSAGES_UNDELIVERABLE "messages.undeliverable"
+    PLAIN_STORE_AWAY "plain_store.away"
     QUEUE_DEAD "queue.dead"
     QUEUE_UNATTENDED "queue.unattended"
     SPOT_TEST_FAILED "restoration.spot_test"
@@ -49,8 +54,21 @@ const KINDS: &[Kind] = &[
     kind(COPY_INVENTORY, BY_COPIES, "fixity repair {finding}"),
     kind(COPY_MISSING, BY_COPIES, "fixity repair {finding}"),
     kind(DELETION_REFUSED, "an operator, with the provider of the store", "delete unfinished"),
+    kind(
+        DUPLICATION_DAMAGED,
+        "the depositor, by putting the right bytes again",
+        "duplicate problems; then strongroom duplicate run",
+    ),
+    kind(DUPLICATION_FAILED, "the system, when the stores answer; else an operator", "duplicate run show {subject}"),
+    kind(DUPLICATION_HELD, "an admin of the institution", "duplicate run --allow-deletions {subject}"),
+    kind(
+        DUPLICATION_LOST,
+        "the depositor, by putting them again; or an operator who knows that they were to be deleted",
+        "duplicate problems; then strongroom duplicate event delete STORE/SPACE/KEY",
+    ),
     kind(MESSAGES_FAILING, "the system, when the receiver answers; else an operator", "outbox list --waiting"),
     kind(MESSAGES_UNDELIVERABLE, OPERATOR, "outbox list"),
+    kind(PLAIN_STORE_AWAY, "an operator, or the provider of the store", "space list {subject}"),
     kind(
         QUEUE_DEAD,
         OPERATOR,

@@ -194,4 +194,4 @@ WHERE run_id = ?1 AND held > 0 AND phase IN ('held', 'copies')
 -- name: duplication_parts.in_trouble
 SELECT {duplication_parts.columns}, {duplication_routes.columns}
 FROM duplication_parts p JOIN duplication_routes r ON r.id = p.route_id JOIN institutions i ON i.id = r.institution_id
-WHERE p.run_id = ?1 AND (p.phase IN ('failed', 'held') OR p.error IS NOT NULL OR p.held > 0) AND p.route_id > ?2 ORDER BY p.route_id LIMIT ?3
+WHERE p.run_id = ?1 AND (p.phase IN ('failed', 'held') OR p.error IS NOT NULL) AND p.route_id > ?2 ORDER BY p.route_id LIMIT ?3
