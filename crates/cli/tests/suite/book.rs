@@ -405,6 +405,7 @@ pages! {
     packages: "docs/packages.md",
     reports: "docs/reports.md",
     duplication_policies: "docs/duplication-policies.md",
+    duplication: "docs/duplication.md",
     exit_codes: "docs/exit-codes.md",
     first_institution: "docs/first-institution.md",
     fixity: "docs/fixity.md",

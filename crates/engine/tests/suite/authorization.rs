@@ -33,7 +33,7 @@ use strongroom_registry::{
     ActivityId, ActorKind, BatchId, CollectionId, DeletionRequestId, FindingId, InstitutionId, ItemId, LegalHoldId,
     ProblemId, RegistryError, Scope, SpotTestId, Time, ToolFindingId, UploadId, UserId, api_keys, approval_tokens,
     deletion_requests, deletion_targets, documents, duplication_policies, holds, journal, legal_holds, objects,
-    pipelines, provenance, second_factors, tool_findings, users,
+    pipelines, provenance, second_factors, sweeps, tool_findings, users,
 };
 
 use crate::fixture::{INSTITUTION, TestHome, home_with};
@@ -68,6 +68,8 @@ struct World {
     /// Two whose results wait to be looked at, and one that failed.
     problem: ProblemId,
     other_problem: ProblemId,
+    /// The identifier of a sweep.
+    sweep: String,
     spot_test: SpotTestId,
     other_spot_test: SpotTestId,
     failed_spot_test: SpotTestId,
@@ -239,6 +241,26 @@ const CASES: &[Case] = cases! {
     };
     "provenance::of_entity" "provenance.export" |call, _| {
         something(app::provenance::of_entity(call, ENTITY, Some(INSTITUTION), &mut Vec::new()))
+    };
+    "duplication::start" "duplication.start" |call, _| {
+        something(app::duplication::start(call, Some(INSTITUTION), false))
+    };
+    "duplication::wait" "duplication.start" |call, world| {
+        something(app::duplication::wait(call, &world.sweep, &stopped()))
+    };
+    "duplication::allow_deletions" "duplication.allow_deletions" |call, world| {
+        something(app::duplication::allow_deletions(call, &world.sweep))
+    };
+    "duplication::list" "duplication.runs" |call, _| something(app::duplication::list(call, Some(INSTITUTION), None));
+    "duplication::show" "duplication.runs" |call, world| something(app::duplication::show(call, &world.sweep));
+    "duplication::parts" "duplication.runs" |call, world| {
+        something(app::duplication::parts(call, &world.sweep, None))
+    };
+    "duplication::problems" "duplication.problems" |call, _| {
+        something(app::duplication::problems(call, Some(INSTITUTION), None))
+    };
+    "duplication::record_events" "duplication.record_events" |call, _| {
+        something(app::duplication::record_events(call, &[]))
     };
     "duplication_policies::check" "duplication_policies.check" |call, _| {
         something(app::duplication_policies::check(call, Some(INSTITUTION), b"default = \"none\""))
@@ -884,6 +906,15 @@ impl World {
             user: Some(requester),
         };
         home.registry.write(move |tx| duplication_policies::set(tx, &policy)).expect("sets a policy");
+        let sweep = sweeps::NewSweep {
+            institution: own,
+            policy_version: 1,
+            is_whole: false,
+            started_by: None,
+            pairs: vec![("disk".to_owned(), "cloud".to_owned())],
+        };
+        let sweep =
+            home.registry.write(move |tx| sweeps::begin(tx, &sweep)).expect("begins a sweep").expect("a sweep").id;
         let [spot_test, other_spot_test, failed_spot_test] = [(); 3].map(|()| SpotTestId::new());
         let identifier = object.identifier.clone();
         home.registry
@@ -928,6 +959,7 @@ impl World {
         Self {
             problem,
             other_problem,
+            sweep: sweep.to_string(),
             spot_test,
             other_spot_test,
             failed_spot_test,
@@ -1088,8 +1120,10 @@ fn no_key_changes_users_or_keys_or_deletes() {
         let is_of_people = ["users.", "keys.", "sessions.", "second_factors.", "deletions."]
             .iter()
             .any(|of| permission.name().starts_with(of));
-        let approves = permission.name() == "duplication_policies.approve";
-        assert_eq!(permission.key_scope().is_none(), is_of_people || approves, "{}", permission.name());
+        let lets_copies_be_deleted =
+            ["duplication_policies.approve", "duplication.allow_deletions", "duplication.record_events"]
+                .contains(&permission.name());
+        assert_eq!(permission.key_scope().is_none(), is_of_people || lets_copies_be_deleted, "{}", permission.name());
     }
 }
 

@@ -97,7 +97,7 @@ UPDATE content_events SET kind = 'put' WHERE store = ?1 AND space = ?2 AND key =
 -- How many deletions in the source of a route were not carried out in its destination, up to a limit.
 -- name: content_events.count_pending
 SELECT count(*) AS pending FROM (SELECT 1 FROM content_events e
-    WHERE e.kind = 'delete' AND e.store = ?1 AND e.space = ?2 AND e.key > ''
+    WHERE e.kind = 'delete' AND e.store = ?1 AND e.space = ?2 AND e.key > '' AND e.recorded_at <= ?5
         AND NOT EXISTS (SELECT 1 FROM duplicated_items d WHERE d.route_id = ?3 AND d.key = e.key AND d.outcome = 'deleted')
     LIMIT ?4) AS p
 
@@ -184,6 +184,10 @@ UPDATE duplication_parts SET lease_until = ?4, holder = ?5, fence = fence + 1 WH
 UPDATE duplication_parts SET phase = ?4, reached = ?5, listed = ?6, queued = ?7, equal = ?8, ignored = ?9, failed = ?10, deletions = ?11,
     held = ?12, attempts = ?13, error = ?14, turn_at = ?15, lease_until = ?16, fence = fence + 1
 WHERE run_id = ?1 AND route_id = ?2 AND fence = ?3
+
+-- Deletions that waited for a person were carried out since, by their events.
+-- name: duplication_parts.release
+UPDATE duplication_parts SET phase = 'done', held = 0, fence = fence + 1 WHERE run_id = ?1 AND route_id = ?2 AND phase = 'held'
 
 -- name: duplication_parts.allow
 UPDATE duplication_parts SET allowed_to = ?2, phase = CASE WHEN phase = 'held' THEN 'allowed' ELSE phase END, turn_at = ?2, reached =

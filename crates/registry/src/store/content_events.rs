@@ -81,14 +81,15 @@ pub fn pending(
     rows.iter().map(|row| Ok(row.text("key")?.to_owned())).collect()
 }
 
-/// How many deletions of content items in a space were not carried out on a route, up to `limit`.
+/// How many deletions of content items in a space that were recorded up to a time were not carried out on a route, up to `limit`.
 pub fn count_pending(
     tx: &mut dyn Transaction,
     (store, space): (&str, &str),
     route: RouteId,
+    up_to: Time,
     limit: u64,
 ) -> Result<u64, RegistryError> {
-    let values = [store.into(), space.into(), route.into(), limit.into()];
+    let values = [store.into(), space.into(), route.into(), limit.into(), up_to.into()];
     let row = tx.query_one(Statement("content_events.count_pending"), &values)?;
     Ok(row.map(|row| row.count("pending")).transpose()?.unwrap_or_default())
 }

@@ -315,6 +315,12 @@ pub fn advance(tx: &mut dyn Transaction, part: &Part, next: Next) -> Result<Part
     Ok(Part { fence: part.fence + 1, turn_at, ..part.clone() })
 }
 
+/// Ends a part of which no deletion waits any more, because they were carried out since.
+pub fn release(tx: &mut dyn Transaction, part: &Part) -> Result<(), RegistryError> {
+    tx.execute(Statement("duplication_parts.release"), &[part.sweep.into(), part.route.id.into()])?;
+    Ok(())
+}
+
 /// Allows the deletions of a run that wait for a person: those that were recorded until now. How many parts had such.
 pub fn allow_deletions(tx: &mut dyn Transaction, id: SweepId) -> Result<u64, RegistryError> {
     let now = tx.now()?;
