@@ -15,6 +15,7 @@ mod ending;
 mod heartbeat;
 mod held;
 mod notifier;
+mod order;
 mod pool;
 mod running;
 mod settings;
@@ -23,7 +24,7 @@ mod sweeper;
 mod turns;
 
 use std::cell::Cell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
@@ -59,6 +60,13 @@ pub trait Handler: Send + Sync {
     /// nothing is prefetched.
     fn waits_for_servers(&self) -> bool {
         false
+    }
+
+    /// Topics whose tasks go before those of its own: while a process works on such a topic too, and a task of it can be leased, the process
+    /// leases none of this topic, unless that has been ready for as long as [`PoolSettings::aged_after`] says. Topics that went before each
+    /// other would both stand still.
+    fn goes_after(&self) -> &[&str] {
+        &[]
     }
 
     /// Does one task and says how it ended. The task may have been done before, in part or whole: a repeat does only what
@@ -272,13 +280,28 @@ impl Runtime {
             pools.push(Pool::new(handler.clone(), plan.pools.of(handler.topic()), turns.clone()));
         }
         let topics: Vec<String> = pools.iter().map(|pool| pool.topic.clone()).collect();
+        let by_topic: HashMap<String, usize> = topics.iter().cloned().zip(0..).collect();
+        // Who waits for chosen items would wait for others, too, if these went before.
+        if plan.keys.is_none() {
+            let earlier = |pool: &Pool| {
+                let topics = pool.handler.goes_after().iter().filter(|topic| **topic != pool.topic);
+                topics.filter_map(|topic| by_topic.get(*topic).copied()).collect::<Vec<usize>>()
+            };
+            let earlier: Vec<Vec<usize>> = pools.iter().map(earlier).collect();
+            for (place, pool) in pools.iter_mut().enumerate() {
+                pool.goes_before_others = earlier.iter().any(|earlier| earlier.contains(&place));
+            }
+            for (pool, earlier) in pools.iter_mut().zip(earlier) {
+                pool.earlier = earlier;
+            }
+        }
         let limits = pools.iter().map(|pool| (pool.topic.clone(), pool.settings.max_attempts));
         Core {
             ends: Together::default(),
             registry: plan.registry.clone(),
             holder: plan.holder.clone(),
             holder_text: plan.holder.to_string().into(),
-            by_topic: topics.iter().cloned().zip(0..).collect(),
+            by_topic,
             keys: plan.keys.clone(),
             max_attempts: Arc::new(limits.collect()),
             held: HeldTasks::default(),

@@ -162,6 +162,8 @@ sections! {
             "how long a task stays leased when its worker does not renew the lease; then another worker gets it";
         shutdown_timeout: Duration = Is("\"30s\""), Kind::Duration,
             "how long a running task may continue after the program was asked to stop";
+        aged_after: Duration = Is("\"0s\""), Kind::Duration,
+            "for a topic that goes after others: how long one of its tasks is ready before it is leased although they have tasks; 0s: it is not leased before";
     }
     TOOLS ToolSettings "tools" Named
         "Programs of other people that activities run for files. clamdscan, clamscan, jhove, mediainfo and verapdf are known without being named here." {
@@ -531,6 +533,7 @@ impl Settings {
             max_attempts: said.max_attempts,
             lease: said.lease,
             shutdown_timeout: said.shutdown_timeout,
+            aged_after: said.aged_after,
         });
         let times = if local.is_some() && is_default { 2 } else { 1 };
         PoolSettings { workers: pool.workers.saturating_mul(times), ..pool }
