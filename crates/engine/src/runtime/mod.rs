@@ -62,13 +62,6 @@ pub trait Handler: Send + Sync {
         false
     }
 
-    /// Topics whose tasks go before those of its own: while a process works on such a topic too, and a task of it can be leased, the process
-    /// leases none of this topic, unless that has been ready for as long as [`PoolSettings::aged_after`] says. Topics that went before each
-    /// other would both stand still.
-    fn goes_after(&self) -> &[&str] {
-        &[]
-    }
-
     /// Does one task and says how it ended. The task may have been done before, in part or whole: a repeat does only what
     /// is missing. Calls [`TaskContext::check`] at least once a second of work and stops where that fails.
     fn run(&self, assignment: &Assignment, context: &TaskContext) -> TaskEnd;
@@ -110,6 +103,7 @@ pub struct Builder {
     registry: Registry,
     handlers: Vec<Arc<dyn Handler>>,
     pools: Pools,
+    earlier_topics: HashMap<String, Vec<String>>,
     holder: WorkerId,
     keys: Option<Arc<HashSet<String>>>,
     clock: Arc<dyn MonotonicClock>,
@@ -129,6 +123,15 @@ impl Builder {
     #[must_use]
     pub fn pools(mut self, pools: Pools) -> Self {
         self.pools = pools;
+        self
+    }
+
+    /// The tasks of these topics go before those of `topic`: while this process works on such a topic too, and a task of it can be leased, it
+    /// leases none of `topic`, unless that has been ready for as long as [`PoolSettings::aged_after`] says. Topics that went before each
+    /// other would both stand still. Has no effect with [`Self::only_items`].
+    #[must_use]
+    pub fn goes_after(mut self, topic: &str, earlier: &[&str]) -> Self {
+        self.earlier_topics.entry(topic.to_owned()).or_default().extend(earlier.iter().map(|&topic| topic.to_owned()));
         self
     }
 
@@ -216,6 +219,7 @@ impl Runtime {
             registry,
             handlers,
             pools: Pools::default(),
+            earlier_topics: HashMap::new(),
             holder: WorkerId::this_process(),
             keys: None,
             clock: Arc::new(BootClock),
@@ -284,8 +288,8 @@ impl Runtime {
         // Who waits for chosen items would wait for others, too, if these went before.
         if plan.keys.is_none() {
             let earlier = |pool: &Pool| {
-                let topics = pool.handler.goes_after().iter().filter(|topic| **topic != pool.topic);
-                topics.filter_map(|topic| by_topic.get(*topic).copied()).collect::<Vec<usize>>()
+                let topics = plan.earlier_topics.get(&pool.topic).into_iter().flatten();
+                topics.filter(|topic| **topic != pool.topic).filter_map(|topic| by_topic.get(topic).copied()).collect()
             };
             let earlier: Vec<Vec<usize>> = pools.iter().map(earlier).collect();
             for (place, pool) in pools.iter_mut().enumerate() {

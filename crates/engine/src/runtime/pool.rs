@@ -166,7 +166,7 @@ pub(super) struct Pool {
     pub(super) handler: Arc<dyn Handler>,
     /// See [`Handler::waits_for_servers`].
     pub(super) has_shares: bool,
-    /// The places of the pools whose topics go before its own; see [`Handler::goes_after`].
+    /// The places of the pools whose topics go before its own; see [`super::Builder::goes_after`].
     pub(super) earlier: Vec<usize>,
     /// Whether its topic goes before another one of this process.
     pub(super) goes_before_others: bool,

@@ -115,11 +115,7 @@ pub fn ready_keys(
 
 /// Whether a topic has something to lease that passes the filter, also where it was delayed and is due; of a delayed task it is not known
 /// whose it is. A paused topic has nothing.
-pub fn has_ready(
-    transaction: &mut dyn Transaction,
-    topic: &str,
-    filter: ReadyFilter<'_>,
-) -> Result<bool, QueueError> {
+pub fn has_ready(transaction: &mut dyn Transaction, topic: &str, filter: ReadyFilter<'_>) -> Result<bool, QueueError> {
     let latest = filter.since.unwrap_or(transaction.now()?);
     let names = serde_json::Value::from(vec![topic]).to_string();
     let row = transaction.query_one(LOOK, &[names.into(), ALL_TOPICS.into()])?;

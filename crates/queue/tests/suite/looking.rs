@@ -148,7 +148,9 @@ fn tasks_that_have_been_ready_for_long_are_found_behind_those_that_have_not() {
         .map(|scratch| Arc::new(super::postgres::open(&scratch.url(), Some(clock.clone()))) as Arc<dyn Database>);
     for database in [Some(file), server].into_iter().flatten() {
         let add = |task: NewTask| {
-            database.write::<_, QueueError, _>(move |tx| tasks::enqueue(tx, &[task.clone()]).map(|_| ())).expect("enqueues");
+            database
+                .write::<_, QueueError, _>(move |tx| tasks::enqueue(tx, &[task.clone()]).map(|_| ()))
+                .expect("enqueues");
         };
         let now = || database.read::<_, QueueError, _>(|tx| Ok(tx.now()?)).expect("the time");
         let has = |since: Time| {
