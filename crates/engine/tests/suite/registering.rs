@@ -240,8 +240,17 @@ fn the_book_lists_the_stages_of_a_deposit_in_their_order() {
 fn its_topics_are_known_to_the_commands_of_the_queue() {
     let (_made, home) = opened();
     let call = OpContext::new(home, Caller::at_console("root"));
+    let listed = app::queues::list(&call).expect("lists");
+    for topic in ["inspection.tell", "ingest.fetch.remote", "fixity.check", "ingest.sweep"] {
+        let one = listed.iter().find(|one| one.topic == topic).expect("every topic is listed, also one without tasks");
+        assert_eq!((one.ready, one.delayed, one.leased, one.dead, one.oldest_ready_seconds), (0, 0, 0, 0, None));
+        assert!(!one.paused);
+    }
+    assert!(listed.is_sorted_by_key(|one| &one.topic));
     let paused = app::queues::pause(&call, "inspection.weigh").expect("pauses a topic without tasks");
     assert!(paused.paused);
+    let all = app::queues::pause_all(&call).expect("pauses");
+    assert!(all.iter().all(|topic| topic.paused), "also those without tasks");
     let all = app::queues::resume_all(&call).expect("resumes");
     assert!(all.iter().any(|topic| topic.topic == "inspection.tell"));
 }
