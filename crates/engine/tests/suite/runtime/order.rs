@@ -4,8 +4,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 use strongroom_queue::{NewTask, Outcome};
+use strongroom_registry::Transaction;
 
 use super::*;
+use crate::fixture::{Engine, INSTITUTION, home_on, on_both_databases};
+
+on_both_databases! {
+    stages_whose_ends_are_written_together_keep_to_the_order
+}
 
 const FIRST: &str = "test.first";
 const LATER: &str = "test.later";
@@ -304,4 +310,53 @@ fn an_item_goes_into_a_topic_that_goes_after_others_by_the_queue() {
         .build();
     run_until(&runtime, &|| ids.iter().all(|id| house.has_ended(*id)) && left(&house, FIRST) == 0);
     assert_eq!((begun.of(FIRST), begun.of("ingest.estimate"), wrong.load(Ordering::SeqCst)), (12, 3, 0));
+}
+
+/// On a server, workers whose stages end at the same time write their ends and lease what is next in one transaction.
+fn stages_whose_ends_are_written_together_keep_to_the_order(engine: Engine) {
+    let Some(home) = home_on(engine, "") else { return };
+    let later = "ingest.receive";
+    let institution = home
+        .registry
+        .read(|tx| tenants::institution(tx, Scope::System, INSTITUTION))
+        .expect("reads")
+        .expect("the institution")
+        .id;
+    let ids: Vec<ItemId> = (0..40).map(|_| ItemId::new()).collect();
+    let made = ids.clone();
+    home.registry
+        .write_and_wake(move |tx| {
+            let create = |id: &ItemId| items::create(tx, &Workflows::standard(), &new_item(*id, institution));
+            made.iter().map(create).collect()
+        })
+        .expect("makes items");
+    let (begun, wrong) = (Arc::new(Begun::default()), Arc::new(AtomicUsize::new(0)));
+    let tasks: Vec<NewTask> = (0..10).map(|number| NewTask::new(FIRST, number.to_string(), "")).collect();
+    home.registry.write(move |tx| Ok::<_, RegistryError>(tasks::enqueue(tx, &tasks).map(|_| ())?)).expect("enqueues");
+    let receive = {
+        let (begun, wrong, registry) = (begun.clone(), wrong.clone(), home.registry.clone());
+        stage(Stage::named("receive"), move |assignment, _| {
+            let look = |tx: &mut dyn Transaction| Ok::<_, RegistryError>(tasks::look(tx, &[FIRST.to_owned()])?);
+            let is_nothing = registry.read(look).expect("looks") == tasks::QueueStatus::Nothing;
+            wrong.fetch_add(usize::from(!is_nothing), Ordering::SeqCst);
+            begun.add(assignment);
+            succeeded()
+        })
+    };
+    let first = {
+        let begun = begun.clone();
+        handler(FIRST, move |assignment| begun.add(assignment))
+    };
+    let workers = |workers: usize| PoolSettings { workers, ..PoolSettings::default() };
+    let runtime = Runtime::builder(home.registry.clone(), vec![first, receive])
+        .goes_after(later, &[FIRST])
+        .pools(Pools([(FIRST.to_owned(), workers(2)), (later.to_owned(), workers(6))].into()))
+        .poll_every(Duration::from_millis(5))
+        .build();
+    let done = || {
+        let ended = |id: &ItemId| home.registry.read(|tx| items::get(tx, Scope::System, *id)).expect("reads");
+        ids.iter().all(|id| ended(id).is_some_and(|item| item.status == ItemStatus::Succeeded))
+    };
+    assert!(run_until(&runtime, &done) >= 50);
+    assert_eq!((begun.of(FIRST), begun.of(later), wrong.load(Ordering::SeqCst)), (10, 40, 0));
 }
