@@ -24,7 +24,7 @@ pub(crate) struct Work {
     topics: Option<Vec<String>>,
     /// Only the topics of this worker kind, such as ingest; may be repeated
     ///
-    /// Together with --topics, the topics of both. A kind is a group of topics, or a line of [worker_kinds] of the settings.
+    /// Together with --topics, the topics of both. A kind is a group of topics, or one that the settings name.
     #[arg(long = "kind", value_name = "NAME")]
     kinds: Vec<String>,
     /// Tasks at once in each topic [default: as the settings say]

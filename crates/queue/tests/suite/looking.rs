@@ -149,7 +149,7 @@ fn tasks_that_have_been_ready_for_long_are_found_behind_those_that_have_not() {
     for database in [Some(file), server].into_iter().flatten() {
         let add = |task: NewTask| {
             database
-                .write::<_, QueueError, _>(move |tx| tasks::enqueue(tx, &[task.clone()]).map(|_| ()))
+                .write::<_, QueueError, _>(move |tx| tasks::enqueue(tx, std::slice::from_ref(&task)).map(|_| ()))
                 .expect("enqueues");
         };
         let now = || database.read::<_, QueueError, _>(|tx| Ok(tx.now()?)).expect("the time");

@@ -83,9 +83,9 @@ fn pause(house: &House, topic: &'static str, paused: bool) {
         .expect("pauses or resumes");
 }
 
-fn pools(workers: usize, later: PoolSettings) -> Pools {
+fn pools(workers: usize, later: &PoolSettings) -> Pools {
     let first = PoolSettings { workers, ..PoolSettings::default() };
-    Pools([(FIRST.to_owned(), first), (LATER.to_owned(), PoolSettings { workers, ..later })].into())
+    Pools([(FIRST.to_owned(), first), (LATER.to_owned(), PoolSettings { workers, ..later.clone() })].into())
 }
 
 fn ordered(house: &House, handlers: Vec<Arc<dyn Handler>>) -> Builder {
@@ -126,7 +126,7 @@ fn no_task_of_a_later_topic_is_leased_while_one_of_an_earlier_topic_is_ready() {
     let runtimes = [&house.registry, &house.again()].map(|registry| {
         quiet(registry, vec![first.clone(), later.clone()])
             .goes_after(LATER, &[FIRST])
-            .pools(pools(3, prefetching.clone()))
+            .pools(pools(3, &prefetching))
             .build()
     });
     let done = || left(&house, FIRST) + left(&house, LATER) == 0;
@@ -160,7 +160,7 @@ fn what_comes_into_an_earlier_topic_meanwhile_goes_before_what_is_left_of_a_late
         let begun = begun.clone();
         handler(FIRST, move |assignment| begun.add(assignment))
     };
-    let runtime = ordered(&house, vec![first, later]).pools(pools(1, PoolSettings::default())).build();
+    let runtime = ordered(&house, vec![first, later]).pools(pools(1, &PoolSettings::default())).build();
     assert_eq!(run_until(&runtime, &|| left(&house, FIRST) + left(&house, LATER) == 0), 10);
     // The slot of a task that ends is filled in the transaction of its end, which keeps to the order as well. With the last one
     // of the earlier topic at work, there is nothing of it to lease.
@@ -177,7 +177,7 @@ fn an_earlier_topic_that_is_paused_stops_nothing() {
     put(&house, LATER, 5);
     pause(&house, FIRST, true);
     let begun = Arc::new(Begun::default());
-    let runtime = ordered(&house, both(&begun)).pools(pools(2, PoolSettings::default())).build();
+    let runtime = ordered(&house, both(&begun)).pools(pools(2, &PoolSettings::default())).build();
     run_until(&runtime, &|| left(&house, LATER) == 0);
     assert_eq!((begun.of(FIRST), begun.of(LATER)), (0, 5));
     put(&house, LATER, 4);
@@ -197,7 +197,7 @@ fn an_earlier_topic_of_which_all_that_may_be_leased_is_leased_stops_nothing() {
         handler(FIRST, move |_| until(|| goes_on.load(Ordering::SeqCst)))
     };
     let later = handler(LATER, |_| {});
-    let mut pools = pools(2, PoolSettings::default());
+    let mut pools = pools(2, &PoolSettings::default());
     if let Some(first) = pools.0.get_mut(FIRST) {
         first.max_total = 1;
     }
@@ -237,7 +237,7 @@ fn begun_of_later(house: &House, aged_after: Duration, is_over: &dyn Fn(usize) -
         handler(LATER, move |assignment| keys.lock().expect("a lock").push(assignment.task.key.clone()))
     };
     let later_pool = PoolSettings { aged_after, ..PoolSettings::default() };
-    let runtime = ordered(house, vec![first, later]).pools(pools(1, later_pool)).build();
+    let runtime = ordered(house, vec![first, later]).pools(pools(1, &later_pool)).build();
     let (looks, found) = (AtomicUsize::new(0), Mutex::new(None));
     // This is asked before each look for tasks.
     run_until(&runtime, &|| {
