@@ -17,7 +17,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("status", &["strongroom status", "strongroom status --json"]),
     ("demo", &["strongroom demo"]),
     ("serve", &["strongroom --home /var/lib/strongroom serve"]),
-    ("work", &["strongroom work --topics ingest.fetch,ingest.validate --workers 4"]),
+    (
+        "work",
+        &[
+            "strongroom work --kind ingest --kind batch",
+            "strongroom work --topics ingest.fetch,ingest.validate --workers 4",
+        ],
+    ),
     ("schedule", &["strongroom schedule", "strongroom schedule --once"]),
     (
         "deposit",

@@ -30,6 +30,8 @@ pub enum Event<'a> {
         prefetch: usize,
         /// Tasks of all processes together; 0: no limit.
         max_total: usize,
+        /// After how long a task passes the order of topics; zero: never.
+        aged_after: Duration,
     },
     /// The lease of one task could not be extended; others may have been.
     LeaseNotExtended {
@@ -391,8 +393,8 @@ impl Event<'_> {
     pub fn emit(&self) {
         match self {
             Self::RuntimeStarted { holder, topics } => info!(holder, topics, "workers started"),
-            Self::CapacityTakenUp { topic, workers, prefetch, max_total } => {
-                info!(topic, workers, prefetch, max_total, "capacity changed");
+            Self::CapacityTakenUp { topic, workers, prefetch, max_total, aged_after } => {
+                info!(topic, workers, prefetch, max_total, ?aged_after, "capacity changed");
             }
             Self::SettingsNotTakenUp { error } => {
                 warn!(error = %Plain(*error), "the settings changed and cannot be read; the earlier settings stay in use");

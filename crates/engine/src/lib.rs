@@ -58,6 +58,7 @@ pub mod signatures;
 mod statistics;
 pub mod status;
 pub mod survey;
+mod task_kinds;
 mod tools;
 pub mod watermark;
 mod work;
@@ -71,8 +72,9 @@ pub use downloads::Downloads;
 pub use error::{EngineError, chain, without_system_codes};
 pub use home::{Home, NamedStore, Roles};
 pub use strongroom_registry::counted;
+pub use task_kinds::handlers;
 pub use tools::{LAUNCHER_COMMAND, ToolLauncher};
-pub use work::{build_runtime, handlers, with_settings_reload, work_on, work_on_batch};
+pub use work::{build_runtime, with_settings_reload, work_on, work_on_batch};
 
 /// What did an act, in events: this program and its version.
 pub const AGENT: &str = concat!("https://crates.io/crates/strongroom/", env!("CARGO_PKG_VERSION"));

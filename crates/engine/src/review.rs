@@ -23,6 +23,7 @@ use crate::held::{HoldView, StopView};
 use crate::outbox::CHANNELS;
 use crate::settings::Settings;
 use crate::survey::{Condition, Survey};
+use crate::task_kinds::earlier_topics;
 
 /// Work items that need a person are counted up to this many.
 const REVIEWED: usize = 1_000;
@@ -628,7 +629,12 @@ pub(crate) fn unattended<'q>(
     }
     // Leases that have ended are given back where a worker is there.
     let is_served = tasks::last_lease(tx)?.is_some_and(|until| until > now);
+    // What goes after another topic waits while that has tasks, however many workers there are.
+    let has_ready = |topic: &str| queue.iter().any(|one| one.topic == topic && one.ready > 0 && !one.paused);
     let waits = |topic: &&TopicCounts| {
+        if topic.leased == 0 && earlier_topics(&topic.topic).iter().any(|earlier| has_ready(earlier)) {
+            return false;
+        }
         let is_old = topic.oldest_ready_seconds.is_some_and(|age| age >= UNATTENDED_SECONDS);
         !topic.paused && if topic.leased > 0 { !is_served } else { is_old }
     };

@@ -1,4 +1,4 @@
-//! Putting the workers together: every handler of the system, a runtime over them, and waiting for work items to end.
+//! Putting the workers together: a runtime over the handlers, and waiting for work items to end.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,25 +11,10 @@ use strongroom_registry::work::Assignment;
 use strongroom_registry::{BatchId, ItemId, ItemStatus, ObjectId, RegistryError, Scope, WaitReason};
 
 use crate::restoration::OF_BATCHES;
-use crate::runtime::{Builder, Handler, Pools, Runtime, Shutdown, Summary};
+use crate::runtime::{Builder, Pools, Runtime, Shutdown, Summary};
 use crate::settings::{Settings, Watch};
-use crate::{
-    EngineError, Home, activities, backfill, deletion, duplication, fixity, identification, ingest, reports, workflow,
-};
-
-/// Every handler of the system, in the order of a work item's way.
-pub fn handlers(home: &Arc<Home>) -> Vec<Arc<dyn Handler>> {
-    // First is last in line: watching waits for those who wait for an answer.
-    let mut handlers = fixity::handlers(home);
-    handlers.extend(duplication::handlers(home));
-    handlers.extend(backfill::handlers(home));
-    handlers.extend(identification::handlers(home));
-    handlers.extend(activities::handlers(home));
-    handlers.extend(reports::handlers(home));
-    handlers.extend(workflow::handlers(home));
-    handlers.push(Arc::new(ingest::SweepHandler { home: home.clone() }));
-    handlers
-}
+use crate::task_kinds::{handlers, in_order};
+use crate::{EngineError, Home, deletion, ingest};
 
 /// The key of a task for one object in one store.
 pub(crate) fn object_store_key(object: ObjectId, store: &str) -> String {
@@ -76,7 +61,8 @@ pub fn build_runtime(home: &Arc<Home>, topics: Option<&[String]>) -> Result<Buil
         }
         handlers.retain(|handler| topics.iter().any(|topic| topic == handler.topic()));
     }
-    Ok(Runtime::builder(home.registry.clone(), handlers).pools(home.settings.pools()).running(home.running.clone()))
+    let builder = Runtime::builder(home.registry.clone(), handlers);
+    Ok(in_order(builder).pools(home.settings.pools()).running(home.running.clone()))
 }
 
 /// How often it is looked whether the settings have changed.

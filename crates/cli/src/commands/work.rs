@@ -22,6 +22,11 @@ pub(crate) struct Work {
     /// Only these topics, separated by commas [default: all]
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     topics: Option<Vec<String>>,
+    /// Only the topics of this worker kind, such as ingest; may be repeated
+    ///
+    /// Together with --topics, the topics of both. A kind is a group of topics, or one that the settings name.
+    #[arg(long = "kind", value_name = "NAME")]
+    kinds: Vec<String>,
     /// Tasks at once in each topic [default: as the settings say]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     workers: Option<u16>,
@@ -30,7 +35,11 @@ pub(crate) struct Work {
 pub(crate) fn work(command: &Work, context: &Context) -> Outcome {
     let shutdown = signals::watch()?;
     let call = context.call_for_service()?;
-    workers::run(&call, &request(command.topics.clone(), command.workers, context), &shutdown)?;
+    workers::run(
+        &call,
+        &request((command.topics.clone(), command.kinds.clone()), command.workers, context),
+        &shutdown,
+    )?;
     Ok(Exit::Done)
 }
 
@@ -64,10 +73,10 @@ pub(crate) fn serve(command: &Serve, context: &Context) -> Outcome {
     if !context.is_quiet {
         eprintln!("running workers and background tasks; the HTTP side is not in this version");
     }
-    workers::serve(&call, &request(None, command.workers, context), &shutdown)?;
+    workers::serve(&call, &request((None, Vec::new()), command.workers, context), &shutdown)?;
     Ok(Exit::Done)
 }
 
-fn request(topics: Option<Vec<String>>, workers: Option<u16>, context: &Context) -> Request {
-    Request { topics, workers, settings_file: context.settings_file.clone() }
+fn request((topics, kinds): (Option<Vec<String>>, Vec<String>), workers: Option<u16>, context: &Context) -> Request {
+    Request { topics, kinds, workers, settings_file: context.settings_file.clone() }
 }

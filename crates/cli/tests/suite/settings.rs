@@ -164,6 +164,7 @@ fn an_unknown_name_is_answered_with_near_ones_only() {
     place.run(["queue", "pause", "nope"]).fails(3, &["strongroom queue list"]);
     place.run(["queue", "pause", "ingest.fetsh"]).fails(3, &["did you mean ingest.fetch"]);
     place.run(["background", "run", "nope"]).fails(3, &["strongroom background list"]);
+    place.run(["work", "--kind", "ingets"]).fails(2, &["did you mean ingest?", "fixity", "[worker_kinds]"]);
 }
 
 #[test]

@@ -39,12 +39,15 @@ pub use sending::{Sending, Sent, Sink, SinkError};
 pub(crate) use strongroom_registry::activities::TOPIC;
 
 use crate::Home;
-use crate::runtime::Handler;
+use crate::task_kinds::TaskKind;
 
-/// The handlers of activities.
-pub(crate) fn handlers(home: &Arc<Home>) -> Vec<Arc<dyn Handler>> {
-    vec![Arc::new(handler::ActivityHandler { home: home.clone() })]
-}
+/// The kind of activities.
+pub(crate) const TASK: TaskKind = TaskKind {
+    topic: TOPIC,
+    goes_after: &[],
+    is_before_stages: false,
+    handler: |home| Arc::new(handler::ActivityHandler { home: home.clone() }),
+};
 
 /// Records that are cancelled in one transaction.
 const CANCELLED_AT_ONCE: usize = 1_000;

@@ -25,10 +25,10 @@ pub struct TaskCursor {
     within: Option<Cursor>,
 }
 
-/// Every topic that has had tasks or was paused, with how many there are.
+/// Every topic, with how many tasks it has: those that the program knows, and those of other programs that have had tasks or were paused.
 pub fn list(context: &OpContext) -> Result<Vec<TopicView>, EngineError> {
     let authorized = context.authorize(&QUEUES_LIST)?;
-    Ok(counts(&authorized)?.into_iter().map(TopicView::from).collect())
+    every_topic(&authorized)
 }
 
 /// Tasks of a topic, or of all, in this state or in each, after `after`.
@@ -200,14 +200,19 @@ fn set_paused(authorized: &Authorized<'_>, topic: &str, paused: bool) -> Result<
 }
 
 fn set_all_paused(authorized: &Authorized<'_>, paused: bool) -> Result<Vec<TopicView>, EngineError> {
-    let topics = topics(authorized.home().workflows());
-    let all = topics.clone();
+    let all = topics(authorized.home().workflows());
     authorized.write_and_wake(move |tx| {
         tasks::set_all_paused(tx, paused)?;
         Ok((Target::of_system("all topics"), ((), all.clone())))
     })?;
-    let mut known = counts(authorized)?;
-    for topic in topics {
+    every_topic(authorized)
+}
+
+/// Counts of every topic, also of those without tasks, by name.
+fn every_topic(authorized: &Authorized<'_>) -> Result<Vec<TopicView>, EngineError> {
+    let (mut known, paused) =
+        authorized.read(|tx| Ok::<_, RegistryError>((tasks::counts(tx)?, tasks::are_all_paused(tx)?)))?;
+    for topic in topics(authorized.home().workflows()) {
         if known.iter().all(|one| one.topic != topic) {
             known.push(TopicCounts { topic, paused, ..TopicCounts::default() });
         }

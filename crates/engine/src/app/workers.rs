@@ -15,8 +15,10 @@ use crate::{EngineError, Home, background, build_runtime, handlers, with_setting
 /// How workers run.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// Only these topics; all where absent.
+    /// Only these topics, and those of the kinds; all where neither is given.
     pub topics: Option<Vec<String>>,
+    /// The worker kinds whose topics are worked on besides those.
+    pub kinds: Vec<String>,
     /// Tasks at once in each topic; as the settings say where absent.
     pub workers: Option<u16>,
     /// The settings file: when it changes, the capacity of workers and staging follows.
@@ -26,7 +28,7 @@ pub struct Request {
 /// Runs workers until a stop is asked for.
 ///
 /// # Errors
-/// There is no topic of one of the names, or the workers cannot go on.
+/// There is no topic or worker kind of one of the names, or the workers cannot go on.
 pub fn run(context: &OpContext, request: &Request, shutdown: &Shutdown) -> Result<(), EngineError> {
     let authorized = context.authorize(&WORKERS_RUN)?;
     run_workers(authorized.home(), request, shutdown)
@@ -83,15 +85,28 @@ pub fn schedules(context: &OpContext) -> Result<Vec<ScheduleView>, EngineError> 
 
 fn run_workers(home: &Arc<Home>, request: &Request, shutdown: &Shutdown) -> Result<(), EngineError> {
     let named: Vec<String> = handlers(home).iter().map(|handler| handler.topic().to_owned()).collect();
+    let topics = topics(home, request, &named)?;
     let workers = request.workers;
     let pools = move |settings: &Settings| pools(settings, &named, workers);
-    let builder = build_runtime(home, request.topics.as_deref())?.pools(pools(&home.settings));
+    let builder = build_runtime(home, topics.as_deref())?.pools(pools(&home.settings));
     let file: &Path = &request.settings_file;
     let summary = with_settings_reload(builder, home, file, pools).build().run(shutdown);
     match summary.failure {
         Some(failure) => Err(EngineError::from(failure).while_trying("continue to work")),
         None => Ok(()),
     }
+}
+
+/// The topics that a request is for; none where it is for all.
+fn topics(home: &Home, request: &Request, known: &[String]) -> Result<Option<Vec<String>>, EngineError> {
+    let mut topics = request.topics.clone();
+    for kind in &request.kinds {
+        let of_kind = home.settings.topics_of_kind(kind, known).map_err(|reason| {
+            EngineError::Usage(reason).next("name one of these, or add it to [worker_kinds] of the settings")
+        })?;
+        topics.get_or_insert_default().extend(of_kind);
+    }
+    Ok(topics)
 }
 
 /// The settings of the topics, where `workers` says how many tasks at once each has whatever the settings say.

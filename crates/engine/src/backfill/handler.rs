@@ -7,15 +7,19 @@ use strongroom_registry::work::Assignment;
 
 use crate::Home;
 use crate::runtime::{Handler, TaskContext, TaskEnd};
+use crate::task_kinds::TaskKind;
 use crate::work::object_and_store;
 
 /// The topic of bringing stores up to date.
 pub const TOPIC: &str = "store.backfill";
 
-/// The handlers of bringing stores up to date.
-pub fn handlers(home: &Arc<Home>) -> Vec<Arc<dyn Handler>> {
-    vec![Arc::new(BackfillHandler { home: home.clone() })]
-}
+/// The kind of what fills stores.
+pub(crate) const TASK: TaskKind = TaskKind {
+    topic: TOPIC,
+    goes_after: &[],
+    is_before_stages: false,
+    handler: |home| Arc::new(BackfillHandler { home: home.clone() }),
+};
 
 struct BackfillHandler {
     home: Arc<Home>,

@@ -23,7 +23,8 @@ use crate::work::{object_store_key, put_tasks};
 use crate::{EngineError, Home, paging};
 
 use fill::{Filled, Filling};
-pub use handler::{TOPIC, handlers};
+pub(crate) use handler::TASK;
+pub use handler::TOPIC;
 pub use replace::{Replacement, replace};
 pub use retire::{RetireRequest, Retirement, Unretired, retire, use_again};
 

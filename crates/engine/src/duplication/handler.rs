@@ -16,13 +16,24 @@ use super::tasks::{HIGH, LOW, Payload};
 use super::{current, space};
 use crate::hold::OperationError;
 use crate::runtime::{Handler, TaskContext, TaskEnd};
+use crate::task_kinds::TaskKind;
 use crate::{EngineError, Home};
 
-/// The handlers of duplication.
-pub(crate) fn handlers(home: &Arc<Home>) -> Vec<Arc<dyn Handler>> {
-    let handler = |topic| -> Arc<dyn Handler> { Arc::new(DuplicationHandler { home: home.clone(), topic }) };
-    vec![handler(LOW), handler(HIGH)]
-}
+/// Tasks that events make.
+pub(crate) const HIGH_TASK: TaskKind = TaskKind {
+    topic: HIGH,
+    goes_after: &[],
+    is_before_stages: false,
+    handler: |home| Arc::new(DuplicationHandler { home: home.clone(), topic: HIGH }),
+};
+
+/// Tasks that sweeps make.
+pub(crate) const LOW_TASK: TaskKind = TaskKind {
+    topic: LOW,
+    goes_after: &[HIGH],
+    is_before_stages: false,
+    handler: |home| Arc::new(DuplicationHandler { home: home.clone(), topic: LOW }),
+};
 
 struct DuplicationHandler {
     home: Arc<Home>,

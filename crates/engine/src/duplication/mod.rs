@@ -19,7 +19,7 @@ use strongroom_registry::duplication_policies::{self as policies, PolicyVersion}
 use strongroom_registry::{InstitutionId, Registry, RegistryError, Transaction};
 
 pub use events::{NewEvent, Recorded, record};
-pub(crate) use handler::handlers;
+pub(crate) use handler::{HIGH_TASK, LOW_TASK};
 pub use tasks::{HIGH, LOW};
 
 pub(crate) use check::{check_settings, plain_stores, problems_of};

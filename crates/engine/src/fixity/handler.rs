@@ -10,15 +10,19 @@ use super::unit::Unit;
 use super::{FixitySummary, OperationError, now, run};
 use crate::Home;
 use crate::runtime::{Handler, TaskContext, TaskEnd};
+use crate::task_kinds::TaskKind;
 use crate::work::object_and_store;
 
 /// The topic of checks.
 pub const TOPIC: &str = "fixity.check";
 
-/// The handlers of watching.
-pub fn handlers(home: &Arc<Home>) -> Vec<Arc<dyn Handler>> {
-    vec![Arc::new(CheckHandler { home: home.clone() })]
-}
+/// The kind of checks.
+pub(crate) const TASK: TaskKind = TaskKind {
+    topic: TOPIC,
+    goes_after: &[],
+    is_before_stages: false,
+    handler: |home| Arc::new(CheckHandler { home: home.clone() }),
+};
 
 struct CheckHandler {
     home: Arc<Home>,

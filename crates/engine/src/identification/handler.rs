@@ -11,14 +11,18 @@ use super::{Identifying, ReidentifySummary};
 use crate::Home;
 use crate::hold::OperationError;
 use crate::runtime::{Handler, TaskContext, TaskEnd};
+use crate::task_kinds::TaskKind;
 
 /// The topic of identification anew.
 pub const TOPIC: &str = "signatures.reidentify";
 
-/// The handlers of identification anew.
-pub fn handlers(home: &Arc<Home>) -> Vec<Arc<dyn Handler>> {
-    vec![Arc::new(RenewalHandler { home: home.clone() })]
-}
+/// The kind of renewed identification.
+pub(crate) const TASK: TaskKind = TaskKind {
+    topic: TOPIC,
+    goes_after: &[],
+    is_before_stages: false,
+    handler: |home| Arc::new(RenewalHandler { home: home.clone() }),
+};
 
 struct RenewalHandler {
     home: Arc<Home>,

@@ -16,7 +16,8 @@ use strongroom_registry::Format;
 use crate::signatures::{self, SignaturesError};
 use crate::{EngineError, Home};
 
-pub use handler::{TOPIC, handlers};
+pub(crate) use handler::TASK;
+pub use handler::TOPIC;
 pub use request::{Behind, ReidentifyRequest, ReidentifySummary, behind, enqueue, run};
 pub(crate) use source::{SourceTrouble, StoredSource};
 

@@ -45,6 +45,6 @@ pub(crate) use stages::confirmation_key;
 pub(crate) use stages::validate::item_problem;
 pub(crate) use submission::{Package, Submission, submit};
 pub(crate) use sweep::finish_discarding;
-pub(crate) use sweep::{SweepHandler, is_over};
+pub(crate) use sweep::{SWEEP_TASK, is_over};
 pub use sweep::{reclaim_failed, sweep_assemblies, sweep_staging};
 pub(crate) use workflow::{CONFIRM, INGEST, WORKFLOW, is_read, is_taken_in};

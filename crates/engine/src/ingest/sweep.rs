@@ -25,6 +25,7 @@ use crate::logs::object_root;
 use crate::paging::pages;
 use crate::receiving::REMOVAL;
 use crate::runtime::{Handler, Shutdown, TaskContext, TaskEnd, retry_delay};
+use crate::task_kinds::TaskKind;
 use crate::workflow::StageError;
 use crate::{EngineError, Home, crash_point};
 
@@ -40,8 +41,16 @@ const RECLAIMED: &str = "what it had in staging and of downloads is removed: it 
                          requeued, its package is fetched again";
 
 /// Clears up behind ended items.
-pub(crate) struct SweepHandler {
-    pub(crate) home: Arc<Home>,
+/// The kind of sweeps after items that ended without success.
+pub(crate) const SWEEP_TASK: TaskKind = TaskKind {
+    topic: SWEEP_TOPIC,
+    goes_after: &[],
+    is_before_stages: true,
+    handler: |home| Arc::new(SweepHandler { home: home.clone() }),
+};
+
+struct SweepHandler {
+    home: Arc<Home>,
 }
 
 impl Handler for SweepHandler {

@@ -13,15 +13,19 @@ use super::messages::{self, Composed};
 use crate::event::Event;
 use crate::hold::OperationError;
 use crate::runtime::{Handler, Shutdown, TaskContext, TaskEnd, panic_message};
+use crate::task_kinds::TaskKind;
 use crate::{EngineError, Home, background, crash_point, paging};
 
 /// Pages of a report that are written in one transaction.
 const PAGES_AT_ONCE: usize = 1;
 
-/// The handlers of reports.
-pub(crate) fn handlers(home: &Arc<Home>) -> Vec<Arc<dyn Handler>> {
-    vec![Arc::new(ReportHandler { home: home.clone() })]
-}
+/// The kind of reports.
+pub(crate) const TASK: TaskKind = TaskKind {
+    topic: TOPIC,
+    goes_after: &[],
+    is_before_stages: false,
+    handler: |home| Arc::new(ReportHandler { home: home.clone() }),
+};
 
 struct ReportHandler {
     home: Arc<Home>,

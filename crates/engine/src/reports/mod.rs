@@ -17,9 +17,8 @@ use crate::{EngineError, Home};
 pub(crate) use asked::{check_news, drop_abandoned, write_provisional};
 pub use forms::{ReportForm, facts};
 pub(crate) use forms::{escaped, printable, write};
-pub(crate) use handler::{behind_reports, fill, handlers, tell_untold};
+pub(crate) use handler::{TASK, behind_reports, fill, tell_untold};
 pub(crate) use messages::{html_of, ingested, is_for_admins, text_of, undeliverable_warning};
-pub(crate) use strongroom_registry::reports::TOPIC;
 pub use view::{ReportRowView, ReportView};
 
 /// Rows read at once.

@@ -14,8 +14,8 @@ pub(super) fn follow(core: &Core, every: Duration, ask: &AskCapacity) {
         for pool in &core.pools {
             let wanted = pools.of(&pool.topic);
             if pool.resize(&wanted) {
-                let PoolSettings { workers, prefetch, max_total, .. } = wanted;
-                Event::CapacityTakenUp { topic: &pool.topic, workers, prefetch, max_total }.emit();
+                let PoolSettings { workers, prefetch, max_total, aged_after, .. } = wanted;
+                Event::CapacityTakenUp { topic: &pool.topic, workers, prefetch, max_total, aged_after }.emit();
             }
         }
         core.notifier.notify();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use strongroom_queue::tasks::QueueStatus;
+use strongroom_queue::tasks::{QueueStatus, ReadyFilter};
 use strongroom_queue::{LeaseRequest, Outcome, WorkerId, tasks};
 use strongroom_registry::work::{self, Assignment, BareEnd, Ended, ItemOutcome, Leasing, Room};
 use strongroom_registry::{Position, Registry, RegistryError, Together, Transaction, Workflows, check_schema};
@@ -15,6 +15,7 @@ use super::clock::MonotonicClock;
 use super::context::{Interrupted, TaskContext};
 use super::held::{HeldTask, HeldTasks};
 use super::notifier::{Notifier, Over};
+use super::order::{Order, Turn};
 use super::pool::{NextSlot, Pool, Work};
 use super::running::RunningTasks;
 use super::turns::Turns;
@@ -65,6 +66,8 @@ pub(super) struct TopicLease {
     pub(super) max_total: Option<usize>,
     /// See [`Pool::without`].
     pub(super) without: Vec<String>,
+    /// What goes before the topic.
+    pub(super) order: Order,
     pub(super) request: LeaseRequest,
 }
 
@@ -145,8 +148,19 @@ impl Core {
             passes: false,
             max_total,
             without,
+            order: self.order_of(of),
             request,
         })
+    }
+
+    /// What goes before the topic of a pool.
+    pub(super) fn order_of(&self, pool: &Pool) -> Order {
+        if pool.earlier.is_empty() {
+            return Order::default();
+        }
+        let earlier = pool.earlier.iter().filter_map(|place| self.pools.get(*place));
+        let earlier = earlier.map(|earlier| (earlier.topic.clone(), earlier.max_total())).collect();
+        Order { earlier, aged_after: pool.aged_after() }
     }
 
     /// Leases what is wanted, within a transaction; with the topics that have new work by it.
@@ -158,6 +172,11 @@ impl Core {
     ) -> Result<Leasing, RegistryError> {
         let mut all = Leasing::default();
         for one in wanted.iter().filter(|one| one.limit > 0 && !one.only_follows) {
+            let since = match one.order.turn(tx)? {
+                Turn::All => None,
+                Turn::Since(time) => Some(time),
+                Turn::None => continue,
+            };
             let limits = |topic: &str| max_attempts.get(topic).copied().unwrap_or(1);
             let mut request = one.request.clone();
             for topic in &one.request.topics {
@@ -165,8 +184,9 @@ impl Core {
                     request.limit = request.limit.min(tasks::room(tx, topic, most)?);
                 }
             }
-            if let Some(topic) = request.topics.first().filter(|_| !one.without.is_empty()) {
-                let keys = tasks::ready_of_others(tx, topic, &one.without, request.limit)?;
+            let filter = ReadyFilter { without: &one.without, since };
+            if let Some(topic) = request.topics.first().filter(|_| since.is_some() || !one.without.is_empty()) {
+                let keys = tasks::ready_keys(tx, topic, filter, request.limit)?;
                 request.keys = Some(Arc::new(keys.into_iter().collect()));
             }
             let leasing = work::lease(tx, workflows, &request, &limits)?;
@@ -385,7 +405,9 @@ impl Core {
         // Where the free slot was offered to the queue in the transaction itself, there is nothing more to look for, unless a task
         // was put off, which is due some time.
         let is_over = end.is_success() && !self.has_condition;
-        if !(looked && (next.is_some() || is_over)) || self.draining.load(Ordering::SeqCst) {
+        // What goes after this topic may be leased now.
+        let leads_others = ran.is_some_and(|(_, pool)| pool.goes_before_others);
+        if !(looked && (next.is_some() || is_over)) || leads_others || self.draining.load(Ordering::SeqCst) {
             self.notifier.notify();
         }
     }
@@ -437,10 +459,12 @@ impl Core {
             && next != index
             && let Some(next_pool) = self.pools.get(next)
         {
-            let is_next = whose.is_some_and(|whose| position.is_inline && self.turns.is_next(whose));
-            let slot = next_pool.reserve_next(position.is_inline, whose.unwrap_or_default(), is_next);
+            // Where topics go before the next one, the item goes by the queue: it is leased there as every other.
+            let is_inline = position.is_inline && next_pool.earlier.is_empty();
+            let is_next = whose.is_some_and(|whose| is_inline && self.turns.is_next(whose));
+            let slot = next_pool.reserve_next(is_inline, whose.unwrap_or_default(), is_next);
             if let Some(NextSlot { may_wait, passes }) = slot {
-                let follows = |slot| TopicLease { follows: position.is_inline, only_follows: may_wait, passes, ..slot };
+                let follows = |slot| TopicLease { follows: is_inline, only_follows: may_wait, passes, ..slot };
                 wanted.extend(self.wanted(next, 1, None).map(follows));
             }
         }

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use strongroom_database::Isolation;
 use strongroom_queue::Registered;
-use strongroom_queue::tasks::{self, QueueStatus};
+use strongroom_queue::tasks::{self, QueueStatus, ReadyFilter};
 use strongroom_registry::{RegistryError, Transaction, check_schema};
 
 use super::Summary;
 use super::context::Interrupted;
 use super::core::{Core, Tally, TopicLease};
+use super::order::Turn;
 use super::pool::Pool;
 use super::shutdown::{Shutdown, Urgency};
 use crate::event::Event;
@@ -143,14 +144,21 @@ impl Dispatcher<'_> {
         }
     }
 
-    /// What is left of it without the topics whose tasks are all of institutions that have their share of the pool.
+    /// What is left of it without the topics whose tasks are all of institutions that have their share of the pool, or go after those of
+    /// another topic.
     fn look_besides(&self, tx: &mut dyn Transaction, prospect: QueueStatus) -> Result<QueueStatus, RegistryError> {
         let QueueStatus::Work(topics) = prospect else { return Ok(prospect) };
         let mut left = Vec::with_capacity(topics.len());
         for topic in topics {
             let pool = self.core.by_topic.get(&topic).and_then(|pool| self.core.pools.get(*pool));
             let without = pool.filter(|_| self.core.keys.is_none()).map(|pool| pool.without(None)).unwrap_or_default();
-            if without.is_empty() || tasks::has_others(tx, &topic, &without)? {
+            let since = match pool.map(|pool| self.core.order_of(pool).turn(tx)).transpose()? {
+                Some(Turn::None) => continue,
+                Some(Turn::Since(time)) => Some(time),
+                Some(Turn::All) | None => None,
+            };
+            let filter = ReadyFilter { without: &without, since };
+            if (without.is_empty() && since.is_none()) || tasks::has_ready(tx, &topic, filter)? {
                 left.push(topic);
             }
         }

@@ -15,6 +15,7 @@ mod ending;
 mod heartbeat;
 mod held;
 mod notifier;
+mod order;
 mod pool;
 mod running;
 mod settings;
@@ -23,7 +24,7 @@ mod sweeper;
 mod turns;
 
 use std::cell::Cell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
@@ -102,6 +103,7 @@ pub struct Builder {
     registry: Registry,
     handlers: Vec<Arc<dyn Handler>>,
     pools: Pools,
+    earlier_topics: HashMap<String, Vec<String>>,
     holder: WorkerId,
     keys: Option<Arc<HashSet<String>>>,
     clock: Arc<dyn MonotonicClock>,
@@ -121,6 +123,15 @@ impl Builder {
     #[must_use]
     pub fn pools(mut self, pools: Pools) -> Self {
         self.pools = pools;
+        self
+    }
+
+    /// The tasks of these topics go before those of `topic`: while this process works on such a topic too, and a task of it can be leased, it
+    /// leases none of `topic`, unless that has been ready for as long as [`PoolSettings::aged_after`] says. Topics that went before each
+    /// other would both stand still. Has no effect with [`Self::only_items`].
+    #[must_use]
+    pub fn goes_after(mut self, topic: &str, earlier: &[&str]) -> Self {
+        self.earlier_topics.entry(topic.to_owned()).or_default().extend(earlier.iter().map(|&topic| topic.to_owned()));
         self
     }
 
@@ -208,6 +219,7 @@ impl Runtime {
             registry,
             handlers,
             pools: Pools::default(),
+            earlier_topics: HashMap::new(),
             holder: WorkerId::this_process(),
             keys: None,
             clock: Arc::new(BootClock),
@@ -272,13 +284,28 @@ impl Runtime {
             pools.push(Pool::new(handler.clone(), plan.pools.of(handler.topic()), turns.clone()));
         }
         let topics: Vec<String> = pools.iter().map(|pool| pool.topic.clone()).collect();
+        let by_topic: HashMap<String, usize> = topics.iter().cloned().zip(0..).collect();
+        // Who waits for chosen items would wait for others, too, if these went before.
+        if plan.keys.is_none() {
+            let earlier = |pool: &Pool| {
+                let topics = plan.earlier_topics.get(&pool.topic).into_iter().flatten();
+                topics.filter(|topic| **topic != pool.topic).filter_map(|topic| by_topic.get(topic).copied()).collect()
+            };
+            let earlier: Vec<Vec<usize>> = pools.iter().map(earlier).collect();
+            for (place, pool) in pools.iter_mut().enumerate() {
+                pool.goes_before_others = earlier.iter().any(|earlier| earlier.contains(&place));
+            }
+            for (pool, earlier) in pools.iter_mut().zip(earlier) {
+                pool.earlier = earlier;
+            }
+        }
         let limits = pools.iter().map(|pool| (pool.topic.clone(), pool.settings.max_attempts));
         Core {
             ends: Together::default(),
             registry: plan.registry.clone(),
             holder: plan.holder.clone(),
             holder_text: plan.holder.to_string().into(),
-            by_topic: topics.iter().cloned().zip(0..).collect(),
+            by_topic,
             keys: plan.keys.clone(),
             max_attempts: Arc::new(limits.collect()),
             held: HeldTasks::default(),

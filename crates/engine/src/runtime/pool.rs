@@ -54,6 +54,8 @@ struct State {
     prefetch: usize,
     /// Tasks of all processes together, as they are now; 0: no limit.
     max_total: usize,
+    /// See [`PoolSettings::aged_after`], as it is now.
+    aged_after: Duration,
     /// Held and not begun.
     waiting: VecDeque<Work>,
     /// Being worked on.
@@ -164,6 +166,10 @@ pub(super) struct Pool {
     pub(super) handler: Arc<dyn Handler>,
     /// See [`Handler::waits_for_servers`].
     pub(super) has_shares: bool,
+    /// The places of the pools whose topics go before its own; see [`super::Builder::goes_after`].
+    pub(super) earlier: Vec<usize>,
+    /// Whether its topic goes before another one of this process.
+    pub(super) goes_before_others: bool,
     turns: Arc<Turns>,
     state: Mutex<State>,
     changed: Condvar,
@@ -175,11 +181,14 @@ impl Pool {
         Self {
             topic: handler.topic().to_owned(),
             has_shares,
+            earlier: Vec::new(),
+            goes_before_others: false,
             state: Mutex::new(State {
                 workers: settings.workers,
                 prefetch: if has_shares { 0 } else { settings.prefetch },
                 has_shares,
                 max_total: settings.max_total,
+                aged_after: settings.aged_after,
                 waiting: VecDeque::new(),
                 running: 0,
                 running_of: BTreeMap::new(),
@@ -206,10 +215,10 @@ impl Pool {
     /// Changes how much the pool takes; whether that is another measure. What is under way ends as it began.
     pub(super) fn resize(&self, wanted: &PoolSettings) -> bool {
         let prefetch = if self.has_shares { 0 } else { wanted.prefetch };
-        let wanted = (wanted.workers, prefetch, wanted.max_total);
+        let wanted = (wanted.workers, prefetch, wanted.max_total, wanted.aged_after);
         let mut state = self.state();
-        let is_other = (state.workers, state.prefetch, state.max_total) != wanted;
-        (state.workers, state.prefetch, state.max_total) = wanted;
+        let is_other = (state.workers, state.prefetch, state.max_total, state.aged_after) != wanted;
+        (state.workers, state.prefetch, state.max_total, state.aged_after) = wanted;
         self.changed.notify_all();
         is_other
     }
@@ -217,6 +226,11 @@ impl Pool {
     /// How many tasks of the topic all processes together may have, where that is bounded.
     pub(super) fn max_total(&self) -> Option<usize> {
         Some(self.state().max_total).filter(|most| *most > 0)
+    }
+
+    /// After how long a task is leased although earlier topics have tasks, where it is at all.
+    pub(super) fn aged_after(&self) -> Option<Duration> {
+        Some(self.state().aged_after).filter(|aged_after| !aged_after.is_zero())
     }
 
     /// Whether a slot is free, for one who looks for work. Where those that are not used are kept for ends of tasks, the look has passed the

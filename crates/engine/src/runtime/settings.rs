@@ -18,6 +18,8 @@ pub struct PoolSettings {
     pub lease: Duration,
     /// How long a running task may take to reach a checkpoint once the process is asked to stop.
     pub shutdown_timeout: Duration,
+    /// After how long a task that is ready is leased although topics that go before its own have tasks to lease; zero: never.
+    pub aged_after: Duration,
 }
 
 impl Default for PoolSettings {
@@ -29,6 +31,7 @@ impl Default for PoolSettings {
             max_attempts: 3,
             lease: Duration::from_mins(1),
             shutdown_timeout: Duration::from_secs(30),
+            aged_after: Duration::ZERO,
         }
     }
 }

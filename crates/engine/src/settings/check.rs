@@ -223,6 +223,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
             );
         }
     }
+    settings.check_worker_kinds().map_err(|(key, reason)| self::unfit(key, reason))?;
     let spans = [
         ("identification.time_limit", settings.identification.time_limit),
         ("receiving.scan_interval", settings.receiving.scan_interval),

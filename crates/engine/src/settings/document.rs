@@ -81,6 +81,12 @@ pub fn starting_file() -> String {
                 }
                 let _ = writeln!(text, "# [{}.\"ingest.fetch\"]\n# workers = 4", section.key);
             }
+            (Shape::Keys, "worker_kinds") => {
+                for setting in section.settings {
+                    describe(&mut text, setting);
+                }
+                text.push_str("# [worker_kinds]\n# downloads = [\"*.remote\"]\n");
+            }
             (Shape::Keys, _) => starting_placements(&mut text, section),
         }
     }
@@ -231,6 +237,7 @@ mod tests {
         stated.plain_stores.clear();
         assert_eq!(stated.tools["clamdscan"].time_limit, Duration::from_mins(10));
         stated.tools.clear();
+        stated.worker_kinds.clear();
         assert_eq!(stated, commented);
         assert!(commented.tools.is_empty(), "the file of a new home names no tool");
     }

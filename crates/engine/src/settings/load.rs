@@ -273,7 +273,10 @@ pub(super) fn unknown(origin: &Origin, key: &str, names: &[String]) -> SettingsE
         known.push(section.key.to_owned());
         match section.shape {
             Shape::Plain => known.extend(section.settings.iter().map(|one| format!("{}.{}", section.key, one.name))),
-            Shape::Keys => known.push(format!("{}.Standard", section.key)),
+            Shape::Keys => {
+                let example = if section.key == "placements" { "Standard" } else { "downloads" };
+                known.push(format!("{}.{example}", section.key));
+            }
             Shape::Named => {
                 let example = if section.key == "workers" { "default" } else { "primary" };
                 for name in names.iter().map(String::as_str).chain([example]) {

@@ -23,6 +23,7 @@ mod stores;
 mod tree;
 mod units;
 mod watch;
+mod worker_kinds;
 
 pub(crate) use check::{elsewhere, plain_elsewhere, shared_place};
 pub use document::{STARTING_STORES, markdown, starting_file, with_registry};

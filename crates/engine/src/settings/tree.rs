@@ -7,15 +7,14 @@ use std::time::Duration;
 use serde::Deserialize;
 use strongroom_ark::Password;
 use strongroom_database::{DatabaseError, Location, PostgresSettings};
-use strongroom_registry::work;
 
 use super::kind::Kind;
 use super::plain_stores::{self, PlainStoreSettings};
 use super::secret::Secret;
 use super::stores::{self, StoreFacts, StoreSettings};
 use crate::runtime::{PoolSettings, Pools};
+use crate::task_kinds::TASK_KINDS;
 use crate::workflow::{Workflows, local_topic};
-use crate::{activities, backfill, duplication, fixity, identification, reports};
 
 /// The value where none is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,6 +177,8 @@ sections! {
             "how long a task stays leased when its worker does not renew the lease; then another worker gets it";
         shutdown_timeout: Duration = Is("\"30s\""), Kind::Duration,
             "how long a running task may continue after the program was asked to stop";
+        aged_after: Duration = Is("\"0s\""), Kind::Duration,
+            "for a topic that goes after others: how long one of its tasks is ready before it is leased although they have tasks; 0s: it is not leased before";
     }
     TOOLS ToolSettings "tools" Named
         "Programs of other people that activities run for files. clamdscan, clamscan, jhove, mediainfo and verapdf are known without being named here." {
@@ -362,6 +363,20 @@ const PLACEMENTS: Section = Section {
     }],
 };
 
+/// See `worker_kinds.rs`.
+pub(super) const WORKER_KINDS: Section = Section {
+    key: "worker_kinds",
+    shape: Shape::Keys,
+    about: "Sets of topics by name, for \"strongroom work --kind\". Each group of topics, such as ingest, is a kind that needs no line here.",
+    settings: &[Setting {
+        name: "<name>",
+        unset: Required,
+        kind: Kind::List,
+        meaning: "the topics; * stands for any characters, so that \"ingest.*\" is all of a group",
+        only_for: &[],
+    }],
+};
+
 /// Every section, in the order of the file.
 pub(super) const SECTIONS: &[Section] = &[
     REGISTRY,
@@ -373,6 +388,7 @@ pub(super) const SECTIONS: &[Section] = &[
     RECEIVING,
     INSTITUTIONS,
     WORKERS,
+    WORKER_KINDS,
     ACTIVITIES,
     DUPLICATION,
     TOOLS,
@@ -461,6 +477,8 @@ pub struct Settings {
     pub institutions: BTreeMap<String, InstitutionSettings>,
     /// What is said of each topic; [`Settings::pools`] answers for all.
     pub workers: BTreeMap<String, Workers>,
+    /// The patterns of topics of each worker kind; [`Settings::topics_of_kind`] answers.
+    pub worker_kinds: BTreeMap<String, Vec<String>>,
     /// How activities are worked on.
     pub activities: ActivitySettings,
     /// See [`DuplicationSettings`].
@@ -500,22 +518,10 @@ pub struct Settings {
 /// The name under which [`Settings::workers`] says what holds for topics not named.
 pub(super) use crate::runtime::DEFAULT_TOPIC;
 
-/// Topics that no work item goes through.
-const OTHER_TOPICS: &[&str] = &[
-    activities::TOPIC,
-    fixity::TOPIC,
-    identification::TOPIC,
-    backfill::TOPIC,
-    reports::TOPIC,
-    work::SWEEP_TOPIC,
-    duplication::HIGH,
-    duplication::LOW,
-];
-
 /// Every topic that tasks go through where these workflows are registered.
 pub fn topics(workflows: &Workflows) -> Vec<String> {
     let mut topics = workflows.topics();
-    topics.extend(OTHER_TOPICS.iter().map(|topic| (*topic).to_owned()));
+    topics.extend(TASK_KINDS.iter().map(|kind| kind.topic.to_owned()));
     topics
 }
 
@@ -558,6 +564,7 @@ impl Settings {
             max_attempts: said.max_attempts,
             lease: said.lease,
             shutdown_timeout: said.shutdown_timeout,
+            aged_after: said.aged_after,
         });
         let times = if local.is_some() && is_default { 2 } else { 1 };
         PoolSettings { workers: pool.workers.saturating_mul(times), ..pool }

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use strongroom_engine::app::authorization::Role;
 use strongroom_engine::app::problems::{self, Assignee, Filter};
-use strongroom_engine::app::views::{ProblemLineView, ProblemView};
-use strongroom_engine::app::{Caller, OpContext};
+use strongroom_engine::app::views::{ProblemLineView, ProblemView, TaskView};
+use strongroom_engine::app::{Caller, OpContext, queues};
 use strongroom_engine::fixity::{self, FixityRequest};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_engine::{EngineError, background};
+use strongroom_queue::{LeaseRequest, NewTask, Outcome, Settlement, TaskId, WorkerId, tasks};
 use strongroom_registry::journal::Actor;
 use strongroom_registry::users::{self, NewUser};
 use strongroom_registry::{ActorKind, ProblemState, RegistryError, Scope, UserId, UserRole, tenants};
@@ -25,6 +26,7 @@ on_both_databases! {
     problems_are_assigned_to_those_who_see_them
     a_background_task_that_fails_is_a_problem_until_it_runs_well
     findings_of_a_store_out_of_use_are_no_problems
+    each_topic_with_dead_tasks_is_a_problem_until_it_has_none
 }
 
 fn at(engine: Engine, settings: &str) -> Option<TestHome> {
@@ -216,6 +218,64 @@ fn a_background_task_that_fails_is_a_problem_until_it_runs_well(engine: Engine) 
     background::run_due(&home, &Shutdown::new()).expect("runs");
     let failed: Vec<ProblemView> = listed(&home, &Filter { kind: Some("background".to_owned()), ..Filter::default() });
     assert_eq!(failed.len(), 0, "{failed:?}");
+}
+
+/// Makes dead tasks of a topic.
+fn bury(home: &TestHome, topic: &'static str, keys: &'static [&'static str]) {
+    let request = LeaseRequest {
+        topics: vec![topic.to_owned()],
+        keys: None,
+        limit: keys.len(),
+        holder: WorkerId::this_process(),
+        duration: Duration::from_mins(1),
+    };
+    home.registry
+        .write(move |tx| {
+            let new: Vec<NewTask> = keys.iter().map(|key| NewTask::new(topic, *key, "")).collect();
+            tasks::enqueue(tx, &new)?;
+            let dead = || Outcome::Dead { reason: "it cannot be read".to_owned() };
+            let leased = tasks::lease(tx, &request)?;
+            let ends: Vec<Settlement> =
+                leased.iter().map(|one| Settlement { lease: one.lease, outcome: dead() }).collect();
+            Ok::<_, RegistryError>(tasks::settle(tx, &ends).map(|_| ())?)
+        })
+        .expect("buries");
+}
+
+fn each_topic_with_dead_tasks_is_a_problem_until_it_has_none(engine: Engine) {
+    let Some(home) = at(engine, "") else { return };
+    // One of stages, one that no work item goes through, and one that this program does not know.
+    bury(&home, "ingest.fetch", &["a"]);
+    bury(&home, "fixity.check", &["a", "b"]);
+    bury(&home, "other.program", &["a"]);
+    let task = background::TASKS.iter().find(|task| task.name == "problems").expect("the task");
+    let run = || background::run_now(&home, task, &Shutdown::new()).expect("runs");
+    run();
+    let dead = || {
+        let filter = Filter { kind: Some("queue.dead".to_owned()), ..Filter::default() };
+        let mut dead = problems::list(&call(&home), &filter, None).expect("lists").items;
+        dead.sort_by(|one, other| one.subject.cmp(&other.subject));
+        dead
+    };
+    let subjects = || dead().into_iter().map(|one| one.subject).collect::<Vec<_>>();
+    assert_eq!(subjects(), ["fixity.check", "ingest.fetch", "other.program"]);
+    let fixity = dead().swap_remove(0);
+    assert_eq!(fixity.detail, "2 tasks were given up after the last attempt");
+    assert!(fixity.next.as_deref().is_some_and(|next| next.contains("queue retry fixity.check")), "{fixity:?}");
+    queues::retry(&call(&home), "fixity.check", None).expect("is put back");
+    let other = queues::tasks(&call(&home), Some("other.program"), None, None).expect("lists").items;
+    queues::delete(&call(&home), only_task(&other)).expect("deletes");
+    run();
+    assert_eq!(subjects(), ["ingest.fetch"]);
+    bury(&home, "other.program", &["b"]);
+    run();
+    assert_eq!(subjects(), ["ingest.fetch", "other.program"]);
+    assert_eq!(dead().last().map(|one| one.times_opened), Some(2));
+}
+
+fn only_task(tasks: &[TaskView]) -> TaskId {
+    let [one] = tasks else { panic!("one task: {tasks:?}") };
+    one.task
 }
 
 #[test]

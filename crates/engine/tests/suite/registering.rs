@@ -240,10 +240,54 @@ fn the_book_lists_the_stages_of_a_deposit_in_their_order() {
 fn its_topics_are_known_to_the_commands_of_the_queue() {
     let (_made, home) = opened();
     let call = OpContext::new(home, Caller::at_console("root"));
+    let listed = app::queues::list(&call).expect("lists");
+    for topic in ["inspection.tell", "ingest.fetch.remote", "fixity.check", "ingest.sweep"] {
+        let one = listed.iter().find(|one| one.topic == topic).expect("every topic is listed, also one without tasks");
+        assert_eq!((one.ready, one.delayed, one.leased, one.dead, one.oldest_ready_seconds), (0, 0, 0, 0, None));
+        assert!(!one.paused);
+    }
+    assert!(listed.is_sorted_by_key(|one| &one.topic));
     let paused = app::queues::pause(&call, "inspection.weigh").expect("pauses a topic without tasks");
     assert!(paused.paused);
+    let all = app::queues::pause_all(&call).expect("pauses");
+    assert!(all.iter().all(|topic| topic.paused), "also those without tasks");
     let all = app::queues::resume_all(&call).expect("resumes");
     assert!(all.iter().any(|topic| topic.topic == "inspection.tell"));
+}
+
+#[test]
+fn workers_of_a_kind_work_on_its_topics_and_those_that_are_named_besides() {
+    let (made, home) = opened();
+    // A task whose key cannot be read is dead as soon as it is begun.
+    let topics = ["fixity.check", "store.backfill", "signatures.reidentify"];
+    let new: Vec<NewTask> = topics.iter().map(|topic| NewTask::new(*topic, "?", "")).collect();
+    home.registry.write(move |tx| Ok::<_, RegistryError>(tasks::enqueue(tx, &new).map(|_| ())?)).expect("enqueues");
+    let counts = || home.registry.read(|tx| Ok::<_, RegistryError>(tasks::counts(tx)?)).expect("counts");
+    let is_dead = |topic: &str| counts().iter().any(|one| one.topic == topic && one.dead == 1);
+    let request = app::workers::Request {
+        topics: Some(vec!["store.backfill".to_owned()]),
+        kinds: vec!["fixity".to_owned(), "inspection".to_owned()],
+        workers: None,
+        settings_file: made.path().join("strongroom.toml"),
+    };
+    let (call, shutdown) = (OpContext::new(home.clone(), Caller::at_console("root")), Shutdown::new());
+    let id = inspect(&home, "{}");
+    std::thread::scope(|scope| {
+        let run = scope.spawn(|| app::workers::run(&call, &request, &shutdown));
+        let begun = Instant::now();
+        let is_done = || is_dead("fixity.check") && is_dead("store.backfill") && find(&home, id).status.is_ended();
+        while !is_done() && begun.elapsed() < Duration::from_mins(1) {
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
+        shutdown.request();
+        run.join().expect("ends").expect("works");
+        assert!(is_done());
+    });
+    let others = counts();
+    assert!(others.iter().any(|one| one.topic == "signatures.reidentify" && one.ready == 1), "{others:?}");
+    let unknown = app::workers::Request { kinds: vec!["inspektion".to_owned()], ..request };
+    let error = app::workers::run(&call, &unknown, &shutdown).expect_err("there is no such kind").to_string();
+    assert!(error.contains("did you mean inspection?"), "{error}");
 }
 
 #[test]

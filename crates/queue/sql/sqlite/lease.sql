@@ -31,13 +31,13 @@ SELECT rank, ready_at, id, key FROM task INDEXED BY task_ready
 WHERE state = 0 AND topic = ?1 AND (rank, ready_at, id) > (?2, ?3, ?4)
 ORDER BY rank, ready_at, id LIMIT ?5
 
--- name: queue_ready_of_others
+-- name: queue_ready_keys
 SELECT key FROM (
     SELECT key, fair_key, rank, ready_at, id FROM task INDEXED BY task_ready WHERE state = 0 AND topic = ?1
         AND NOT EXISTS (SELECT 1 FROM topic WHERE name IN (?1, ?4) AND paused)
     ORDER BY rank, ready_at, id LIMIT ?5
 )
-WHERE fair_key NOT IN (SELECT value FROM json_each(?2))
+WHERE ready_at <= ?6 AND fair_key NOT IN (SELECT value FROM json_each(?2))
 ORDER BY rank, ready_at, id LIMIT ?3
 
 -- name: queue_advance

@@ -18,7 +18,7 @@ const LEASE: Statement = Statement("queue_lease");
 const LEASE_TASK: Statement = Statement("queue_lease_task");
 const READY_OF_KEY: Statement = Statement("queue_ready_of_key");
 const READY_BEHIND: Statement = Statement("queue_ready_behind");
-const READY_OF_OTHERS: Statement = Statement("queue_ready_of_others");
+const READY_KEYS: Statement = Statement("queue_ready_keys");
 const ADVANCE: Statement = Statement("queue_advance");
 const EXTEND: Statement = Statement("queue_extend");
 const CHECKPOINT: Statement = Statement("queue_checkpoint");
@@ -43,6 +43,10 @@ const PLACES_AT_ONCE: usize = 256;
 /// How far from its head a line is searched for tasks of others. A priority is worth [`TURNS_PER_PRIORITY`](super::TURNS_PER_PRIORITY)
 /// places at most, so that this is beyond what those of a hundred priorities can be passed by.
 const SEARCHED_FOR_OTHERS: usize = 12_000;
+
+/// How far from its head a line is searched for tasks that have been ready for long. None of the line is leased meanwhile, so that the tasks at
+/// its head become such.
+const SEARCHED_FOR_AGED: usize = 256;
 
 /// Leases up to `limit` tasks, from the topics in order of preference, each topic's in the order of its line. The attempt
 /// counts from here on. Paused topics give none.
@@ -80,37 +84,56 @@ pub fn lease(transaction: &mut dyn Transaction, request: &LeaseRequest) -> Resul
     Ok(leased)
 }
 
-/// The keys of the first `limit` ready tasks of a topic that have none of these fair keys. Delayed tasks whose time has come join the line
+/// Some of the ready tasks of a topic.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ReadyFilter<'a> {
+    /// None of these fair keys.
+    pub without: &'a [String],
+    /// Only those that have been ready since this time, or longer.
+    pub since: Option<Time>,
+}
+
+impl ReadyFilter<'_> {
+    /// How far from its head the line is searched for such tasks.
+    fn searched(&self) -> usize {
+        if self.without.is_empty() { SEARCHED_FOR_AGED } else { SEARCHED_FOR_OTHERS }
+    }
+}
+
+/// The keys of the first `limit` ready tasks of a topic that pass the filter. Delayed tasks whose time has come join the line
 /// first; a paused topic has none.
-pub fn ready_of_others(
+pub fn ready_keys(
     transaction: &mut dyn Transaction,
     topic: &str,
-    fair_keys: &[String],
+    filter: ReadyFilter<'_>,
     limit: usize,
 ) -> Result<Vec<String>, QueueError> {
     let now = transaction.now()?;
     admit_due(transaction, topic, now, limit.max(DUE_AT_ONCE))?;
-    keys_of_others(transaction, topic, fair_keys, limit)
+    keys_in_line(transaction, topic, filter, limit)
 }
 
-/// Whether a topic has something to lease that has none of these fair keys, or that was delayed and is due. A paused topic has nothing.
-pub fn has_others(transaction: &mut dyn Transaction, topic: &str, fair_keys: &[String]) -> Result<bool, QueueError> {
-    let now = transaction.now()?;
+/// Whether a topic has something to lease that passes the filter, also where it was delayed and is due; of a delayed task it is not known
+/// whose it is. A paused topic has nothing.
+pub fn has_ready(transaction: &mut dyn Transaction, topic: &str, filter: ReadyFilter<'_>) -> Result<bool, QueueError> {
+    let latest = filter.since.unwrap_or(transaction.now()?);
     let names = serde_json::Value::from(vec![topic]).to_string();
     let row = transaction.query_one(LOOK, &[names.into(), ALL_TOPICS.into()])?;
     let due = row.map_or(Ok(None), |row| row.optional_time("first_ready_at"))?;
-    Ok(due.is_some_and(|due| due <= now) || !keys_of_others(transaction, topic, fair_keys, 1)?.is_empty())
+    Ok(due.is_some_and(|due| due <= latest) || !keys_in_line(transaction, topic, filter, 1)?.is_empty())
 }
 
-fn keys_of_others(
+fn keys_in_line(
     transaction: &mut dyn Transaction,
     topic: &str,
-    fair_keys: &[String],
+    filter: ReadyFilter<'_>,
     limit: usize,
 ) -> Result<Vec<String>, QueueError> {
-    let others = serde_json::Value::from(fair_keys).to_string();
-    let values = [topic.into(), others.into(), limit.into(), ALL_TOPICS.into(), SEARCHED_FOR_OTHERS.into()];
-    let rows = transaction.query(READY_OF_OTHERS, &values)?;
+    let without = serde_json::Value::from(filter.without).to_string();
+    let since = filter.since.unwrap_or(Time(i64::MAX));
+    let values =
+        [topic.into(), without.into(), limit.into(), ALL_TOPICS.into(), filter.searched().into(), since.into()];
+    let rows = transaction.query(READY_KEYS, &values)?;
     rows.iter().map(|row| Ok(row.text("key")?.to_owned())).collect()
 }
 

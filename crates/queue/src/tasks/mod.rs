@@ -14,8 +14,8 @@ pub use administer::{
 };
 pub use enqueue::{enqueue, hasten};
 pub use lease::{
-    Answers, GoesOn, Locked, Outlook, QueueStatus, checkpoint, go_on, has_others, heartbeat, is_paused, last_lease,
-    lease, leased_of, lock_with_outlooks, look, pass_on, ready_of_others, room,
+    Answers, GoesOn, Locked, Outlook, QueueStatus, ReadyFilter, checkpoint, go_on, has_ready, heartbeat, is_paused,
+    last_lease, lease, leased_of, lock_with_outlooks, look, pass_on, ready_keys, room,
 };
 pub use settle::{lock, settle};
 pub use take_over::{MayTake, holders, take_over_expired, take_over_from};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use strongroom_database::testing::Scratch;
 use strongroom_database::{Database, Isolation, ManualClock, SystemClock, Time, Transaction};
-use strongroom_queue::tasks::{self, QueueStatus};
+use strongroom_queue::tasks::{self, QueueStatus, ReadyFilter};
 use strongroom_queue::{LeaseRequest, NewTask, QueueError, WorkerId};
 
 const NOW: Time = Time(1_750_000_000_000_000);
@@ -115,10 +115,13 @@ fn tasks_of_others_are_found_behind_those_of_the_fair_keys_that_are_left_out() {
             database.write::<_, QueueError, _>(move |tx| tasks::enqueue(tx, &tasks).map(|_| ())).expect("enqueues");
         };
         let without: Vec<String> = vec!["many".to_owned(), "it's \"quoted\"".to_owned()];
-        let has = || database.read::<_, QueueError, _>(|tx| tasks::has_others(tx, "a", &without)).expect("looks");
+        let filter = ReadyFilter { without: &without, since: None };
+        let has = || database.read::<_, QueueError, _>(|tx| tasks::has_ready(tx, "a", filter)).expect("looks");
         let keys = |limit| {
             let without = without.clone();
-            let read = move |tx: &mut dyn Transaction| tasks::ready_of_others(tx, "a", &without, limit);
+            let read = move |tx: &mut dyn Transaction| {
+                tasks::ready_keys(tx, "a", ReadyFilter { without: &without, since: None }, limit)
+            };
             database.write::<_, QueueError, _>(read).expect("reads")
         };
         add((0..300).map(|number| of("many", format!("many {number}"))).collect());
@@ -131,5 +134,48 @@ fn tasks_of_others_are_found_behind_those_of_the_fair_keys_that_are_left_out() {
         assert_eq!((keys(9), keys(1)), (vec!["few 1".to_owned(), "few 2".to_owned()], vec!["few 1".to_owned()]));
         database.write::<_, QueueError, _>(|tx| tasks::set_paused(tx, "a", true)).expect("pauses");
         assert!(!has() && keys(9).is_empty());
+    }
+}
+
+#[test]
+fn tasks_that_have_been_ready_for_long_are_found_behind_those_that_have_not() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let clock = Arc::new(ManualClock::at(NOW));
+    let file: Arc<dyn Database> = Arc::new(super::open(&folder.path().join("registry.db"), clock.clone()));
+    let scratch = Scratch::new();
+    let server = scratch
+        .as_ref()
+        .map(|scratch| Arc::new(super::postgres::open(&scratch.url(), Some(clock.clone()))) as Arc<dyn Database>);
+    for database in [Some(file), server].into_iter().flatten() {
+        let add = |task: NewTask| {
+            database
+                .write::<_, QueueError, _>(move |tx| tasks::enqueue(tx, std::slice::from_ref(&task)).map(|_| ()))
+                .expect("enqueues");
+        };
+        let now = || database.read::<_, QueueError, _>(|tx| Ok(tx.now()?)).expect("the time");
+        let has = |since: Time| {
+            let filter = ReadyFilter { without: &[], since: Some(since) };
+            database.read::<_, QueueError, _>(|tx| tasks::has_ready(tx, "a", filter)).expect("looks")
+        };
+        let keys = |since: Time| {
+            let read = move |tx: &mut dyn Transaction| {
+                tasks::ready_keys(tx, "a", ReadyFilter { without: &[], since: Some(since) }, 9)
+            };
+            database.write::<_, QueueError, _>(read).expect("reads")
+        };
+        let first = now();
+        add(NewTask::new("a", "first", ""));
+        // A delayed task is ready from the time for which it was meant, not from the time of the next lease.
+        let second = first.plus(5_000_000);
+        add(NewTask { not_before: Some(second), ..NewTask::new("a", "second", "") });
+        clock.advance(60_000_000);
+        add(NewTask { priority: -5, ..NewTask::new("a", "urgent", "") });
+        assert!(has(second) && has(first) && !has(first.plus(-1)), "{}", database.dialect());
+        assert_eq!(keys(first.plus(-1)), Vec::<String>::new());
+        assert_eq!(keys(first), ["first"]);
+        assert_eq!(keys(second), ["first", "second"]);
+        assert_eq!(keys(now()), ["urgent", "first", "second"]);
+        database.write::<_, QueueError, _>(|tx| tasks::set_paused(tx, "a", true)).expect("pauses");
+        assert!(!has(second) && keys(second).is_empty());
     }
 }

@@ -15,7 +15,8 @@ use std::time::Duration;
 
 use strongroom_queue::{TopicCounts, tasks};
 use strongroom_registry::sweeps::{self, Next, Part, Sweep};
-use strongroom_registry::{InstitutionId, RegistryError, SweepPhase, counted};
+use strongroom_registry::{InstitutionId, RegistryError, RouteId, SweepPhase, content_events, counted};
+use uuid::Uuid;
 
 pub(crate) use due::{begin, check_start};
 
@@ -26,6 +27,8 @@ use crate::{EngineError, Home};
 
 /// How long a part is leased for a turn.
 const LEASE: Duration = Duration::from_mins(10);
+/// Parts that are read at once.
+const PAGE: usize = 200;
 /// After so many failures in a row a part has failed.
 const MOST_ATTEMPTS: u64 = 20;
 
@@ -73,6 +76,7 @@ pub(crate) fn run(home: &Home, stop: &Shutdown) -> Result<Ran, EngineError> {
         }
     }
     work(home, stop, &mut ran)?;
+    release_held(home)?;
     for institution in home.registry.read(sweeps::institutions)? {
         ran.ended += u64::from(end_if_done(home, institution)?);
     }
@@ -91,20 +95,14 @@ pub(crate) fn work_on(home: &Arc<Home>, sweep: &Sweep, stop: &Shutdown) -> Resul
     let id = sweep.id;
     while !stop.is_requested() {
         let mut ran = Ran::default();
+        // What events have queued comes first: a sweep that finds it undone would take it for more work.
+        run_tasks(home, stop)?;
         work(home, stop, &mut ran)?;
+        run_tasks(home, stop)?;
+        release_held(home)?;
         end_if_done(home, sweep.institution)?;
-        let runtime = build_runtime(home, Some(&[HIGH.to_owned(), LOW.to_owned()]))?.build();
-        let is_busy = || -> Result<bool, RegistryError> {
-            let counts = home.registry.read(|tx| tasks::counts(tx).map_err(RegistryError::from))?;
-            let of = |topic: &TopicCounts| [HIGH, LOW].contains(&topic.topic.as_str()) && !topic.paused;
-            Ok(counts.iter().filter(|topic| of(topic)).any(|topic| topic.ready + topic.leased > 0))
-        };
-        let summary = runtime.run_until(stop, &|| !is_busy().unwrap_or(true));
-        if let Some(failure) = summary.failure {
-            return Err(failure.into());
-        }
         let totals = home.registry.read(|tx| sweeps::totals(tx, id))?;
-        if totals.open_parts == 0 && !is_busy()? {
+        if totals.open_parts == 0 && !is_busy(home)? {
             return Ok(());
         }
         if ran.turns == 0 {
@@ -112,6 +110,20 @@ pub(crate) fn work_on(home: &Arc<Home>, sweep: &Sweep, stop: &Shutdown) -> Resul
         }
     }
     Ok(())
+}
+
+/// Whether tasks of duplication wait or are worked on that are not attempted later.
+fn is_busy(home: &Home) -> Result<bool, RegistryError> {
+    let counts = home.registry.read(|tx| tasks::counts(tx).map_err(RegistryError::from))?;
+    let of = |topic: &TopicCounts| [HIGH, LOW].contains(&topic.topic.as_str()) && !topic.paused;
+    Ok(counts.iter().filter(|topic| of(topic)).any(|topic| topic.ready + topic.leased > 0))
+}
+
+/// Works on the tasks of duplication until none waits.
+fn run_tasks(home: &Arc<Home>, stop: &Shutdown) -> Result<(), EngineError> {
+    let runtime = build_runtime(home, Some(&[HIGH.to_owned(), LOW.to_owned()]))?.build();
+    let summary = runtime.run_until(stop, &|| !is_busy(home).unwrap_or(true));
+    summary.failure.map_or(Ok(()), |failure| Err(failure.into()))
 }
 
 /// Works on the parts of open sweeps.
@@ -165,6 +177,30 @@ fn set_aside(home: &Home, part: Part, error: &EngineError, ran: &mut Ran) -> Res
         Err(error) => return Err(error.into()),
     }
     ran.set_aside += 1;
+    Ok(())
+}
+
+/// Ends the parts in which deletions waited for a person that were carried out by their events since.
+fn release_held(home: &Home) -> Result<(), EngineError> {
+    for institution in home.registry.read(sweeps::institutions)? {
+        let Some(open) = home.registry.read(|tx| sweeps::open_of(tx, institution))? else { continue };
+        let mut after = RouteId(Uuid::nil());
+        loop {
+            let page = home.registry.read(|tx| sweeps::parts_in_trouble(tx, open.id, after, PAGE))?;
+            let Some(last) = page.last() else { break };
+            after = last.route.id;
+            for part in page.into_iter().filter(|part| part.phase == SweepPhase::Held) {
+                let started_at = open.started_at;
+                home.registry.write(move |tx| {
+                    let place = (part.route.source.as_str(), part.route.space.as_str());
+                    match content_events::count_pending(tx, place, part.route.id, started_at, 1)? {
+                        0 => sweeps::release(tx, &part),
+                        _ => Ok(()),
+                    }
+                })?;
+            }
+        }
+    }
     Ok(())
 }
 

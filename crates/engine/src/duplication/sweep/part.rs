@@ -6,7 +6,7 @@ use strongroom_duplication::Filter;
 use strongroom_queue::{NewTask, tasks};
 use strongroom_registry::content_events;
 use strongroom_registry::sweeps::{self, Next, Part, Sweep};
-use strongroom_registry::{RegistryError, SweepPhase, Time};
+use strongroom_registry::{RegistryError, SweepPhase};
 use strongroom_spaces::{ListedItem, ListedName, SpaceName};
 
 use super::compared::{Compared, Verdict, Verdicts};
@@ -124,7 +124,7 @@ impl Slice<'_> {
         while self.goes_on() {
             let Some(applied) = self.applied(ran)? else { return Ok(()) };
             let (route, up_to) =
-                (&self.part.route, self.part.allowed_to.filter(|_| is_allowed).unwrap_or(Time(i64::MAX)));
+                (&self.part.route, self.part.allowed_to.filter(|_| is_allowed).unwrap_or(self.sweep.started_at));
             let place = (route.source.as_str(), route.space.as_str());
             let reached = (self.part.reached.as_str(), up_to);
             let keys = if applied.may_delete {
@@ -158,8 +158,10 @@ impl Slice<'_> {
         }
         let route = &self.part.route;
         let place = (route.source.as_str(), route.space.as_str());
-        let id = route.id;
-        let pending = self.home.registry.read(|tx| content_events::count_pending(tx, place, id, u64::MAX >> 1))?;
+        // Those that were recorded since have their own tasks, and are none of the sweep.
+        let (id, up_to) = (route.id, self.sweep.started_at);
+        let pending =
+            self.home.registry.read(|tx| content_events::count_pending(tx, place, id, up_to, u64::MAX >> 1))?;
         if pending == 0 {
             return Ok(false);
         }

@@ -5,6 +5,7 @@ mod draining;
 mod ending;
 mod following;
 mod holding;
+mod order;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
