@@ -3,10 +3,13 @@
 //! out of use once the rest of each placement has verified copies; it deletes nothing. `replace` puts an empty store in the
 //! place of a lost one, which is then filled like any other.
 
+mod automatic;
 mod fill;
 mod handler;
+mod rate;
 mod replace;
 mod retire;
+mod turns;
 
 use strongroom_digest::Progress;
 use strongroom_registry::backfill::{self as rows, Lacking};
@@ -22,6 +25,8 @@ use crate::settings::Settings;
 use crate::work::{object_store_key, put_tasks};
 use crate::{EngineError, Home, paging};
 
+pub(crate) use automatic::Finding;
+pub use automatic::{BackfillProgress, StoreProgress};
 use fill::{Filled, Filling};
 pub use handler::{TOPIC, handlers};
 pub use replace::{Replacement, replace};
@@ -197,7 +202,18 @@ fn bring_up(home: &Home, object: ObjectId, store: &str, go_on: &GoOn<'_>) -> Res
     let hold = ObjectHold::take(home, object)?;
     let found = home.registry.read(|tx| objects::get(tx, Scope::System, object))?;
     let Some(found) = found.filter(|found| found.head > 0) else { return Ok(None) };
+    // The store may have left the placement, or the object may have got another one, since the task was enqueued.
+    if !belongs_into(home, &found, store)? {
+        return Ok(None);
+    }
     Ok(Some(Filling { home, hold: &hold, object: &found, store, go_on }.run()?))
+}
+
+/// Whether the object's placement names the store.
+fn belongs_into(home: &Home, object: &Object, store: &str) -> Result<bool, EngineError> {
+    let placement = object.description.placement.as_deref().unwrap_or_default();
+    let named = home.settings.placements.iter().find(|(name, _)| name.eq_ignore_ascii_case(placement));
+    Ok(named.is_some_and(|(_, stores)| stores.iter().any(|name| name == store)) && !home.is_retired(store)?)
 }
 
 /// Brings the stores that lack older versions of an object up to date, for a work item that holds the object. Returns why

@@ -1,14 +1,16 @@
 //! Compares the copies that there are with those that the placements name, and reports which stores lack some: each object once for each
 //! store of its placement, and then only those that may lack something since. `status` shows what is found here
-//! ([`strongroom_registry::placements`]).
+//! ([`strongroom_registry::placements`]). What is lacking is enqueued for the workers, at the rate of the settings.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use strongroom_registry::{ObjectId, RegistryError, Time, backfill, placements, tenants};
 use uuid::Uuid;
 
 use super::BackgroundTask;
+use crate::backfill::{Finding, StoreProgress};
 use crate::event::Event;
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home, paging};
@@ -44,13 +46,21 @@ fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
             }
         }
     }
-    let Some(lacking) = compare_marked(home, stop)? else { return Ok(STOPPED.to_owned()) };
-    if !lacking.is_empty() && is_to_be_reported(home)? {
-        for (store, objects) in &lacking {
-            Event::CopiesLacking { store, objects: *objects }.emit();
+    let Some((found, enqueued)) = compare_marked(home, stop)? else { return Ok(STOPPED.to_owned()) };
+    if !found.is_empty() && is_to_be_reported(home)? {
+        for (store, found) in &found {
+            Event::CopiesLacking { store, objects: found.lacking }.emit();
         }
     }
-    Ok(format!("{} times a store lacks an object of its placement", lacking.values().sum::<u64>()))
+    let sum = |count: fn(&StoreProgress) -> u64| found.values().map(count).sum::<u64>();
+    let lacking = sum(|found| found.lacking);
+    let mut done = format!("{lacking} times a store lacks an object of its placement");
+    for (count, what) in [(enqueued, "enqueued"), (sum(|found| found.given_up), "given up")] {
+        if count > 0 {
+            let _ = write!(done, ", {count} {what}");
+        }
+    }
+    Ok(done)
 }
 
 /// The placements of the settings with each store of theirs that is in use.
@@ -64,35 +74,27 @@ fn wanted(home: &Home) -> Result<BTreeSet<(String, String)>, EngineError> {
     Ok(wanted)
 }
 
-/// Removes the marks of objects that lack nothing. How many of the others each store lacks; none where it was stopped: what was counted
-/// until then is less than there is.
-fn compare_marked(home: &Home, stop: &Shutdown) -> Result<Option<BTreeMap<String, u64>>, EngineError> {
+/// Removes the marks of objects that lack nothing, and enqueues what the others lack. What was found, and how many tasks were enqueued;
+/// none where it was stopped: what was counted until then is less than there is.
+fn compare_marked(home: &Home, stop: &Shutdown) -> Result<Option<(BTreeMap<String, StoreProgress>, u64)>, EngineError> {
     let registry = &home.registry;
-    let (mut lacking, mut whole) = (BTreeMap::<String, u64>::new(), Vec::new());
+    let mut finding = Finding::begin(home)?;
     let list = |after: Option<ObjectId>, limit| {
         registry.read(|tx| placements::marked(tx, after.unwrap_or(ObjectId(Uuid::nil())), limit))
     };
-    let unmark = |whole: &mut Vec<ObjectId>| {
-        let objects = std::mem::take(whole);
-        if objects.is_empty() { Ok(0) } else { registry.write(move |tx| placements::unmark(tx, &objects)) }
-    };
-    for marked in paging::rows(OBJECTS_AT_ONCE, |marked: &placements::Marked| marked.object, list) {
-        let marked = marked?;
+    for page in paging::pages(OBJECTS_AT_ONCE, |marked: &placements::Marked| marked.object, list) {
+        let page = page?;
         if stop.is_requested() {
             return Ok(None);
         }
-        if marked.lacking_in.is_empty() {
-            whole.push(marked.object);
-        }
-        if whole.len() == OBJECTS_AT_ONCE {
-            unmark(&mut whole)?;
-        }
-        for store in marked.lacking_in {
-            *lacking.entry(store).or_default() += 1;
+        finding.add(&page)?;
+        let whole: Vec<ObjectId> =
+            page.iter().filter(|marked| marked.lacking_in.is_empty()).map(|marked| marked.object).collect();
+        if !whole.is_empty() {
+            registry.write(move |tx| placements::unmark(tx, &whole))?;
         }
     }
-    unmark(&mut whole)?;
-    Ok(Some(lacking))
+    finding.end(stop).map(Some)
 }
 
 /// Whether it was not logged for a day what stores lack. Where it was not, it is from now on.

@@ -24,10 +24,16 @@ WHERE p.placement = ?1 AND p.store = ?2 AND o.id > ?3 AND o.id <= ?4 AND o.head 
 ON CONFLICT (object_id) DO UPDATE SET marks = objects_to_compare.marks + 1
 -- A page of the objects that are marked, each with the stores that lack something of it, or once without.
 -- name: placements.marked
-SELECT m.object_id, p.store FROM (SELECT object_id FROM objects_to_compare WHERE object_id > ?1 ORDER BY object_id LIMIT ?2) AS m
+SELECT m.object_id, i.identifier AS institution_identifier, p.store FROM (SELECT object_id FROM objects_to_compare WHERE object_id > ?1 ORDER BY object_id LIMIT ?2) AS m
 LEFT JOIN objects o ON o.id = m.object_id AND o.head > 0
+LEFT JOIN institutions i ON i.id = o.institution_id
 LEFT JOIN placement_comparisons p ON lower(p.placement) = lower(o.placement) AND {placements.lacks}
 ORDER BY m.object_id, p.store
+-- The bytes of the contents of an object that a store lacks.
+-- name: placements.bytes_lacking
+SELECT coalesce(sum(c.size), 0) AS bytes FROM objects o
+JOIN contents c ON c.object_id = o.id AND c.generation = o.generation AND c.version <= o.head
+WHERE o.id = ?1 AND NOT EXISTS (SELECT 1 FROM copies k WHERE k.content_id = c.id AND k.store = ?2)
 -- name: placements.unmark
 DELETE FROM objects_to_compare WHERE object_id = ?1 AND NOT EXISTS (
     SELECT 1 FROM objects o JOIN placement_comparisons p ON lower(p.placement) = lower(o.placement)

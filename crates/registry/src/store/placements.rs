@@ -114,6 +114,8 @@ pub fn advance(
 pub struct Marked {
     /// The object.
     pub object: ObjectId,
+    /// The domain name of the institution that it belongs to; none of an object that has no published version any more.
+    pub institution: Option<String>,
     /// The stores of its placement that do not hold it whole.
     pub lacking_in: Vec<String>,
 }
@@ -123,10 +125,11 @@ pub fn marked(tx: &mut dyn Transaction, after: ObjectId, limit: usize) -> Result
     let mut found: Vec<Marked> = Vec::new();
     for row in tx.query(Statement("placements.marked"), &[after.into(), limit.into()])? {
         let object = ObjectId(row.uuid("object_id")?);
-        let store = row.optional_text("store")?.map(str::to_owned);
+        let text = |column| row.optional_text(column).map(|text| text.map(str::to_owned));
+        let (institution, store) = (text("institution_identifier")?, text("store")?);
         match found.last_mut() {
             Some(last) if last.object == object => last.lacking_in.extend(store),
-            _ => found.push(Marked { object, lacking_in: store.into_iter().collect() }),
+            _ => found.push(Marked { object, institution, lacking_in: store.into_iter().collect() }),
         }
     }
     Ok(found)
@@ -139,8 +142,16 @@ pub fn unmark(tx: &mut dyn Transaction, objects: &[ObjectId]) -> Result<u64, Reg
     Ok(tx.execute_each(Statement("placements.unmark"), &mut rows)?)
 }
 
-/// One transaction after another: each changes the same row.
-fn take_turn(tx: &mut dyn Transaction) -> Result<(), RegistryError> {
+/// How many bytes of the contents of an object a store lacks.
+pub fn bytes_lacking(tx: &mut dyn Transaction, object: ObjectId, store: &str) -> Result<u64, RegistryError> {
+    let row = tx.query_one(Statement("placements.bytes_lacking"), &[object.into(), store.into()])?;
+    row.map_or(Ok(0), |row| Ok(row.count("bytes")?))
+}
+
+/// Makes this transaction wait for the end of every other one that has called this, or has changed marks or comparisons: what it
+/// reads after it stays as it is until it ends.
+pub fn take_turn(tx: &mut dyn Transaction) -> Result<(), RegistryError> {
+    // One transaction after another: each changes the same row.
     let now = tx.now()?;
     tenants::set_fact(tx, TURN, &now.to_string())
 }
