@@ -118,7 +118,8 @@ macro_rules! schema_in {
                 64 "problems" "0070_problems"
                 65 "statistics" "0071_statistics"
                 66 "audited deletions" "0072_audited_deletions"
-                67 "duplication policies" "0073_duplication_policies"),
+                67 "duplication policies" "0073_duplication_policies"
+                68 "requested placements" "0075_requested_placements"),
         )
     };
 }

@@ -102,7 +102,7 @@ impl<'h> Finding<'h> {
     /// Counts what a page of marked objects lacks, and keeps what may be enqueued.
     pub(crate) fn add<'p>(&mut self, page: &'p [Marked]) -> Result<(), EngineError> {
         let lacking = |marked: &'p Marked| {
-            let Marked { object, institution, lacking_in } = marked;
+            let Marked { object, institution, lacking_in, .. } = marked;
             lacking_in.iter().map(move |store| (*object, institution.as_deref().unwrap_or_default(), store))
         };
         let lacking: Vec<_> = page.iter().flat_map(lacking).collect();
@@ -139,7 +139,12 @@ impl<'h> Finding<'h> {
             usize::try_from(most.saturating_sub(queued)).unwrap_or(usize::MAX)
         };
         let mut enqueued = 0;
-        for chosen in turns.chosen(room).chunks(OBJECTS_AT_ONCE) {
+        let chosen = turns.chosen(room);
+        // Without any, too, the credit is kept as it is now: a clock that was set back counts from here.
+        let without: &[Candidate] = &[];
+        let pages =
+            chosen.chunks(OBJECTS_AT_ONCE).chain(Some(without).filter(|_| chosen.is_empty() && !found.is_empty()));
+        for chosen in pages {
             if stop.is_requested() {
                 break;
             }

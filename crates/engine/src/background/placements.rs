@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use strongroom_registry::{ObjectId, RegistryError, Time, backfill, placements, tenants};
+use strongroom_registry::placements::{self, Marked, Rules};
+use strongroom_registry::{ObjectId, RegistryError, Time, Transaction, backfill, tenants};
 use uuid::Uuid;
 
 use super::BackgroundTask;
@@ -46,7 +47,14 @@ fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
             }
         }
     }
-    let Some((found, enqueued)) = compare_marked(home, stop)? else { return Ok(STOPPED.to_owned()) };
+    let rules = Rules {
+        default: home.settings.ingest.default_placement.clone(),
+        known: home.settings.placements.keys().cloned().collect(),
+    };
+    let Some(mut followed) = compare_collections(home, &rules, stop)? else { return Ok(STOPPED.to_owned()) };
+    let Some((found, enqueued)) = compare_marked(home, (&rules, &mut followed), stop)? else {
+        return Ok(STOPPED.to_owned());
+    };
     if !found.is_empty() && is_to_be_reported(home)? {
         for (store, found) in &found {
             Event::CopiesLacking { store, objects: found.lacking }.emit();
@@ -55,7 +63,11 @@ fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
     let sum = |count: fn(&StoreProgress) -> u64| found.values().map(count).sum::<u64>();
     let lacking = sum(|found| found.lacking);
     let mut done = format!("{lacking} times a store lacks an object of its placement");
-    for (count, what) in [(enqueued, "enqueued"), (sum(|found| found.given_up), "given up")] {
+    for (count, what) in [
+        (followed, "given the placement of their collection"),
+        (enqueued, "enqueued"),
+        (sum(|found| found.given_up), "given up"),
+    ] {
         if count > 0 {
             let _ = write!(done, ", {count} {what}");
         }
@@ -74,18 +86,51 @@ fn wanted(home: &Home) -> Result<BTreeSet<(String, String)>, EngineError> {
     Ok(wanted)
 }
 
+/// Gives objects the placement of their collection where that has changed and no deposit named theirs; how many. None where it was stopped.
+fn compare_collections(home: &Home, rules: &Rules, stop: &Shutdown) -> Result<Option<u64>, EngineError> {
+    let mut followed = 0;
+    for collection in home.registry.read(placements::changed_collections)? {
+        loop {
+            if stop.is_requested() {
+                return Ok(None);
+            }
+            let rules = rules.clone();
+            let page =
+                move |tx: &mut dyn Transaction| placements::follow_collection(tx, collection, &rules, OBJECTS_AT_ONCE);
+            let (changed, is_end) = home.registry.write(page)?;
+            followed += changed;
+            if is_end {
+                break;
+            }
+        }
+    }
+    Ok(Some(followed))
+}
+
 /// Removes the marks of objects that lack nothing, and enqueues what the others lack. What was found, and how many tasks were enqueued;
 /// none where it was stopped: what was counted until then is less than there is.
-fn compare_marked(home: &Home, stop: &Shutdown) -> Result<Option<(BTreeMap<String, StoreProgress>, u64)>, EngineError> {
+fn compare_marked(
+    home: &Home,
+    (rules, followed): (&Rules, &mut u64),
+    stop: &Shutdown,
+) -> Result<Option<(BTreeMap<String, StoreProgress>, u64)>, EngineError> {
     let registry = &home.registry;
     let mut finding = Finding::begin(home)?;
     let list = |after: Option<ObjectId>, limit| {
-        registry.read(|tx| placements::marked(tx, after.unwrap_or(ObjectId(Uuid::nil())), limit))
+        registry.read(|tx| placements::marked(tx, &rules.default, after.unwrap_or(ObjectId(Uuid::nil())), limit))
     };
-    for page in paging::pages(OBJECTS_AT_ONCE, |marked: &placements::Marked| marked.object, list) {
-        let page = page?;
+    for page in paging::pages(OBJECTS_AT_ONCE, |marked: &Marked| marked.object, list) {
+        let mut page = page?;
         if stop.is_requested() {
             return Ok(None);
+        }
+        let is_to_follow =
+            |marked: &mut Marked| marked.wanted.as_deref().is_some_and(|wanted| rules.known(wanted).is_some());
+        let others: Vec<ObjectId> = page.extract_if(.., is_to_follow).map(|marked| marked.object).collect();
+        if !others.is_empty() {
+            // What their new placement lacks is found by the next run.
+            let rules = rules.clone();
+            *followed += registry.write(move |tx| placements::follow(tx, &others, &rules))?;
         }
         finding.add(&page)?;
         let whole: Vec<ObjectId> =
