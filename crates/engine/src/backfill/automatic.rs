@@ -2,11 +2,12 @@
 //! waits already, or was given up, is not enqueued again. What was found last is kept for people.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 use strongroom_queue::{Enqueued, NewTask, tasks};
 use strongroom_registry::placements::{self, Marked};
-use strongroom_registry::{Registry, RegistryError, Time, Transaction, backfill as rows, tenants};
+use strongroom_registry::{Registry, RegistryError, Time, Transaction, backfill as rows, counted, tenants};
 
 use super::rate::Credit;
 use super::turns::{Candidate, Turns};
@@ -63,6 +64,28 @@ impl BackfillProgress {
     /// When it was found.
     pub fn found_at(&self) -> Time {
         Time(self.found_at)
+    }
+
+    /// How far each store is, in words; none where nothing was lacking.
+    pub fn in_words(&self, settings: &Settings) -> Option<String> {
+        let of_store = |(store, found): (&String, &StoreProgress)| {
+            let mut text = format!("{store} lacks {}", counted(found.lacking, "object", "objects"));
+            for (count, what) in [(found.queued, "in the queue"), (found.given_up, "given up")] {
+                if count > 0 {
+                    let _ = write!(text, ", {count} {what}");
+                }
+            }
+            text
+        };
+        let stores: Vec<String> = self.stores.iter().map(of_store).collect();
+        let mut text = (!stores.is_empty()).then(|| stores.join("; "))?;
+        let per_hour = settings.backfill.objects_per_hour;
+        if let Some(time) = self.enqueued_by(settings) {
+            let _ = write!(text, "; at {per_hour} an hour the last one is enqueued at {time} at the earliest");
+        } else if per_hour == 0 {
+            text.push_str("; backfill.objects_per_hour is 0, so none is enqueued without a command");
+        }
+        Some(text)
     }
 
     /// When the last object of a store is enqueued at the earliest; none where nothing is left to be enqueued, or the settings have

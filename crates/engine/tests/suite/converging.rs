@@ -292,9 +292,11 @@ fn a_task_that_was_given_up_is_not_enqueued_again_until_a_person_retries_it(engi
     let Some(mut made) = home(engine) else { return };
     let object = file(&made, "a.txt", "text", None);
     with_settings(&mut made, |text| joined(&text) + "[workers.\"store.backfill\"]\nmax_attempts = 1\n");
-    // A folder where a file is to be put, so that the store refuses it.
-    let blocked = keys(&made, "primary").into_iter().find(|key| key.contains("/content/")).expect("a content");
-    std::fs::create_dir_all(made.file(THIRD, &blocked)).expect("makes a folder");
+    // A file where a folder is to be made, so that nothing can be put there.
+    let key = keys(&made, "primary").into_iter().find(|key| key.contains("/content/")).expect("a content");
+    let blocked = made.file(THIRD, &key).parent().expect("a folder").to_owned();
+    std::fs::create_dir_all(blocked.parent().expect("a folder")).expect("makes a folder");
+    std::fs::write(&blocked, "in the way").expect("writes");
     compare(&made);
     work(&made);
     assert_eq!((counts(&made).dead, queued(&made)), (1, 0));
@@ -304,7 +306,7 @@ fn a_task_that_was_given_up_is_not_enqueued_again_until_a_person_retries_it(engi
     }
     assert_eq!((counts(&made).dead, queued(&made)), (1, 0));
     assert_eq!(progress(&made), Some(StoreProgress { lacking: 1, queued: 0, given_up: 1 }));
-    std::fs::remove_dir_all(made.file(THIRD, &blocked)).expect("removes it");
+    std::fs::remove_file(&blocked).expect("removes it");
     // A person asks for the store: the task that was given up is not needed any more.
     backfill::enqueue(&made, THIRD).expect("enqueues");
     work(&made);

@@ -215,7 +215,7 @@ pub fn follow_collection(
 /// Gives these objects the placement of their collection, where no deposit named theirs. How many got it.
 pub fn follow(tx: &mut dyn Transaction, objects: &[ObjectId], rules: &Rules) -> Result<u64, RegistryError> {
     take_turn(tx)?;
-    let mut values = objects.iter().map(|object| vec![(*object).into(), 0.into(), rules.default.as_str().into()]);
+    let mut values = objects.iter().map(|object| vec![(*object).into(), rules.default.as_str().into()]);
     let found = tx.query_many(Statement("placements.wanted_of"), &mut values)?;
     let mut changed = 0;
     for (object, row) in objects.iter().zip(found) {
