@@ -4,6 +4,7 @@
 //! place of a lost one, which is then filled like any other.
 
 mod automatic;
+mod compare;
 mod fill;
 mod handler;
 mod rate;
@@ -15,6 +16,7 @@ use strongroom_digest::Progress;
 use strongroom_registry::backfill::{self as rows, Lacking};
 use strongroom_registry::counted;
 use strongroom_registry::objects::{self, Object};
+use strongroom_registry::placements::Marked;
 use strongroom_registry::work::Claim;
 use strongroom_registry::{ObjectId, Registry, RegistryError, Scope};
 
@@ -27,6 +29,7 @@ use crate::{EngineError, Home, paging};
 
 pub(crate) use automatic::Finding;
 pub use automatic::{BackfillProgress, StoreProgress};
+pub(crate) use compare::each_marked;
 use fill::{Filled, Filling};
 pub use handler::{TOPIC, handlers};
 pub use replace::{Replacement, replace};
@@ -107,14 +110,14 @@ pub fn amount_lacking(home: &Home, store: &str) -> Result<(u64, u64), EngineErro
 pub fn enqueue(home: &Home, store: &str) -> Result<u64, EngineError> {
     check_store(home, store)?;
     let mut made = 0;
-    let mut waiting: Vec<(String, String)> = Vec::new();
-    each_lacking((&home.settings, &home.registry), Scope::System, Some(store), &mut |lacking| {
-        made += 1;
-        let object = lacking.object;
-        waiting.push((object_store_key(object.object, store), object.institution_identifier));
-        if waiting.len() < OBJECTS_AT_ONCE { Ok(()) } else { put_tasks(home, TOPIC, waiting.drain(..)) }
+    each_marked(home, &Shutdown::new(), &mut |page| {
+        let lacking = page.iter().filter(|marked| marked.lacking_in.iter().any(|one| one == store));
+        let key =
+            |marked: &Marked| (object_store_key(marked.object, store), marked.institution.clone().unwrap_or_default());
+        let waiting: Vec<_> = lacking.map(key).collect();
+        made += waiting.len() as u64;
+        put_tasks(home, TOPIC, waiting)
     })?;
-    put_tasks(home, TOPIC, waiting)?;
     Ok(made)
 }
 
