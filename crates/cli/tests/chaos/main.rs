@@ -13,6 +13,7 @@ mod commands;
 mod deletion_plan;
 mod deletions;
 mod hook;
+mod joining;
 mod kept;
 mod late;
 mod ocfl;

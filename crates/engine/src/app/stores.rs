@@ -323,7 +323,7 @@ fn stays_in_use(store: &str, objects: u64, placements: &[String], progress: Opti
     let error = EngineError::CheckFailed(format!("the store {store} stays in use: {}", reasons.join("; ")));
     if let (true, Some(progress)) = (placements.is_empty(), progress) {
         return error.next(format!(
-            "wait: the workers bring what stores lack ({progress}); \"strongroom store backfill NAME\" enqueues all of it now, \
+            "the workers bring what stores lack: {progress}; \"strongroom store backfill NAME\" enqueues all of it now, \
              \"strongroom fixity run\" verifies"
         ));
     }

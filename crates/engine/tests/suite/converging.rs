@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use strongroom_engine::app::{self, Caller, OpContext};
 use strongroom_engine::backfill::{self, BackfillProgress, StoreProgress};
 use strongroom_engine::findings::Counting;
 use strongroom_engine::fixity::{self, FixityRequest};
@@ -223,6 +224,11 @@ fn the_rate_holds_over_restarts_in_two_processes_and_over_a_clock_that_jumps(eng
     backfill::replace(&made, THIRD).expect("replaces");
     assert!(compare(&made).contains("12 times"));
     assert_eq!((queued(&made), progress(&made)), (0, Some(StoreProgress { lacking: 12, queued: 0, given_up: 0 })));
+    // Until then no other store is retired, and the answer says how far it is.
+    let call = OpContext::new(made.home.clone(), Caller::at_console("tester"));
+    let refused = app::stores::retire::<EngineError>(&call, "primary", false, &mut |_| Ok(())).expect_err("is refused");
+    let text = format!("{refused:?}");
+    assert!(text.contains("third lacks 12 objects; backfill.objects_per_hour is 0"), "{text}");
 }
 
 fn no_more_tasks_wait_than_the_settings_say(engine: Engine) {
