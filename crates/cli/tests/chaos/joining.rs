@@ -15,7 +15,7 @@ const JOINING: &str = "joining";
 /// How often the workers are killed while they fill it.
 const KILLS: usize = 3;
 /// How long it may take to be filled. Leases of processes that were killed last a minute.
-const PATIENCE: Duration = Duration::from_secs(180);
+const PATIENCE: Duration = Duration::from_mins(3);
 
 impl World {
     /// Adds a store to the settings and to every placement.
@@ -34,10 +34,9 @@ impl World {
 }
 
 impl Cast {
-    /// Adds the store, kills the workers while they fill it, and waits until it lacks nothing.
+    /// In a settled run, adds the store, kills the workers while they fill it, and waits until it lacks nothing.
     pub(crate) fn join_store(&mut self) -> Result<()> {
         self.world.log("a store joins every placement");
-        self.workers.kill_all(&mut self.world)?;
         self.world.add_store()?;
         for _ in 0..KILLS {
             self.workers.start_all(&self.world)?;
@@ -55,6 +54,8 @@ impl Cast {
             let lacking: Vec<&Value> = problems.iter().filter(|problem| text(problem, "kind") == "lacking").collect();
             if lacking.is_empty() {
                 self.world.log("the store that has joined lacks nothing");
+                self.workers.stop_all()?;
+                self.world.run(["schedule", "--once"])?.succeeded()?;
                 return Ok(());
             }
             if began.elapsed() > PATIENCE {

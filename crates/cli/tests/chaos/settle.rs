@@ -45,7 +45,6 @@ impl Cast {
         self.delete_what_failed_rightly()?;
         self.drain()?;
         self.put_back(&older)?;
-        self.join_store()?;
         self.workers.stop_all()?;
         // A put that ends behind the last sweep of its version leaves bytes that the next one removes: comparing brings it
         // forward. What else differs, the promises tell.
