@@ -12,6 +12,7 @@ use strongroom_registry::{
 };
 use strongroom_storage::FolderStore;
 
+use crate::backfill::{BackfillProgress, StoreProgress};
 use crate::background::TaskStatus;
 use crate::ingest::kept_in;
 use crate::people::check_factor_key;
@@ -44,6 +45,8 @@ pub struct Status {
     pub queue: Vec<TopicCounts>,
     /// Every store of the settings.
     pub stores: Vec<StoreStatus>,
+    /// What stores lack of their placements, and how far it was brought.
+    pub backfill: BackfillStatus,
     /// How the copies are watched.
     pub fixity: FixityStatus,
     /// Requests for deletion that another user has to approve or deny. They are no part of the review: `status --check` does not fail because of them.
@@ -97,6 +100,39 @@ pub struct StoreStatus {
     pub missed_logs: u64,
     /// Objects of which it still has something that was deleted: it was away, refuses, or was put back as it was before.
     pub unfinished_deletions: u64,
+}
+
+/// What stores lack of their placements, as the background task `placements` found last.
+#[derive(Debug, Clone, Serialize)]
+pub struct BackfillStatus {
+    /// The stores that lack something, with how many objects they do not hold whole, of how many of those a task waits or is being worked
+    /// on, and of how many it was given up.
+    pub stores: BTreeMap<String, StoreProgress>,
+    /// When that was found; none where nothing was lacking.
+    pub found_at: Option<String>,
+    /// How many objects are enqueued in an hour at most without a command.
+    pub objects_per_hour: u64,
+    /// How many bytes of contents; 0: no limit.
+    pub bytes_per_hour: u64,
+    /// When the last object is enqueued at the earliest; none where nothing is left to be enqueued.
+    pub enqueued_by: Option<String>,
+    /// The same in words.
+    #[serde(skip)]
+    pub text: Option<String>,
+}
+
+impl BackfillStatus {
+    fn of(settings: &Settings, registry: &Registry) -> Result<Self, RegistryError> {
+        let progress = BackfillProgress::read(registry)?;
+        Ok(Self {
+            found_at: (!progress.stores.is_empty()).then(|| progress.found_at().to_string()),
+            objects_per_hour: settings.backfill.objects_per_hour,
+            bytes_per_hour: settings.backfill.bytes_per_hour,
+            enqueued_by: progress.enqueued_by(settings).map(|time| time.to_string()),
+            text: progress.in_words(settings),
+            stores: progress.stores,
+        })
+    }
 }
 
 /// How the copies are watched.
@@ -277,6 +313,7 @@ pub fn collect(
         review: registry.read(|tx| Review::collect(tx, settings, (&queue, &tasks), survey))?,
         queue,
         stores,
+        backfill: BackfillStatus::of(settings, registry)?,
         fixity: FixityStatus {
             last_round: last_round.map(|time| time.to_string()),
             oldest_check,

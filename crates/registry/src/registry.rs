@@ -119,7 +119,8 @@ macro_rules! schema_in {
                 65 "statistics" "0071_statistics"
                 66 "audited deletions" "0072_audited_deletions"
                 67 "duplication policies" "0073_duplication_policies"
-                68 "duplication" "0074_duplication"),
+                68 "duplication" "0074_duplication"
+                69 "requested placements" "0075_requested_placements"),
         )
     };
 }

@@ -139,6 +139,10 @@ fn show(status: &Status, context: &Context) -> Result<(), Failure> {
         let text = format!("{} ({}): {reach}{space}{problems}{missed}{deleted}", store.store, store.kind);
         line(if index == 0 { "stores" } else { "" }, text)?;
     }
+    if let Some(text) = &status.backfill.text {
+        let found_at = status.backfill.found_at.as_deref().map(minute).unwrap_or_default();
+        line("backfill", format!("{text} (as found {found_at})"))?;
+    }
     let never = || "never".to_owned();
     let fixity = &status.fixity;
     let round = fixity.last_round.as_deref().map(minute);

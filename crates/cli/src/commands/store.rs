@@ -127,7 +127,19 @@ fn list(options: &ListOptions, context: &Context) -> Outcome {
     let installation = context.installation()?;
     let found = without_lost_stores(|| stores::list(&installation))?;
     let columns = ["store", "kind", "state", "roles", "path"];
-    let in_full = ["store", "kind", "state", "roles", "placements", "missed_logs", "unfinished_deletions", "path"];
+    let in_full = [
+        "store",
+        "kind",
+        "state",
+        "roles",
+        "placements",
+        "missed_logs",
+        "unfinished_deletions",
+        "lacking",
+        "backfill_queued",
+        "backfill_given_up",
+        "path",
+    ];
     let mut table = context.output.table(&columns).with::<StoreView>(options.table).in_full(&in_full);
     let found = options.of(found);
     for store in &found {

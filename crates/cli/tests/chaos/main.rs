@@ -13,6 +13,7 @@ mod commands;
 mod deletion_plan;
 mod deletions;
 mod hook;
+mod joining;
 mod kept;
 mod late;
 mod ocfl;
@@ -60,7 +61,11 @@ fn run(plan: &Plan) -> Result<bool> {
         bags.push((0..VARIANTS).map(|variant| slot.bag(plan.seed, variant, &folder)).collect::<Result<Vec<_>>>()?);
     }
     let mut cast = Cast::new(world, bags, plan);
-    let outcome = cast.perform(plan).and_then(|()| cast.settle()).and_then(|()| cast.check());
+    // In every other run: objects that a killed worker held are waited for.
+    let joins = plan.seed.is_multiple_of(2);
+    let settled = cast.perform(plan).and_then(|()| cast.settle());
+    let joined = settled.and_then(|()| if joins { cast.join_store() } else { Ok(()) });
+    let outcome = joined.and_then(|()| cast.check());
     if let Err(error) = outcome {
         cast.findings.push(format!("{error:#}"));
         cast.world.log(format!("FINDING: {error:#}"));

@@ -75,7 +75,7 @@ impl Cast {
     }
 
     /// Works until every item has ended and no task waits.
-    fn drain(&mut self) -> Result<()> {
+    pub(crate) fn drain(&mut self) -> Result<()> {
         let mut last = String::new();
         let (mut moved, mut hurried) = (Instant::now(), Instant::now());
         let mut requests = self.decide_requests()?;

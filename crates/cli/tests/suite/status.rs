@@ -227,6 +227,7 @@ fn status_is_one_page_that_shows_a_store_that_is_away() {
             "review",
             "queue",
             "stores",
+            "backfill",
             "fixity",
             "uploads",
             "notices",

@@ -18,7 +18,7 @@ use super::views::{
     ReusedStoreView, StoreCheckView, StoreView, UnretiredView,
 };
 pub use crate::backfill::BackfillRequest;
-use crate::backfill::{self, BackfillSummary, Replacement, Retirement};
+use crate::backfill::{self, BackfillProgress, BackfillSummary, Replacement, Retirement};
 use crate::findings::Counting;
 use crate::journal::Target;
 use crate::reconcile::{self, Compared};
@@ -32,7 +32,9 @@ pub fn list(installation: &Installation) -> Result<Vec<StoreView>, EngineError> 
     let settings = authorized.settings();
     let survey = authorized.survey(authorized.registry().ok().flatten().as_ref(), Counting::Bounded)?;
     let mut views = Vec::with_capacity(settings.stores.len());
+    let progress = survey.registry.as_ref().map(BackfillProgress::read).transpose()?;
     for (name, store) in &settings.stores {
+        let progress = progress.as_ref().map(|progress| progress.stores.get(name).copied().unwrap_or_default());
         let Some(one) = survey.store(name) else { continue };
         views.push(StoreView {
             store: name.clone(),
@@ -44,6 +46,9 @@ pub fn list(installation: &Installation) -> Result<Vec<StoreView>, EngineError> 
             reason: one.problem.clone(),
             missed_logs: one.missed_logs,
             unfinished_deletions: one.unfinished_deletions,
+            lacking: progress.map(|found| found.lacking),
+            backfill_queued: progress.map(|found| found.queued),
+            backfill_given_up: progress.map(|found| found.given_up),
         });
     }
     Ok(views)
@@ -294,7 +299,12 @@ pub fn retire<E: From<EngineError>>(
     let authorized = context.authorize(&STORES_RETIRE)?;
     let request = backfill::RetireRequest { store: store.to_owned(), allow_one_copy, by: authorized.entry() };
     let retired_at = match backfill::retire(authorized.home(), &request, &mut |unretired| tell(unretired.into()))? {
-        Retirement::Refused { objects, placements } => return Err(stays_in_use(store, objects, &placements).into()),
+        Retirement::Refused { objects, placements } => {
+            let home = authorized.home();
+            let progress = BackfillProgress::read(&home.registry).map_err(EngineError::from)?;
+            let progress = progress.in_words(&home.settings);
+            return Err(stays_in_use(store, objects, &placements, progress).into());
+        }
         Retirement::Retired(since) => since.to_string(),
         Retirement::Already(since) => since,
     };
@@ -302,7 +312,7 @@ pub fn retire<E: From<EngineError>>(
 }
 
 /// Why a store stays in use, and what to do about it.
-fn stays_in_use(store: &str, objects: u64, placements: &[String]) -> EngineError {
+fn stays_in_use(store: &str, objects: u64, placements: &[String], progress: Option<String>) -> EngineError {
     let mut reasons = Vec::new();
     if !placements.is_empty() {
         reasons.push(format!("too few stores would remain in use in the placements {}", placements.join(", ")));
@@ -311,6 +321,12 @@ fn stays_in_use(store: &str, objects: u64, placements: &[String]) -> EngineError
         reasons.push(format!("{} verified copies elsewhere", counted(objects, "object lacks", "objects lack")));
     }
     let error = EngineError::CheckFailed(format!("the store {store} stays in use: {}", reasons.join("; ")));
+    if let (true, Some(progress)) = (placements.is_empty(), progress) {
+        return error.next(format!(
+            "the workers bring what stores lack: {progress}; \"strongroom store backfill NAME\" enqueues all of it now, \
+             \"strongroom fixity run\" verifies"
+        ));
+    }
     error.next(if placements.is_empty() {
         "\"strongroom store backfill NAME\" brings a store up to date, \"strongroom fixity run\" verifies"
     } else {

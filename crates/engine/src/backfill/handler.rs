@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use strongroom_queue::Outcome;
+use strongroom_queue::{Outcome, tasks};
 use strongroom_registry::work::Assignment;
 
 use crate::Home;
@@ -35,12 +35,9 @@ impl Handler for BackfillHandler {
             Ok(parsed) => parsed,
             Err(end) => return end.into(),
         };
-        if let Err(error) = super::check_store(&self.home, store) {
-            return Outcome::Dead { reason: error.chain() }.into();
-        }
         match super::bring_up(&self.home, object, store, context) {
-            Ok(None) => Outcome::Done.into(),
-            Ok(Some(filled)) if filled.is_whole() => Outcome::Done.into(),
+            Ok(None) => done(assignment),
+            Ok(Some(filled)) if filled.is_whole() => done(assignment),
             Ok(Some(filled)) if filled.reasons.is_empty() => {
                 Outcome::Defer(context.time_after(self.home.settings.restoration.retrieval_poll)).into()
             }
@@ -48,4 +45,13 @@ impl Handler for BackfillHandler {
             Err(halt) => halt.task_end(&self.home, assignment, context),
         }
     }
+}
+
+/// The end of a task after which nothing is lacking: the tasks of the same object and store that were given up before are not needed any more.
+fn done(assignment: &Assignment) -> TaskEnd {
+    let key = assignment.task.key.clone();
+    TaskEnd::from(Outcome::Done).with(Box::new(move |tx, _| {
+        tasks::delete_dead_of_key(tx, TOPIC, &key)?;
+        Ok(Vec::new())
+    }))
 }

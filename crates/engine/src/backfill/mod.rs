@@ -3,15 +3,20 @@
 //! out of use once the rest of each placement has verified copies; it deletes nothing. `replace` puts an empty store in the
 //! place of a lost one, which is then filled like any other.
 
+mod automatic;
+mod compare;
 mod fill;
 mod handler;
+mod rate;
 mod replace;
 mod retire;
+mod turns;
 
 use strongroom_digest::Progress;
 use strongroom_registry::backfill::{self as rows, Lacking};
 use strongroom_registry::counted;
 use strongroom_registry::objects::{self, Object};
+use strongroom_registry::placements::Marked;
 use strongroom_registry::work::Claim;
 use strongroom_registry::{ObjectId, Registry, RegistryError, Scope};
 
@@ -22,6 +27,9 @@ use crate::settings::Settings;
 use crate::work::{object_store_key, put_tasks};
 use crate::{EngineError, Home, paging};
 
+pub(crate) use automatic::Finding;
+pub use automatic::{BackfillProgress, StoreProgress};
+pub(crate) use compare::each_marked;
 use fill::{Filled, Filling};
 pub(crate) use handler::TASK;
 pub use handler::TOPIC;
@@ -103,14 +111,14 @@ pub fn amount_lacking(home: &Home, store: &str) -> Result<(u64, u64), EngineErro
 pub fn enqueue(home: &Home, store: &str) -> Result<u64, EngineError> {
     check_store(home, store)?;
     let mut made = 0;
-    let mut waiting: Vec<(String, String)> = Vec::new();
-    each_lacking((&home.settings, &home.registry), Scope::System, Some(store), &mut |lacking| {
-        made += 1;
-        let object = lacking.object;
-        waiting.push((object_store_key(object.object, store), object.institution_identifier));
-        if waiting.len() < OBJECTS_AT_ONCE { Ok(()) } else { put_tasks(home, TOPIC, waiting.drain(..)) }
+    each_marked(home, &Shutdown::new(), &mut |page| {
+        let lacking = page.iter().filter(|marked| marked.lacking_in.iter().any(|one| one == store));
+        let key =
+            |marked: &Marked| (object_store_key(marked.object, store), marked.institution.clone().unwrap_or_default());
+        let waiting: Vec<_> = lacking.map(key).collect();
+        made += waiting.len() as u64;
+        put_tasks(home, TOPIC, waiting)
     })?;
-    put_tasks(home, TOPIC, waiting)?;
     Ok(made)
 }
 
@@ -198,7 +206,18 @@ fn bring_up(home: &Home, object: ObjectId, store: &str, go_on: &GoOn<'_>) -> Res
     let hold = ObjectHold::take(home, object)?;
     let found = home.registry.read(|tx| objects::get(tx, Scope::System, object))?;
     let Some(found) = found.filter(|found| found.head > 0) else { return Ok(None) };
+    // The store may have left the placement, or the object may have got another one, since the task was enqueued.
+    if !belongs_into(home, &found, store)? {
+        return Ok(None);
+    }
     Ok(Some(Filling { home, hold: &hold, object: &found, store, go_on }.run()?))
+}
+
+/// Whether the object's placement names the store.
+fn belongs_into(home: &Home, object: &Object, store: &str) -> Result<bool, EngineError> {
+    let placement = object.description.placement.as_deref().unwrap_or_default();
+    let named = home.settings.placements.iter().find(|(name, _)| name.eq_ignore_ascii_case(placement));
+    Ok(named.is_some_and(|(_, stores)| stores.iter().any(|name| name == store)) && !home.is_retired(store)?)
 }
 
 /// Brings the stores that lack older versions of an object up to date, for a work item that holds the object. Returns why

@@ -1,98 +1,52 @@
-//! Compares the copies that there are with those that the placements name, and reports which stores lack some: each object once for each
-//! store of its placement, and then only those that may lack something since. `status` shows what is found here
-//! ([`strongroom_registry::placements`]).
+//! Compares the copies that there are with those that the placements name, reports which stores lack some, and enqueues what they lack for the
+//! workers, at the rate of the settings. `status` shows what is found here.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::time::Duration;
 
-use strongroom_registry::{ObjectId, RegistryError, Time, backfill, placements, tenants};
-use uuid::Uuid;
+use strongroom_registry::{RegistryError, Time, tenants};
 
 use super::BackgroundTask;
+use crate::backfill::{self, Finding, StoreProgress};
 use crate::event::Event;
 use crate::runtime::Shutdown;
-use crate::{EngineError, Home, paging};
+use crate::{EngineError, Home};
 
 const EVERY: Duration = Duration::from_mins(1);
 /// How often it is logged what stores lack, in microseconds.
 const REPORTED_EVERY: i64 = 24 * 3_600_000_000;
 /// The fact that says when that was last logged.
 const REPORTED_AT: &str = "placements.reported_at";
-/// Objects that are compared in one transaction.
-const OBJECTS_AT_ONCE: usize = 500;
 /// What a run returns that ended before everything was compared.
 const STOPPED: &str = "stopped before every placement was compared";
 
 pub(super) const TASK: BackgroundTask = BackgroundTask { name: "placements", every: |_| EVERY, run };
 
 fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
-    let registry = &home.registry;
-    let wanted = wanted(home)?;
-    let begun = registry.read(placements::list)?.into_iter().map(|one| (one.placement, one.store));
-    if !begun.collect::<BTreeSet<_>>().iter().eq(&wanted) {
-        let wanted: Vec<_> = wanted.into_iter().collect();
-        registry.write(move |tx| placements::set(tx, &wanted))?;
-    }
-    for one in registry.read(placements::list)?.into_iter().filter(|one| !one.is_complete) {
-        loop {
-            if stop.is_requested() {
-                return Ok(STOPPED.to_owned());
-            }
-            let (placement, store) = (one.placement.clone(), one.store.clone());
-            if registry.write(move |tx| placements::advance(tx, (&placement, &store), OBJECTS_AT_ONCE))? {
-                break;
-            }
-        }
-    }
-    let Some(lacking) = compare_marked(home, stop)? else { return Ok(STOPPED.to_owned()) };
-    if !lacking.is_empty() && is_to_be_reported(home)? {
-        for (store, objects) in &lacking {
-            Event::CopiesLacking { store, objects: *objects }.emit();
-        }
-    }
-    Ok(format!("{} times a store lacks an object of its placement", lacking.values().sum::<u64>()))
-}
-
-/// The placements of the settings with each store of theirs that is in use.
-fn wanted(home: &Home) -> Result<BTreeSet<(String, String)>, EngineError> {
-    let retired = home.registry.read(backfill::retired)?;
-    let mut wanted = BTreeSet::new();
-    for (placement, stores) in &home.settings.placements {
-        let in_use = stores.iter().filter(|store| !retired.contains(*store));
-        wanted.extend(in_use.map(|store| (placement.clone(), store.clone())));
-    }
-    Ok(wanted)
-}
-
-/// Removes the marks of objects that lack nothing. How many of the others each store lacks; none where it was stopped: what was counted
-/// until then is less than there is.
-fn compare_marked(home: &Home, stop: &Shutdown) -> Result<Option<BTreeMap<String, u64>>, EngineError> {
-    let registry = &home.registry;
-    let (mut lacking, mut whole) = (BTreeMap::<String, u64>::new(), Vec::new());
-    let list = |after: Option<ObjectId>, limit| {
-        registry.read(|tx| placements::marked(tx, after.unwrap_or(ObjectId(Uuid::nil())), limit))
+    let mut finding = Finding::begin(home)?;
+    // What was counted until it was stopped is less than there is.
+    let Some(followed) = backfill::each_marked(home, stop, &mut |page| finding.add(page))? else {
+        return Ok(STOPPED.to_owned());
     };
-    let unmark = |whole: &mut Vec<ObjectId>| {
-        let objects = std::mem::take(whole);
-        if objects.is_empty() { Ok(0) } else { registry.write(move |tx| placements::unmark(tx, &objects)) }
-    };
-    for marked in paging::rows(OBJECTS_AT_ONCE, |marked: &placements::Marked| marked.object, list) {
-        let marked = marked?;
-        if stop.is_requested() {
-            return Ok(None);
-        }
-        if marked.lacking_in.is_empty() {
-            whole.push(marked.object);
-        }
-        if whole.len() == OBJECTS_AT_ONCE {
-            unmark(&mut whole)?;
-        }
-        for store in marked.lacking_in {
-            *lacking.entry(store).or_default() += 1;
+    let (found, enqueued) = finding.end(stop)?;
+    if !found.is_empty() && is_to_be_reported(home)? {
+        for (store, found) in &found {
+            Event::CopiesLacking { store, objects: found.lacking }.emit();
         }
     }
-    unmark(&mut whole)?;
-    Ok(Some(lacking))
+    let sum = |count: fn(&StoreProgress) -> u64| found.values().map(count).sum::<u64>();
+    let lacking = sum(|found| found.lacking);
+    let mut done = format!("{lacking} times a store lacks an object of its placement");
+    for (count, what) in [
+        (followed, "given the placement of their collection"),
+        (enqueued, "enqueued"),
+        (sum(|found| found.given_up), "given up"),
+    ] {
+        if count > 0 {
+            let _ = write!(done, ", {count} {what}");
+        }
+    }
+    Ok(done)
 }
 
 /// Whether it was not logged for a day what stores lack. Where it was not, it is from now on.

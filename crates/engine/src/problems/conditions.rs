@@ -16,6 +16,7 @@ use super::kinds::{
     MESSAGES_UNDELIVERABLE, QUEUE_DEAD, QUEUE_UNATTENDED, SPOT_TEST_FAILED, STORE_AWAY, STORE_READ_ONLY, STORE_REFUSED,
     STORE_WATERMARK,
 };
+use crate::backfill::{BackfillProgress, TOPIC};
 use crate::background::{self, TaskStatus};
 use crate::findings::LACKING;
 use crate::review;
@@ -97,9 +98,10 @@ pub(super) fn collect(home: &Home) -> Result<Conditions, EngineError> {
     let begun_at = home.registry.read(|tx| Ok::<_, RegistryError>(tx.now()?))?;
     let survey = Survey::of_open(home)?;
     let tasks = background::list(&home.settings, &home.registry)?;
+    let progress = BackfillProgress::read(&home.registry)?;
     let mut found = Conditions { begun_at: Some(begun_at), ..Conditions::default() };
     for store in &survey.stores {
-        of_store(&mut found, &survey, store);
+        of_store(&mut found, &survey, &progress, store);
     }
     for task in &tasks {
         of_task(&mut found, task);
@@ -131,7 +133,7 @@ pub(super) fn collect(home: &Home) -> Result<Conditions, EngineError> {
         .map_err(EngineError::from)
 }
 
-fn of_store(found: &mut Conditions, survey: &Survey, store: &SurveyedStore) {
+fn of_store(found: &mut Conditions, survey: &Survey, progress: &BackfillProgress, store: &SurveyedStore) {
     let name = &store.name;
     let why = || store.problem.clone().unwrap_or_else(|| "it cannot be used".to_owned());
     match store.condition {
@@ -158,8 +160,14 @@ fn of_store(found: &mut Conditions, survey: &Survey, store: &SurveyedStore) {
     if objects > 0 {
         let at_least = if is_all { "" } else { "at least " };
         let (count, objects) = (objects, counted(objects, "object is", "objects are"));
-        found.add_counted(COPIES_LACKING, name, count, format!("{at_least}{objects} not whole in it")).store =
-            Some(name.clone());
+        let given_up = match progress.stores.get(name).map_or(0, |found| found.given_up) {
+            0 => String::new(),
+            given_up => format!(
+                "; of {given_up} the task was given up: strongroom queue dead {TOPIC} shows why, strongroom queue retry {TOPIC} attempts them again"
+            ),
+        };
+        let detail = format!("{at_least}{objects} not whole in it{given_up}");
+        found.add_counted(COPIES_LACKING, name, count, detail).store = Some(name.clone());
     } else if !is_all {
         found.unknown.insert(key(COPIES_LACKING, name));
     }

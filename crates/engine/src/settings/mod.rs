@@ -35,10 +35,10 @@ pub use renamed::OldName;
 pub use secret::Secret;
 pub use stores::{FolderSettings, Location, StoreFacts, StoreSettings};
 pub use tree::{
-    ArkStatus, Audit, CallbackSettings, CatalogueSettings, CollectionSettings, Deletion, DuplicationSettings, Fixity,
-    Identification, IdentifierSettings, Ingest, InstitutionSettings, Log, LogFormat, MailSettings, MailTls, MinterKind,
-    Receiving, RegistrySettings, Restoration, Retention, Roles, Settings, Staging, StatisticsSettings, ToolSettings,
-    Workers, topics,
+    ArkStatus, Audit, Backfill, CallbackSettings, CatalogueSettings, CollectionSettings, Deletion, DuplicationSettings,
+    Fixity, Identification, IdentifierSettings, Ingest, InstitutionSettings, Log, LogFormat, MailSettings, MailTls,
+    MinterKind, Receiving, RegistrySettings, Restoration, Retention, Roles, Settings, Staging, StatisticsSettings,
+    ToolSettings, Workers, topics,
 };
 pub use units::{duration as parse_duration, readable_size, size as parse_size};
 pub use watch::Watch;

@@ -249,6 +249,15 @@ sections! {
         poll_interval: Duration = Is("\"30m\""), Kind::Duration, "time between two searches for copies that are due";
         max_per_run: usize = Is("2500"), Kind::Count(1), "the largest number of copies that one search enqueues";
     }
+    BACKFILL Backfill "backfill" Plain
+        "Copies that stores lack of the placements: how fast they are brought without a command. store backfill has no such limit." {
+        objects_per_hour: u64 = Is("10000"), Kind::Count(0),
+            "how many objects are enqueued in an hour at most, each once for each store that lacks it; 0: none";
+        bytes_per_hour: u64 = Is("\"200 GiB\""), Kind::Size,
+            "how many bytes of contents are enqueued in an hour at most; after a larger object nothing is enqueued until its bytes fit the rate; 0: no limit of bytes";
+        max_queued: u64 = Is("1000"), Kind::Count(1),
+            "how many tasks of one store may wait when more are enqueued";
+    }
     RESTORATION Restoration "restoration" Plain "Restoration." {
         retention: Duration = Is("\"30d\""), Kind::Duration,
             "how long a result stays in the restoration store before it is removed; 0s: without end";
@@ -396,6 +405,7 @@ pub(super) const SECTIONS: &[Section] = &[
     IDENTIFIERS,
     IDENTIFICATION,
     FIXITY,
+    BACKFILL,
     RESTORATION,
     DELETION,
     AUDIT,
@@ -493,6 +503,8 @@ pub struct Settings {
     pub identification: Identification,
     /// See [`Fixity`].
     pub fixity: Fixity,
+    /// See [`Backfill`].
+    pub backfill: Backfill,
     /// See [`Restoration`].
     pub restoration: Restoration,
     /// See [`Deletion`].

@@ -31,9 +31,9 @@ use strongroom_registry::tenants::{self, CollectionRules};
 use strongroom_registry::tool_findings::{Examined, NewToolFinding};
 use strongroom_registry::{
     ActivityId, ActorKind, BatchId, CollectionId, DeletionRequestId, FindingId, InstitutionId, ItemId, LegalHoldId,
-    ProblemId, RegistryError, Scope, SpotTestId, Time, ToolFindingId, UploadId, UserId, api_keys, approval_tokens,
-    deletion_requests, deletion_targets, documents, duplication_policies, holds, journal, legal_holds, objects,
-    pipelines, provenance, second_factors, sweeps, tool_findings, users,
+    ProblemId, RegistryError, Scope, SpotTestId, SweepPhase, Time, ToolFindingId, UploadId, UserId, api_keys,
+    approval_tokens, deletion_requests, deletion_targets, documents, duplication_policies, holds, journal, legal_holds,
+    objects, pipelines, provenance, second_factors, sweeps, tool_findings, users,
 };
 
 use crate::fixture::{INSTITUTION, TestHome, home_with};
@@ -913,8 +913,18 @@ impl World {
             started_by: None,
             pairs: vec![("disk".to_owned(), "cloud".to_owned())],
         };
-        let sweep =
-            home.registry.write(move |tx| sweeps::begin(tx, &sweep)).expect("begins a sweep").expect("a sweep").id;
+        // One in which deletions wait for a person.
+        let sweep = home
+            .registry
+            .write(move |tx| {
+                let begun = sweeps::begin(tx, &sweep)?.expect("a sweep");
+                let part = sweeps::take(tx, 1)?.expect("a part");
+                let mut held = part.to(SweepPhase::Held);
+                held.held = 1;
+                sweeps::advance(tx, &held, sweeps::Next::Leave(0))?;
+                Ok::<_, RegistryError>(begun.id)
+            })
+            .expect("begins a sweep");
         let [spot_test, other_spot_test, failed_spot_test] = [(); 3].map(|()| SpotTestId::new());
         let identifier = object.identifier.clone();
         home.registry

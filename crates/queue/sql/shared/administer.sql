@@ -33,6 +33,13 @@ SELECT id, topic, key, item_id, state, priority, fair_key, rank, ready_at, attem
     lease_until, cancel_requested, enqueued_at, reason, again_at, payload
 FROM task WHERE key = ?1 AND state < 3 ORDER BY id LIMIT ?2
 
+-- name: queue_known
+SELECT EXISTS (SELECT 1 FROM task WHERE key = ?1 AND topic = ?2 AND state < 3) AS is_live,
+    EXISTS (SELECT 1 FROM task WHERE key = ?1 AND topic = ?2 AND state = 3) AS is_dead
+
+-- name: queue_delete_dead_of_key
+DELETE FROM task WHERE key = ?1 AND topic = ?2 AND state = 3
+
 -- name: queue_dead_of_key
 SELECT id, topic, key, item_id, state, priority, fair_key, rank, ready_at, attempt, spent, max_attempts, holder,
     lease_until, cancel_requested, enqueued_at, reason, again_at, payload

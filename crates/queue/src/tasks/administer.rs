@@ -31,6 +31,8 @@ const SET_PRIORITY: Statement = Statement("queue_set_priority");
 const SHOW: Statement = Statement("queue_show");
 const OF_KEY: Statement = Statement("queue_of_key");
 const DEAD_OF_KEY: Statement = Statement("queue_dead_of_key");
+const KNOWN: Statement = Statement("queue_known");
+const DELETE_DEAD_OF_KEY: Statement = Statement("queue_delete_dead_of_key");
 const LIST_READY: Statement = Statement("queue_list_ready");
 const LIST_DELAYED: Statement = Statement("queue_list_delayed");
 const LIST_LEASED: Statement = Statement("queue_list_leased");
@@ -226,6 +228,31 @@ pub fn of_key(transaction: &mut dyn Transaction, key: &str) -> Result<Vec<TaskRe
 pub fn dead_of_key(transaction: &mut dyn Transaction, key: &str) -> Result<Vec<TaskRecord>, QueueError> {
     let now = transaction.now()?;
     transaction.query(DEAD_OF_KEY, &[key.into(), TASKS_OF_KEY.into()])?.iter().map(|row| record(row, now)).collect()
+}
+
+/// Which tasks a topic has of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownTasks {
+    /// Whether one waits or is being worked on.
+    pub is_live: bool,
+    /// Whether one was given up, and is kept until a person acts on it.
+    pub is_dead: bool,
+}
+
+/// Which tasks a topic has of each of these keys, in their order.
+pub fn known(transaction: &mut dyn Transaction, topic: &str, keys: &[String]) -> Result<Vec<KnownTasks>, QueueError> {
+    let mut names = keys.iter().map(|key| vec![key.as_str().into(), topic.into()]);
+    let rows = transaction.query_many(KNOWN, &mut names)?;
+    let known = |row: Option<Row>| match row {
+        Some(row) => Ok(KnownTasks { is_live: row.bool("is_live")?, is_dead: row.bool("is_dead")? }),
+        None => Ok(KnownTasks { is_live: false, is_dead: false }),
+    };
+    rows.into_iter().map(known).collect()
+}
+
+/// Removes the dead tasks of a key in a topic: what they were for was done by another one. How many they were.
+pub fn delete_dead_of_key(transaction: &mut dyn Transaction, topic: &str, key: &str) -> Result<u64, QueueError> {
+    Ok(transaction.execute(DELETE_DEAD_OF_KEY, &[key.into(), topic.into()])?)
 }
 
 /// A page of the tasks of a topic in one state: ready ones in the order of the line, delayed ones by their time, leased ones

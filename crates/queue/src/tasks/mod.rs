@@ -9,8 +9,9 @@ mod take_over;
 mod turns;
 
 pub use administer::{
-    are_all_paused, counts, dead_of_key, delete, delete_key, delete_keys_with_prefix, empty, list, lock_key, of_key,
-    paused_topics, request_cancel, retry, retry_topic, set_all_paused, set_paused, set_priority, show,
+    KnownTasks, are_all_paused, counts, dead_of_key, delete, delete_dead_of_key, delete_key, delete_keys_with_prefix,
+    empty, known, list, lock_key, of_key, paused_topics, request_cancel, retry, retry_topic, set_all_paused,
+    set_paused, set_priority, show,
 };
 pub use enqueue::{enqueue, hasten};
 pub use lease::{

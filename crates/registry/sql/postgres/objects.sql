@@ -1,7 +1,7 @@
 -- The columns of an object as it is read from a row.
 -- list: objects.columns
 o.id, o.institution_id, i.identifier AS institution_identifier, c.identifier AS collection_identifier,
-    o.identifier, o.generation, o.state, o.title, o.description, o.access, o.ark, o.placement, o.profile,
+    o.identifier, o.generation, o.state, o.title, o.description, o.access, o.ark, o.placement, o.placement_requested, o.profile,
     o.profile_version, o.creator, o.date, o.layout, o.metadata, o.source_organization, o.bag_group_identifier, o.internal_sender_identifier,
     o.internal_sender_description, o.head, o.files, o.bytes, o.created_at, o.updated_at,
     coalesce((SELECT json_agg(l.local_id ORDER BY l.local_id) FROM local_ids l WHERE l.object_id = o.id)::text, '[]')

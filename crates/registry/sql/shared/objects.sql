@@ -22,7 +22,7 @@ UPDATE objects SET state = 'active', head = ?2, files = ?3, bytes = ?4, title = 
     placement = ?8, profile = ?9, source_organization = ?10, bag_group_identifier = ?11,
     internal_sender_identifier = ?12, internal_sender_description = ?13, updated_at = ?14,
     collection_id = coalesce(collection_id, ?15), profile_version = ?16, creator = ?17, date = ?18, layout = ?19,
-    metadata = ?20, generation = ?21
+    metadata = ?20, generation = ?21, placement_requested = ?22
 WHERE id = ?1 AND generation <= ?21
 -- The columns of a file with its content at one version.
 -- list: files.columns

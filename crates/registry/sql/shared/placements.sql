@@ -3,6 +3,33 @@
 (NOT EXISTS (SELECT 1 FROM object_copies k WHERE k.object_id = o.id AND k.store = p.store AND k.generation = o.generation)
     OR EXISTS (SELECT 1 FROM contents c WHERE c.object_id = o.id AND c.generation = o.generation AND c.version <= o.head
         AND NOT EXISTS (SELECT 1 FROM copies k WHERE k.content_id = c.id AND k.store = p.store)))
+-- The rules of the collection of the object `o`.
+-- list: placements.rules
+LEFT JOIN collections g ON g.id = o.collection_id
+LEFT JOIN collection_rules r ON r.collection_id = g.id AND r.version = g.rules_version
+-- The placement of the collection of the object `o`, where the object has another one that no deposit named. Where that was not recorded, it is so
+-- if earlier rules name it; rules without a placement stand for the default `d`.
+-- list: placements.wanted
+CASE WHEN lower(r.placement) <> lower(coalesce(o.placement, '')) AND (o.placement_requested = FALSE
+    OR (o.placement_requested IS NULL AND EXISTS (SELECT 1 FROM collection_rules e WHERE e.collection_id = r.collection_id
+        AND e.version < r.version AND lower(coalesce(e.placement, d.placement)) = lower(o.placement))))
+    THEN r.placement END
+-- A page of the objects of a collection, with the placements that they should have instead of theirs.
+-- name: placements.of_collection
+SELECT o.id, {placements.wanted} AS wanted FROM (SELECT id, collection_id, placement, placement_requested, head
+    FROM objects WHERE collection_id = ?1 AND id > ?2 ORDER BY id LIMIT ?4) AS o
+CROSS JOIN (SELECT CAST(?3 AS TEXT) AS placement) AS d
+{placements.rules}
+ORDER BY o.id
+-- name: placements.wanted_of
+SELECT {placements.wanted} AS wanted FROM objects o
+CROSS JOIN (SELECT CAST(?2 AS TEXT) AS placement) AS d
+{placements.rules}
+WHERE o.id = ?1 AND o.head > 0
+-- name: placements.set
+UPDATE objects SET placement = ?2 WHERE id = ?1 AND head > 0
+-- name: placements.changed_collections
+SELECT name FROM registry_facts WHERE name >= 'placements.collection/' AND name < 'placements.collection0' ORDER BY name
 -- name: placements.list
 SELECT placement, store, compared_to, is_complete FROM placement_comparisons ORDER BY placement, store
 -- name: placements.get
@@ -24,10 +51,18 @@ WHERE p.placement = ?1 AND p.store = ?2 AND o.id > ?3 AND o.id <= ?4 AND o.head 
 ON CONFLICT (object_id) DO UPDATE SET marks = objects_to_compare.marks + 1
 -- A page of the objects that are marked, each with the stores that lack something of it, or once without.
 -- name: placements.marked
-SELECT m.object_id, p.store FROM (SELECT object_id FROM objects_to_compare WHERE object_id > ?1 ORDER BY object_id LIMIT ?2) AS m
+SELECT m.object_id, i.identifier AS institution_identifier, p.store, {placements.wanted} AS wanted FROM (SELECT object_id FROM objects_to_compare WHERE object_id > ?1 ORDER BY object_id LIMIT ?2) AS m
+CROSS JOIN (SELECT CAST(?3 AS TEXT) AS placement) AS d
 LEFT JOIN objects o ON o.id = m.object_id AND o.head > 0
+LEFT JOIN institutions i ON i.id = o.institution_id
+{placements.rules}
 LEFT JOIN placement_comparisons p ON lower(p.placement) = lower(o.placement) AND {placements.lacks}
 ORDER BY m.object_id, p.store
+-- The bytes of the contents of an object that a store lacks.
+-- name: placements.bytes_lacking
+SELECT CAST(coalesce(sum(c.size), 0) AS BIGINT) AS bytes FROM objects o
+JOIN contents c ON c.object_id = o.id AND c.generation = o.generation AND c.version <= o.head
+WHERE o.id = ?1 AND NOT EXISTS (SELECT 1 FROM copies k WHERE k.content_id = c.id AND k.store = ?2)
 -- name: placements.unmark
 DELETE FROM objects_to_compare WHERE object_id = ?1 AND NOT EXISTS (
     SELECT 1 FROM objects o JOIN placement_comparisons p ON lower(p.placement) = lower(o.placement)

@@ -43,6 +43,9 @@ pub struct Description {
     pub access: Option<String>,
     /// The placement its copies belong in.
     pub placement: Option<String>,
+    /// Whether a deposit named the placement: if not, it is that of the collection, also after a change. None where that was not recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placement_requested: Option<bool>,
     /// The profile it was checked against.
     pub profile: Option<String>,
     /// Which version of that profile ([`crate::profiles`]); none where that was not recorded.
@@ -591,6 +594,7 @@ fn object_row(row: &Row) -> Result<Object, RegistryError> {
             description: text("description")?,
             access: text("access")?,
             placement: text("placement")?,
+            placement_requested: row.optional_integer("placement_requested")?.map(|requested| requested != 0),
             profile: text("profile")?,
             profile_version: optional_count(row, "profile_version")?,
             profile_sha512: None,

@@ -92,6 +92,7 @@ pub(crate) fn set_head(
             said.layout.as_str().into(),
             said.metadata.map(|metadata| metadata.to_string()).into(),
             version.generation.into(),
+            said.placement_requested.into(),
         ],
     )?;
     if let Some(part) = version.description.part {

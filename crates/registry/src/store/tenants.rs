@@ -6,6 +6,7 @@ use strongroom_database::{Row, Statement, Time, Transaction, Value};
 use crate::items::Item;
 use crate::notifications::{self, Notifications};
 use crate::store::objects::optional_count;
+use crate::store::placements;
 use crate::{CollectionId, InstitutionId, Period, PublicAccess, RegistryError, Scope};
 
 /// A tenant; nothing crosses its border.
@@ -245,6 +246,10 @@ pub fn set_collection(
     if known.rules.of_versions() != rules.of_versions() {
         version += 1;
         put_rules(tx, id, version, (rules, by))?;
+        let lower = |rules: &CollectionRules| rules.placement.as_deref().map(str::to_lowercase);
+        if rules.placement.is_some() && lower(rules) != lower(&known.rules) {
+            placements::collection_changed(tx, id)?;
+        }
     }
     let now = tx.now()?;
     let state = if active.into().unwrap_or(known.active) { "active" } else { "removed" };

@@ -53,7 +53,7 @@ pub(crate) fn compare(world: &World<'_>, stores: &[&str]) {
 
 /// The objects that are marked, each with the stores that lack something of it.
 pub(crate) fn marked(world: &World<'_>) -> Vec<(ObjectId, Vec<String>)> {
-    let marked = world.read(|tx| placements::marked(tx, ObjectId(uuid::Uuid::nil()), LIMIT));
+    let marked = world.read(|tx| placements::marked(tx, "Standard", ObjectId(uuid::Uuid::nil()), LIMIT));
     marked.into_iter().map(|one| (one.object, one.lacking_in)).collect()
 }
 

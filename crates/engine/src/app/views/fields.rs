@@ -167,7 +167,7 @@ views! {
     FormatsReportView { institution, collection, puid, mime, files, bytes }
     CostReportView { month, institution, collection, store, bytes, cost, currency, without_price }
     FixityReportView { institution, store, period, passed, failed }
-    StoreView { store, kind, state, path, roles, placements, reason, missed_logs, unfinished_deletions }
+    StoreView { store, kind, state, path, roles, placements, reason, missed_logs, unfinished_deletions, lacking, backfill_queued, backfill_given_up }
     StoreCheckView {
         store, ok, state, conditional_put, strong_checksum, atomic_assembly, registry, term, acts, problems, message
     }

@@ -26,6 +26,12 @@ pub struct StoreView {
     pub missed_logs: Option<u64>,
     /// Objects of which it still has something that was deleted.
     pub unfinished_deletions: Option<u64>,
+    /// Objects of its placements that it does not hold whole, as the background task `placements` found last.
+    pub lacking: Option<u64>,
+    /// Those of which a task waits or is being worked on.
+    pub backfill_queued: Option<u64>,
+    /// Those whose task was given up.
+    pub backfill_given_up: Option<u64>,
 }
 
 /// A store that is there now.

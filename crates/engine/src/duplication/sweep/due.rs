@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn what_is_no_time_of_day_or_zone_is_refused() {
         let of = |start: &str, zone: &str| {
-            let mut settings = Settings::default();
+            let mut settings = Settings::from_toml(&crate::settings::starting_file()).unwrap();
             (settings.duplication.start, settings.duplication.time_zone) = (start.to_owned(), zone.to_owned());
             check_start(&settings).map_err(|(key, _)| key)
         };

@@ -104,7 +104,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
         return Ok(Outcome::Skip { to: NOTIFY, note });
     }
     let has_more = decided.has_written;
-    let version = prepare(context, &resolved.placement, object, &findings, decided.last)?;
+    let version = prepare(context, &resolved, object, &findings, decided.last)?;
     if has_more {
         put_contents(context, &version)?;
     }
@@ -603,14 +603,15 @@ fn is_new_part(context: &StageContext<'_>, findings: &Findings, object: &Object)
 /// Begins the version, with the contents of the last page of files.
 fn prepare(
     context: &StageContext<'_>,
-    placement: &str,
+    resolved: &Resolved,
     object: &Object,
     findings: &Findings,
     last: Vec<InterimFile>,
 ) -> Result<Version, StageError> {
     let options = DepositOptions::of(context.item)?;
     let mut description = completed(options.kind(), &findings.description, Some(object), &context.item.name)?;
-    description.placement = Some(placement.to_owned());
+    description.placement = Some(resolved.placement.clone());
+    description.placement_requested = resolved.placement_requested;
     let (id, generation, number) = (object.id, object.generation, object.head + 1);
     let message = options.note.unwrap_or_else(|| format!("deposit of {}", context.item.name));
     let (user, harvested_from) = (options.submitted_by, options.harvested_from);

@@ -28,6 +28,9 @@ pub(crate) struct Resolved {
     pub(crate) object: ObjectId,
     pub(crate) generation: GenerationId,
     pub(crate) placement: String,
+    /// Whether a deposit named the placement; none where that was not recorded.
+    #[serde(default)]
+    pub(crate) placement_requested: Option<bool>,
     /// The ARK that the object has from the next version on.
     #[serde(default)]
     pub(crate) ark: Option<String>,
@@ -71,7 +74,8 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
     if let Some(known) = &known {
         check_known(known, &options, &findings, ark.as_ref())?;
     }
-    let (placement, warning) = placement(context, &findings, kept, (rules, &retired))?;
+    let Chosen { placement, is_requested: placement_requested, warning } =
+        placement(context, &findings, kept, (rules, &retired))?;
     let (institution, collection) = (item.institution, item.collection);
     let identifier = item.object_identifier.clone();
     let (new_object, new_generation) = (ObjectId::new(), GenerationId::new());
@@ -99,6 +103,7 @@ pub(crate) fn run(context: &StageContext<'_>) -> Result<Outcome, StageError> {
             object: object.id,
             generation: object.generation,
             placement: placement.clone(),
+            placement_requested,
             ark: ark.clone(),
         };
         let text = serde_json::to_string(&resolved).map_err(|_| RegistryError::Corrupt {
@@ -192,13 +197,22 @@ fn check_known(
     Ok(())
 }
 
-/// The placement of the object's copies, and what to warn of. It is sticky: an object's files are never split.
+/// Where the copies of an object belong.
+struct Chosen {
+    placement: String,
+    /// Whether a deposit named it; none where that was not recorded.
+    is_requested: Option<bool>,
+    /// What to warn of.
+    warning: Option<ItemProblem>,
+}
+
+/// The placement of the object's copies, and what to warn of. A deposit does not change it: an object's files are never split.
 fn placement(
     context: &StageContext<'_>,
     findings: &Findings,
     known: Option<&Object>,
     (rules, retired): (Option<Collection>, &BTreeSet<String>),
-) -> Result<(String, Option<ItemProblem>), StageError> {
+) -> Result<Chosen, StageError> {
     let home = context.home;
     let warning = |code: &str, message: String| ItemProblem {
         severity: "warning".into(),
@@ -215,23 +229,28 @@ fn placement(
             let message = format!("the deposit asks for {option}; the object stays in {kept} while it has files");
             warning("deposit.placement_kept", message)
         });
-        return Ok((kept, warning));
+        let is_requested = known.and_then(|object| object.description.placement_requested);
+        return Ok(Chosen { placement: kept, is_requested, warning });
     }
     let default = || -> Result<String, StageError> {
         let asked = rules.as_ref().and_then(|collection| collection.rules.placement.clone());
         let name = asked.unwrap_or_else(|| home.settings.ingest.default_placement.clone());
         Ok(home.placement_without(&name, retired).map_err(|error| StageError::fatal(error.chain()))?.0)
     };
-    let Some((option, replaceable)) = &findings.storage_option else { return Ok((default()?, None)) };
+    let Some((option, replaceable)) = &findings.storage_option else {
+        return Ok(Chosen { placement: default()?, is_requested: Some(false), warning: None });
+    };
     match home.placement_without(option, retired) {
         Ok((name, stores)) => {
             let message = not_archived(option, stores.iter().map(|(store, _)| store.as_str()), home);
-            Ok((name, message.map(|message| warning("deposit.storage_not_archived", message))))
+            let warning = message.map(|message| warning("deposit.storage_not_archived", message));
+            Ok(Chosen { placement: name, is_requested: Some(true), warning })
         }
         Err(EngineError::NotFound { .. }) if *replaceable => {
             let name = default()?;
             let message = format!("the deposit asks for the unknown storage option {option:?}; {name} is used");
-            Ok((name, Some(warning("deposit.placement_unknown", message))))
+            let warning = Some(warning("deposit.placement_unknown", message));
+            Ok(Chosen { placement: name, is_requested: Some(false), warning })
         }
         Err(error) => Err(StageError::fatal(error.chain())),
     }

@@ -214,6 +214,7 @@ fn description(
                 .map_or_else(|| "institution".to_owned(), |access| access.to_lowercase()),
         ),
         placement: None,
+        placement_requested: None,
         profile: report.profile.clone(),
         profile_version: checked_against.as_ref().map(|found| found.version),
         profile_sha512: checked_against.map(|found| found.sha512.to_hex()),
