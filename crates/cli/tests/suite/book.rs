@@ -395,6 +395,7 @@ pages! {
     manifests: "docs/manifests.md",
     statistics: "docs/statistics.md",
     coming_from_preserv: "docs/coming-from-preserv.md",
+    coming_from_duracloud_mill: "docs/coming-from-duracloud-mill.md",
     backup_routine: "docs/backup-routine.md",
     changing_stores: "docs/changing-stores.md",
     spaces: "docs/spaces.md",

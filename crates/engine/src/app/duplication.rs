@@ -114,14 +114,9 @@ pub fn problems(
     let authorized = context.authorize(&DUPLICATION_PROBLEMS)?;
     let scope = authorized.scope_of(institution)?;
     let (route, key) = after.unwrap_or_else(|| (RouteId(Uuid::nil()), String::new()));
-    let found = authorized.read(|tx| duplicated_items::in_trouble(tx, (route, &key), PAGE))?;
+    let found = authorized.read(|tx| duplicated_items::in_trouble(tx, scope, (route, &key), PAGE))?;
     let next = found.last().filter(|_| found.len() == PAGE).map(|last| (last.route.id, last.key.clone()));
-    let is_seen = |institution| match scope {
-        Scope::System => true,
-        Scope::Institution(own) => own == institution,
-    };
-    let items = found.into_iter().filter(|item| is_seen(item.route.institution)).map(TroubledItemView::from).collect();
-    Ok(Page { items, next })
+    Ok(Page { items: found.into_iter().map(TroubledItemView::from).collect(), next })
 }
 
 /// An event that is reported.
@@ -200,8 +195,10 @@ fn new_event(event: &ReportedEvent, actor: &str) -> Result<NewEvent, EngineError
 pub fn wait(context: &OpContext, run: &str, stop: &Shutdown) -> Result<SweepView, EngineError> {
     let authorized = context.authorize(&DUPLICATION_START)?;
     let found = find(&authorized, run)?;
-    sweep::work_on(authorized.home(), &found, stop)?;
-    show(context, run)
+    let target = Target::of(found.institution, format!("sweep {}", found.id));
+    let home = authorized.home();
+    authorized.around(&target, |_| sweep::work_on(home, &found, stop))?;
+    view(&authorized, found)
 }
 
 fn hasten(authorized: &Authorized<'_>) -> Result<(), EngineError> {

@@ -60,9 +60,8 @@ pub(super) fn policies(home: &Home) -> Result<Vec<(InstitutionId, CurrentPolicy)
     for institution in institutions {
         match current(home, institution) {
             Ok(Some(policy)) => found.push((institution, policy)),
-            Ok(None) => {}
             Err(error @ EngineError::Registry(_)) => return Err(error),
-            Err(_) => {}
+            Ok(None) | Err(_) => {}
         }
     }
     Ok(found)

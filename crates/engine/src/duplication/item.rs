@@ -93,7 +93,7 @@ struct Both<'b> {
 /// What came of a task, to be recorded.
 enum Came {
     /// Both have it.
-    Equal(EqualItem),
+    Equal(Box<EqualItem>),
     /// It is as it was recorded.
     AsKnown,
     /// Of something else.
@@ -232,7 +232,7 @@ impl ItemTask<'_> {
                 return Came::Else {
                     outcome: CopyOutcome::Kept,
                     destination: both.in_destination.clone(),
-                    detail: self.by_event(known, "deleted in the source, and the rule keeps the copy"),
+                    detail: Self::by_event(known, "deleted in the source, and the rule keeps the copy"),
                     is_followed: false,
                 };
             }
@@ -253,7 +253,7 @@ impl ItemTask<'_> {
             return Came::AsKnown;
         }
         let (detail, is_compared) = (detail.to_owned(), reason != Reason::Archived);
-        Came::Equal(EqualItem { source, destination, sha512, is_compared, is_news: !is_recorded, detail })
+        Came::Equal(Box::new(EqualItem { source, destination, sha512, is_compared, is_news: !is_recorded, detail }))
     }
 
     fn both_missing(&self, known: &Known) -> Came {
@@ -261,7 +261,7 @@ impl ItemTask<'_> {
             return Came::Else {
                 outcome: CopyOutcome::Deleted,
                 destination: None,
-                detail: self.by_event(known, "deleted in the source, and not there in the destination"),
+                detail: Self::by_event(known, "deleted in the source, and not there in the destination"),
                 // What a task did that was cut off before its end. A deletion that is known there has its tasks.
                 is_followed: self.applied.may_delete && known.item.is_some() && !known.is_deletion_recorded_there(),
             };
@@ -330,25 +330,28 @@ impl ItemTask<'_> {
         };
         crash_point("duplicate.put");
         let (_, read) = body.finish();
-        self.prove(both.destination, &put, &read)?;
+        let is_compared = self.prove(both.destination, &put, &read)?;
         // The copy is one of what the source has now.
         let source = self.still(both.source, &source.etag)?;
         let destination = self.still(both.destination, &put.etag)?;
-        let detail = format!("copied to {}", self.route.destination);
+        let unproved = if is_compared { "" } else { ", where it is archived: its bytes cannot be read back" };
+        let detail = format!("copied to {}{unproved}", self.route.destination);
         let sha512 = read.get(Algorithm::Sha512);
-        Ok(Came::Equal(EqualItem { source, destination, sha512, is_compared: true, is_news: true, detail }))
+        Ok(Came::Equal(Box::new(EqualItem { source, destination, sha512, is_compared, is_news: true, detail })))
     }
 
     /// Proves that a copy has the bytes that were read from the source: by a digest that its store vouches for, or by reading it.
-    fn prove(&self, store: &dyn PlainStore, put: &ItemHead, read: &DigestSet) -> Result<(), OperationError> {
+    /// False where neither can be: it is in an archived storage class.
+    fn prove(&self, store: &dyn PlainStore, put: &ItemHead, read: &DigestSet) -> Result<bool, OperationError> {
         let vouched = store.capabilities().vouched.iter();
         let common = vouched.filter_map(|algorithm| Some((put.checksum(*algorithm)?, read.get(*algorithm)?)));
         let is_equal = match common.map(|(one, other)| one == other).reduce(|all, one| all && one) {
             Some(is_equal) => is_equal,
+            None if !put.is_readable => return Ok(false),
             None => Some(self.digest_of(store, put)?) == read.get(Algorithm::Sha512),
         };
         if is_equal {
-            return Ok(());
+            return Ok(true);
         }
         Err(EngineError::CheckFailed(format!(
             "the copy of {}/{} in {} does not have the bytes that were written",
@@ -419,12 +422,26 @@ impl ItemTask<'_> {
             Ok(described) => {
                 let destination = self.still(both.destination, &described.etag)?;
                 let detail = format!("described anew in {}", self.route.destination);
-                Ok(Came::Equal(EqualItem { source, destination, sha512, is_compared: true, is_news: true, detail }))
+                Ok(Came::Equal(Box::new(EqualItem {
+                    source,
+                    destination,
+                    sha512,
+                    is_compared: true,
+                    is_news: true,
+                    detail,
+                })))
             }
             Err(error) if error.is_archived() => {
                 let detail = format!("the description differs, and cannot be changed: {error}");
                 let (destination, is_compared) = (before, true);
-                Ok(Came::Equal(EqualItem { source, destination, sha512, is_compared, is_news: false, detail }))
+                Ok(Came::Equal(Box::new(EqualItem {
+                    source,
+                    destination,
+                    sha512,
+                    is_compared,
+                    is_news: false,
+                    detail,
+                })))
             }
             Err(error) => Err(error.into()),
         }
@@ -444,12 +461,12 @@ impl ItemTask<'_> {
         Ok(Came::Else {
             outcome: CopyOutcome::Deleted,
             destination: None,
-            detail: self.by_event(known, "deleted in both"),
+            detail: Self::by_event(known, "deleted in both"),
             is_followed: true,
         })
     }
 
-    fn by_event(&self, known: &Known, what: &str) -> String {
+    fn by_event(known: &Known, what: &str) -> String {
         let Some(event) = &known.event else { return what.to_owned() };
         let reason = if event.reason.is_empty() { String::new() } else { format!(": {}", event.reason) };
         format!("{what}; by the event of {} that {} reported{reason}", event.happened_at, event.actor)
@@ -485,7 +502,8 @@ impl ItemTask<'_> {
                 let end = TaskEnd::from(Outcome::Done);
                 return Ok(end.with(Box::new(move |tx, _| items::remove(tx, route, &key).map(|()| Vec::new()))));
             }
-            Came::Equal(EqualItem { source, destination, sha512, is_compared, is_news, detail }) => {
+            Came::Equal(equal) => {
+                let EqualItem { source, destination, sha512, is_compared, is_news, detail } = *equal;
                 let before = known.item.as_ref();
                 let kept = before.filter(|item| item.source_etag.as_ref() == Some(&source.etag));
                 let item = DuplicatedItem {

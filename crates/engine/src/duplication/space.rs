@@ -15,7 +15,6 @@ pub(super) fn run(home: &Home, route: &Route, space: &SpaceName, applied: &Appli
     let (source, destination) = (home.plain_stores.get(&route.source)?, home.plain_stores.get(&route.destination)?);
     let has = |store: &dyn PlainStore| -> Result<bool, EngineError> { Ok(store.has_space(space)?) };
     let kind = match (has(source.as_ref())?, has(destination.as_ref())?) {
-        (true, true) | (false, false) => None,
         // A store that keeps no empty spaces makes one with the first content item, and says nothing by not having one.
         (true, false) => destination.create_space(space).map_err(EngineError::from)?.then_some(ContentEventKind::Put),
         // Where something lies in it, the content items come first; the next sweep tries again.
@@ -23,7 +22,7 @@ pub(super) fn run(home: &Home, route: &Route, space: &SpaceName, applied: &Appli
             let removed = destination.delete_space_if_empty(space).map_err(EngineError::from)?;
             (removed == Removal::Removed).then_some(ContentEventKind::Delete)
         }
-        (false, true) => None,
+        _ => None,
     };
     crash_point("duplicate.space");
     let end = TaskEnd::from(Outcome::Done);

@@ -97,10 +97,11 @@ mod tests {
         assert_eq!(of("fixity"), ["fixity.check", "store.backfill"], "the settings take precedence over the group");
         assert_eq!(of("store"), ["store.backfill"]);
         assert!(of("ingest").contains(&"ingest.sweep".to_owned()));
-        let groups: usize = ["ingest", "batch", "restoration", "deletion", "activity", "signatures", "store"]
-            .iter()
-            .map(|group| of(group).len())
-            .sum();
+        let groups: usize =
+            ["ingest", "batch", "restoration", "deletion", "activity", "signatures", "store", "duplicate"]
+                .iter()
+                .map(|group| of(group).len())
+                .sum();
         assert_eq!(groups + 1, all.len(), "each topic has one group");
         let error = settings.topics_of_kind("restoratoin", &all).unwrap_err();
         assert!(error.contains("did you mean restoration?") && error.contains("downloads"), "{error}");

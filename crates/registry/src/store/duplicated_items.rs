@@ -3,7 +3,7 @@
 use strongroom_database::{Row, Statement, Time, Transaction};
 
 use super::duplication_routes::{Route, route_row};
-use crate::{CopyOutcome, RegistryError, RouteId};
+use crate::{CopyOutcome, RegistryError, RouteId, Scope};
 
 /// Longer details are cut, in characters: parts of them come from stores.
 const LONGEST_DETAIL: usize = 1_000;
@@ -117,13 +117,21 @@ pub struct TroubledItem {
     pub detail: String,
 }
 
-/// Those that are lost or damaged, behind one of a route.
+/// Those that are lost or damaged within a scope, behind one of a route.
 pub fn in_trouble(
     tx: &mut dyn Transaction,
+    scope: Scope,
     (route, key): (RouteId, &str),
     limit: usize,
 ) -> Result<Vec<TroubledItem>, RegistryError> {
-    let rows = tx.query(Statement("duplicated_items.in_trouble"), &[route.into(), key.into(), limit.into()])?;
+    let place = [route.into(), key.into(), limit.into()];
+    let rows = match scope {
+        Scope::System => tx.query(Statement("duplicated_items.in_trouble"), &place)?,
+        Scope::Institution(own) => {
+            let [route, key, limit] = place;
+            tx.query(Statement("duplicated_items.in_trouble_of"), &[route, key, limit, own.into()])?
+        }
+    };
     let item = |row: &Row| {
         Ok(TroubledItem {
             route: route_row(row)?,

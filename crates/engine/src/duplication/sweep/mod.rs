@@ -142,7 +142,7 @@ fn work(home: &Home, stop: &Shutdown, ran: &mut Ran) -> Result<(), EngineError> 
             Err(EngineError::Registry(RegistryError::State { .. })) => 0,
             Err(error @ EngineError::Registry(_)) => return Err(error),
             Err(error) => {
-                set_aside(home, part, &error, ran)?;
+                set_aside(home, &part, &error, ran)?;
                 0
             }
         };
@@ -162,10 +162,10 @@ fn room(home: &Home) -> Result<u64, EngineError> {
 }
 
 /// A part that failed is tried later, and fails for good after as many attempts as it has. The others go on.
-fn set_aside(home: &Home, part: Part, error: &EngineError, ran: &mut Ran) -> Result<(), EngineError> {
+fn set_aside(home: &Home, part: &Part, error: &EngineError, ran: &mut Ran) -> Result<(), EngineError> {
     let newest = home.registry.read(|tx| sweeps::part(tx, part.sweep, part.route.id))?;
     // What the slice did before it failed is recorded.
-    let Some(mut newest) = newest.filter(|newest| newest.is_same_lease(&part)) else { return Ok(()) };
+    let Some(mut newest) = newest.filter(|newest| newest.is_same_lease(part)) else { return Ok(()) };
     newest.attempts += 1;
     newest.error = Some(error.chain());
     if newest.attempts >= MOST_ATTEMPTS {

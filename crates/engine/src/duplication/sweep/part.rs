@@ -135,9 +135,10 @@ impl Slice<'_> {
             let mut part = self.part.clone();
             let new: Vec<NewTask> = keys.iter().map(|key| self.task(key, Cause::Deletion)).collect();
             part.counts.deletions += keys.len() as u64;
-            match keys.last() {
-                Some(last) => part.reached.clone_from(last),
-                None => (part.phase, part.reached) = (after, String::new()),
+            if let Some(last) = keys.last() {
+                part.reached.clone_from(last);
+            } else {
+                (part.phase, part.reached) = (after, String::new());
             }
             let is_end = keys.is_empty();
             if is_end && is_allowed {
@@ -233,7 +234,7 @@ impl Slice<'_> {
                 }
             }
             if is_end {
-                (part.phase, part.reached) = self.after_copies(&part);
+                (part.phase, part.reached) = Self::after_copies(&part);
             }
             self.turn(part, new, ran)?;
             if is_end {
@@ -243,7 +244,8 @@ impl Slice<'_> {
         Ok(())
     }
 
-    fn after_copies(&self, part: &Part) -> (SweepPhase, String) {
+    /// The phase of a part of which everything was compared.
+    fn after_copies(part: &Part) -> (SweepPhase, String) {
         let phase = match (part.held, part.allowed_to) {
             (0, _) => SweepPhase::Done,
             (_, Some(_)) => SweepPhase::Allowed,
