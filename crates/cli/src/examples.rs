@@ -322,11 +322,8 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("duplicate run list", &["strongroom duplicate run list --institution example.edu"]),
     ("duplicate run show", &["strongroom duplicate run show RUN"]),
     ("duplicate problems", &["strongroom duplicate problems --institution example.edu"]),
-    ("duplicate event put", &["strongroom duplicate event put disk/maps/sheet-12.tif"]),
-    (
-        "duplicate event delete",
-        &["strongroom duplicate event delete disk/maps/sheet-12.tif --reason \"scanned twice\""],
-    ),
+    ("duplicate event put", &["strongroom duplicate event put disk/maps/12.tif"]),
+    ("duplicate event delete", &["strongroom duplicate event delete disk/maps/12.tif --reason \"scanned twice\""]),
     ("duplicate event import", &["strongroom duplicate event import events.jsonl"]),
     ("duplicate policy approve", &["strongroom --as bob@example.edu duplicate policy approve 3"]),
     ("profile list", &["strongroom profile list"]),
