@@ -7,6 +7,7 @@ mod batches;
 mod cataloguing;
 mod counting;
 mod deletions;
+mod duplicating;
 mod packages;
 
 use std::collections::BTreeMap;

@@ -48,6 +48,14 @@ pub fn start(context: &OpContext, institution: Option<&str>, is_whole: bool) -> 
     view(&authorized, begun)
 }
 
+/// The sweep of an institution that is at work; without a name, of the only one.
+pub fn at_work(context: &OpContext, institution: Option<&str>) -> Result<Option<SweepView>, EngineError> {
+    let (authorized, of) = begin(context, &DUPLICATION_RUNS, institution)?;
+    let open = authorized.read(|tx| sweeps::open_of(tx, of.id))?;
+    let open = open.map(|open| view(&authorized, open)).transpose()?;
+    Ok(open.filter(|open| open.open_parts > 0))
+}
+
 /// Allows the deletions that wait for a person in a sweep: those that were recorded until now.
 ///
 /// # Errors

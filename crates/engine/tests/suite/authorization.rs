@@ -252,6 +252,9 @@ const CASES: &[Case] = cases! {
         something(app::duplication::allow_deletions(call, &world.sweep))
     };
     "duplication::list" "duplication.runs" |call, _| something(app::duplication::list(call, Some(INSTITUTION), None));
+    "duplication::at_work" "duplication.runs" |call, _| {
+        something(app::duplication::at_work(call, Some(INSTITUTION)))
+    };
     "duplication::show" "duplication.runs" |call, world| something(app::duplication::show(call, &world.sweep));
     "duplication::parts" "duplication.runs" |call, world| {
         something(app::duplication::parts(call, &world.sweep, None))
@@ -918,7 +921,7 @@ impl World {
             .registry
             .write(move |tx| {
                 let begun = sweeps::begin(tx, &sweep)?.expect("a sweep");
-                let part = sweeps::take(tx, 1)?.expect("a part");
+                let part = sweeps::take(tx, "a test", 1)?.expect("a part");
                 let mut held = part.to(SweepPhase::Held);
                 held.held = 1;
                 sweeps::advance(tx, &held, sweeps::Next::Leave(0))?;

@@ -159,7 +159,7 @@ SELECT DISTINCT institution_id FROM duplication_policies ORDER BY institution_id
 -- Parts of sweeps.
 -- list: duplication_parts.columns
 p.run_id, p.phase, p.reached, p.listed, p.queued, p.equal, p.ignored, p.failed, p.deletions, p.held, p.allowed_to, p.attempts, p.error,
-    p.turn_at, p.holder, p.fence
+    p.turn_at, p.lease_id, p.fence
 
 -- name: duplication_parts.insert
 INSERT INTO duplication_parts (run_id, route_id, phase, reached, listed, queued, equal, ignored, failed, deletions, held, attempts, turn_at, fence)
@@ -185,7 +185,18 @@ FROM duplication_parts p JOIN duplication_routes r ON r.id = p.route_id JOIN ins
 WHERE p.run_id = ?1 AND p.route_id = ?2
 
 -- name: duplication_parts.take
-UPDATE duplication_parts SET lease_until = ?4, holder = ?5, fence = fence + 1 WHERE run_id = ?1 AND route_id = ?2 AND fence = ?3
+UPDATE duplication_parts SET lease_until = ?4, holder = ?5, lease_id = ?6, fence = fence + 1 WHERE run_id = ?1 AND route_id = ?2 AND fence = ?3
+
+-- name: duplication_parts.extend
+UPDATE duplication_parts SET lease_until = ?4 WHERE run_id = ?1 AND route_id = ?2 AND lease_id = ?3 AND lease_until IS NOT NULL
+
+-- name: duplication_parts.holders
+SELECT DISTINCT holder FROM duplication_parts
+WHERE phase IN ('spaces', 'deletions', 'copies', 'allowed') AND lease_until IS NOT NULL AND holder IS NOT NULL
+
+-- name: duplication_parts.let_go
+UPDATE duplication_parts SET lease_until = NULL, fence = fence + 1
+WHERE phase IN ('spaces', 'deletions', 'copies', 'allowed') AND lease_until IS NOT NULL AND holder = ?1
 
 -- name: duplication_parts.advance
 UPDATE duplication_parts SET phase = ?4, reached = ?5, listed = ?6, queued = ?7, equal = ?8, ignored = ?9, failed = ?10, deletions = ?11,
@@ -198,7 +209,7 @@ UPDATE duplication_parts SET phase = 'done', held = 0, fence = fence + 1 WHERE r
 
 -- name: duplication_parts.allow
 UPDATE duplication_parts SET allowed_to = ?2, phase = CASE WHEN phase = 'held' THEN 'allowed' ELSE phase END, turn_at = ?2, reached =
-    CASE WHEN phase = 'held' THEN '' ELSE reached END, fence = fence + 1, lease_until = NULL, holder = NULL
+    CASE WHEN phase = 'held' THEN '' ELSE reached END, fence = fence + 1, lease_until = NULL, lease_id = NULL
 WHERE run_id = ?1 AND held > 0 AND phase IN ('held', 'copies')
 
 -- Parts that failed or wait for a person, of runs that are the newest of their institutions or are open.

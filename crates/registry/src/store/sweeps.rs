@@ -88,8 +88,8 @@ pub struct Part {
     pub error: Option<String>,
     /// When it had its turn, or has it next.
     pub turn_at: Time,
-    /// Who has it; another one for each lease.
-    holder: Option<Uuid>,
+    /// Another one for each lease.
+    lease_id: Option<Uuid>,
     fence: i64,
 }
 
@@ -102,7 +102,7 @@ impl Part {
 
     /// Whether this is the same lease of the same part, as far as it came since.
     pub fn is_same_lease(&self, earlier: &Self) -> bool {
-        self.sweep == earlier.sweep && self.route.id == earlier.route.id && self.holder == earlier.holder
+        self.sweep == earlier.sweep && self.route.id == earlier.route.id && self.lease_id == earlier.lease_id
     }
 }
 
@@ -248,21 +248,41 @@ pub fn parts_in_trouble(
 }
 
 /// Leases the part that had its turn the longest ago, of those that no process works on, for `lease` microseconds.
-pub fn take(tx: &mut dyn Transaction, lease: i64) -> Result<Option<Part>, RegistryError> {
+pub fn take(tx: &mut dyn Transaction, holder: &str, lease: i64) -> Result<Option<Part>, RegistryError> {
     let now = tx.now()?;
     let Some(row) = tx.query_one(Statement("duplication_parts.next"), &[now.into(), now.plus(LONGEST_PAUSE).into()])?
     else {
         return Ok(None);
     };
     let mut part = part_row(&row)?;
-    let holder = Uuid::now_v7();
-    let values = [part.sweep.into(), part.route.id.into(), part.fence.into(), now.plus(lease).into(), holder.into()];
+    let lease_id = Uuid::now_v7();
+    let until = now.plus(lease);
+    let values =
+        [part.sweep.into(), part.route.id.into(), part.fence.into(), until.into(), holder.into(), lease_id.into()];
     if tx.execute(Statement("duplication_parts.take"), &values)? != 1 {
         return Ok(None);
     }
     part.fence += 1;
-    part.holder = Some(holder);
+    part.lease_id = Some(lease_id);
     Ok(Some(part))
+}
+
+/// Extends the lease of a part for so many microseconds from now, where it still is this one; whether it is.
+pub fn extend(tx: &mut dyn Transaction, part: &Part, lease: i64) -> Result<bool, RegistryError> {
+    let until = tx.now()?.plus(lease);
+    let values = [part.sweep.into(), part.route.id.into(), part.lease_id.into(), until.into()];
+    Ok(tx.execute(Statement("duplication_parts.extend"), &values)? == 1)
+}
+
+/// The processes that have leases of parts.
+pub fn holders(tx: &mut dyn Transaction) -> Result<Vec<String>, RegistryError> {
+    let rows = tx.query(Statement("duplication_parts.holders"), &[])?;
+    rows.iter().map(|row| Ok(row.text("holder")?.to_owned())).collect()
+}
+
+/// Ends the leases of a process that has ended.
+pub fn let_go(tx: &mut dyn Transaction, holder: &str) -> Result<u64, RegistryError> {
+    Ok(tx.execute(Statement("duplication_parts.let_go"), &[holder.into()])?)
 }
 
 /// What becomes of a part after a turn.
@@ -363,7 +383,7 @@ fn part_row(row: &Row) -> Result<Part, RegistryError> {
         attempts: row.count("attempts")?,
         error: row.optional_text("error")?.map(str::to_owned),
         turn_at: row.time("turn_at")?,
-        holder: row.optional_uuid("holder")?,
+        lease_id: row.optional_uuid("lease_id")?,
         fence: row.integer("fence")?,
     })
 }

@@ -517,6 +517,8 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("deletions.count_refused", "an index of what is still to be removed from stores, up to a bound"),
     ("deletions.unfinished", "an index of what is still to be removed from stores"),
     ("duplicated_items.count_in_trouble", "an index of those that are lost or damaged"),
+    ("duplication_parts.holders", "an index of the parts that are open"),
+    ("duplication_parts.let_go", "an index of the parts that are open"),
     ("duplication_parts.next", "an index of the parts that are open"),
     ("duplication_runs.institutions", "as few as versions of policies"),
     ("findings.list", "a page in the order of the key"),

@@ -12,7 +12,7 @@ use strongroom_engine::app::{self, OpContext};
 use super::{Event, Reported, Run, Runs, STANDARD_INPUT};
 use crate::context::Context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{ListOptions, TableOptions, size};
+use crate::output::{ListOptions, TableOptions, printable, size};
 use crate::signals;
 
 /// The most bytes of a line of events.
@@ -32,9 +32,22 @@ pub(super) fn run(call: &OpContext, asked: Run, context: &Context) -> Outcome {
         }
         None => {}
     }
-    let begun = match &asked.allow_deletions {
-        Some(run) => duplication::allow_deletions(call, run)?,
-        None => duplication::start(call, asked.institution.as_deref(), asked.all)?,
+    let institution = asked.institution.as_deref();
+    // One that was cut short goes on.
+    let at_work = if asked.wait && !asked.all && asked.allow_deletions.is_none() {
+        duplication::at_work(call, institution)?
+    } else {
+        None
+    };
+    let begun = match (&asked.allow_deletions, at_work) {
+        (Some(run), _) => duplication::allow_deletions(call, run)?,
+        (None, Some(open)) => {
+            if !context.output.is_json() {
+                eprintln!("sweep {} is at work already: it goes on", printable(&open.run));
+            }
+            open
+        }
+        (None, None) => duplication::start(call, institution, asked.all)?,
     };
     if !asked.wait {
         context.output.show(&begun)?;

@@ -11,9 +11,10 @@ mod part;
 mod spaces;
 
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
-use strongroom_queue::{TopicCounts, tasks};
+use strongroom_queue::{TopicCounts, WorkerId, tasks};
 use strongroom_registry::sweeps::{self, Next, Part, Sweep};
 use strongroom_registry::{InstitutionId, RegistryError, RouteId, SweepPhase, content_events, counted};
 use uuid::Uuid;
@@ -21,12 +22,14 @@ use uuid::Uuid;
 pub(crate) use due::{begin, check_start};
 
 use super::tasks::{HIGH, LOW};
+use crate::event::Event;
 use crate::runtime::{Shutdown, retry_delay};
 use crate::work::build_runtime;
 use crate::{EngineError, Home};
 
-/// How long a part is leased for a turn.
-const LEASE: Duration = Duration::from_mins(10);
+/// How long a part is leased, and how often the lease is extended while a turn lasts.
+const LEASE: Duration = Duration::from_mins(1);
+const EXTENDED_EVERY: Duration = Duration::from_secs(15);
 /// Parts that are read at once.
 const PAGE: usize = 200;
 /// After so many failures in a row a part has failed.
@@ -128,15 +131,17 @@ fn run_tasks(home: &Arc<Home>, stop: &Shutdown) -> Result<(), EngineError> {
 
 /// Works on the parts of open sweeps.
 fn work(home: &Home, stop: &Shutdown, ran: &mut Ran) -> Result<(), EngineError> {
-    let lease = micros(LEASE);
+    let (lease, holder) = (micros(LEASE), WorkerId::this_process().to_string());
+    let_go_of_ended(home)?;
     while !stop.is_requested() {
         let room = room(home)?;
         if room == 0 {
             ran.is_full = true;
             return Ok(());
         }
-        let Some(part) = home.registry.write(move |tx| sweeps::take(tx, lease))? else { return Ok(()) };
-        let queued = match part::slice(home, stop, part.clone(), room, ran) {
+        let name = holder.clone();
+        let Some(part) = home.registry.write(move |tx| sweeps::take(tx, &name, lease))? else { return Ok(()) };
+        let queued = match kept(home, &part, || part::slice(home, stop, part.clone(), room, ran)) {
             Ok(queued) => queued,
             // A person or another process has it now.
             Err(EngineError::Registry(RegistryError::State { .. })) => 0,
@@ -152,6 +157,47 @@ fn work(home: &Home, stop: &Shutdown, ran: &mut Ran) -> Result<(), EngineError> 
         }
     }
     Ok(())
+}
+
+/// Ends the leases of processes of this machine that have ended.
+fn let_go_of_ended(home: &Home) -> Result<(), EngineError> {
+    for holder in home.registry.read(sweeps::holders)? {
+        if holder.parse::<WorkerId>().is_ok_and(|holder| holder.is_gone()) {
+            home.registry.write(move |tx| sweeps::let_go(tx, &holder))?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs while the lease of a part is extended. Where it is lost, the next turn is refused.
+fn kept<T>(home: &Home, part: &Part, run: impl FnOnce() -> T) -> T {
+    let over = Shutdown::new();
+    thread::scope(|scope| {
+        let heart = thread::Builder::new().name("part of a sweep".to_owned());
+        let beating = heart.spawn_scoped(scope, || {
+            while !over.wait(EXTENDED_EVERY) {
+                let part = part.clone();
+                let extended = home.registry.write_by_rows(move |tx| sweeps::extend(tx, &part, micros(LEASE)));
+                if let Err(error) = extended {
+                    Event::RegistryUnavailable { act: "extend the lease of a part of a sweep", error: &error }.emit();
+                }
+            }
+        });
+        if let Err(error) = beating {
+            Event::ThreadNotStarted { name: "part of a sweep", error: &error }.emit();
+        }
+        let _over = Ended(&over);
+        run()
+    })
+}
+
+/// Ends the heartbeat, however the slice ends.
+struct Ended<'e>(&'e Shutdown);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.request();
+    }
 }
 
 /// How many tasks sweeps may queue now.

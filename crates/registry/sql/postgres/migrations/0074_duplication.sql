@@ -89,7 +89,9 @@ CREATE TABLE duplication_parts (
     error       TEXT COLLATE "C",
     -- It is not worked on before this time, and what was worked on last comes last.
     turn_at     BIGINT NOT NULL,
-    holder      UUID,
+    -- Which process has it, and another one for each lease.
+    holder      TEXT COLLATE "C",
+    lease_id    UUID,
     lease_until BIGINT,
     fence       BIGINT NOT NULL,
     PRIMARY KEY (run_id, route_id)

@@ -89,7 +89,9 @@ CREATE TABLE duplication_parts (
     error       TEXT,
     -- It is not worked on before this time, and what was worked on last comes last.
     turn_at     INTEGER NOT NULL,
-    holder      BLOB,
+    -- Which process has it, and another one for each lease.
+    holder      TEXT,
+    lease_id    BLOB,
     lease_until INTEGER,
     fence       INTEGER NOT NULL,
     PRIMARY KEY (run_id, route_id)
