@@ -26,7 +26,7 @@ fn home() -> (TempDir, PathBuf) {
         settings += &format!("\n[plain_stores.{store}]\npath = \"plain/{store}\"\n");
     }
     // What is read whole by chance is no difference.
-    settings += "\n[duplication]\nverify_one_in = 0\n";
+    let settings = settings.replace("[duplication]\n", "[duplication]\nverify_one_in = 0\n");
     fs::write(home.join("strongroom.toml"), settings).expect("writes");
     for number in 0..FILES {
         let name = format!("{number:02}.txt");
