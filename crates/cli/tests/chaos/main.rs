@@ -12,6 +12,7 @@ mod chance;
 mod commands;
 mod deletion_plan;
 mod deletions;
+mod duplicating;
 mod hook;
 mod joining;
 mod kept;
@@ -61,10 +62,10 @@ fn run(plan: &Plan) -> Result<bool> {
         bags.push((0..VARIANTS).map(|variant| slot.bag(plan.seed, variant, &folder)).collect::<Result<Vec<_>>>()?);
     }
     let mut cast = Cast::new(world, bags, plan);
-    // In every other run: objects that a killed worker held are waited for.
+    // In every other run a store joins, since objects that a killed worker held are waited for; in the others spaces are copied.
     let joins = plan.seed.is_multiple_of(2);
     let settled = cast.perform(plan).and_then(|()| cast.settle());
-    let joined = settled.and_then(|()| if joins { cast.join_store() } else { Ok(()) });
+    let joined = settled.and_then(|()| if joins { cast.join_store() } else { cast.duplicate() });
     let outcome = joined.and_then(|()| cast.check());
     if let Err(error) = outcome {
         cast.findings.push(format!("{error:#}"));
