@@ -84,6 +84,18 @@ impl Filter {
         (Self { include, exclude }, problems.finish())
     }
 
+    /// Its patterns: inclusions, then exclusions.
+    pub fn patterns(&self) -> impl Iterator<Item = &str> {
+        self.include.iter().chain(&self.exclude).map(|pattern| pattern.text.as_str())
+    }
+
+    /// The patterns that match a place, whichever decides: inclusions, then exclusions.
+    pub fn matching<'f>(&'f self, place: Place<'f>) -> impl Iterator<Item = &'f str> {
+        let path = place.path();
+        let all = self.include.iter().chain(&self.exclude);
+        all.filter(move |pattern| pattern.begins(&path)).map(|pattern| pattern.text.as_str())
+    }
+
     /// Whether a place is included. Of an institution or a store as a whole: whether anything below it may be.
     pub fn decide(&self, place: Place<'_>) -> Verdict<'_> {
         let path = place.path();

@@ -85,6 +85,9 @@ pub fn check(installation: &Installation) -> Result<Checked, EngineError> {
         for (institution, outcome) in check_institutions(registry, settings)? {
             checked.add(format!("institution {institution}"), outcome);
         }
+        for (pattern, message) in crate::duplication::matches(settings, authorized.directory(), registry)? {
+            checked.warn(format!("pattern {pattern}"), message);
+        }
         if let Some(name) = Some(&settings.ingest.default_profile).filter(|name| !name.is_empty()) {
             checked.add("ingest.default_profile".to_owned(), check_profile(registry, name));
         }

@@ -6,6 +6,7 @@ mod check;
 mod events;
 mod handler;
 mod item;
+mod matches;
 mod preview;
 mod space;
 pub(crate) mod sweep;
@@ -20,6 +21,7 @@ use strongroom_registry::{InstitutionId, Registry, RegistryError, Transaction};
 
 pub use events::{NewEvent, Recorded, record};
 pub(crate) use handler::{HIGH_TASK, LOW_TASK};
+pub(crate) use matches::matches;
 pub use tasks::{HIGH, LOW};
 
 pub(crate) use check::{check_settings, plain_stores, problems_of};

@@ -41,6 +41,7 @@ on_both_databases! {
     a_policy_that_changes_while_a_sweep_runs_applies
     a_store_that_is_away_stops_its_parts_alone
     sweeps_queue_no_more_than_they_may
+    what_filters_leave_out_is_not_compared
 }
 
 /// What kind a plain store is.
@@ -563,4 +564,27 @@ fn sweeps_queue_no_more_than_they_may(engine: Engine) {
     let recorded = recorded.expect("reads").expect("is recorded");
     let sha512 = digests.get(Algorithm::Sha512).expect("a digest");
     assert_eq!(recorded.sha512.as_deref(), Some(sha512.as_bytes()));
+}
+
+fn what_filters_leave_out_is_not_compared(engine: Engine) {
+    let settings = format!("[duplication]\ninclude = [\"/{INSTITUTION}/one/*\"]\nexclude = [\"/*/one/map*\"]\n");
+    let Some(world) = world(engine, &THREE[..2], &settings) else { return };
+    world.policy(&[("one", "two", false)]);
+    world.put("one", "a.txt", "first", "ann");
+    let other = SpaceName::new("letters").expect("a name");
+    world.store("one").create_space(&other).expect("is made");
+    let how = ItemPut::default();
+    world.store("one").put(&other, &key("b.txt"), &mut "second".as_bytes(), &how).expect("is put");
+    let ended = world.sweep(false);
+    assert_eq!((ended.state.as_str(), ended.listed), ("done", 1), "{ended:?}");
+    assert_eq!(world.found("two", "a.txt"), None);
+    assert!(world.store("two").head(&other, &key("b.txt")).is_ok());
+    // Events are not about sweeps.
+    world.report("one/maps/a.txt", false, None);
+    world.drain();
+    assert!(world.found("two", "a.txt").is_some());
+    let matched = strongroom_engine::app::settings::check(&crate::levels::installation(&world.home)).expect("checks").checks;
+    let of = |name: &str| matched.iter().find(|line| line.check == name).and_then(|line| line.message.clone());
+    let excluded = of("pattern /*/one/map*").expect("is shown");
+    assert!(excluded.contains("it matches 1, such as /test.edu/one/maps"), "{excluded}");
 }

@@ -47,7 +47,7 @@ fn say(home: &TestHome, stores: &[&str]) {
     });
 }
 
-fn installation(home: &TestHome) -> Installation {
+pub(crate) fn installation(home: &TestHome) -> Installation {
     let text = std::fs::read_to_string(home.path().join("strongroom.toml")).expect("settings");
     let settings = Settings::from_toml(&text).expect("settings");
     let loaded = Loaded { settings, entries: Vec::new(), old_names: Vec::new() };

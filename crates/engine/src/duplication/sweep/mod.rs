@@ -20,6 +20,7 @@ use strongroom_registry::{InstitutionId, RegistryError, RouteId, SweepPhase, con
 use uuid::Uuid;
 
 pub(crate) use due::{begin, check_start};
+pub(crate) use part::filter;
 
 use super::tasks::{HIGH, LOW};
 use crate::event::Event;
