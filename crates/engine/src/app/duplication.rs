@@ -77,11 +77,11 @@ pub fn allow_deletions(context: &OpContext, run: &str) -> Result<SweepView, Engi
 pub fn list(
     context: &OpContext,
     institution: Option<&str>,
-    before: Option<(Time, SweepId)>,
-) -> Result<Page<SweepView, (Time, SweepId)>, EngineError> {
+    before: Option<u64>,
+) -> Result<Page<SweepView, u64>, EngineError> {
     let (authorized, of) = begin(context, &DUPLICATION_RUNS, institution)?;
     let found = authorized.read(|tx| sweeps::list(tx, of.id, before, PAGE))?;
-    let next = found.last().filter(|_| found.len() == PAGE).map(|last| (last.started_at, last.id));
+    let next = found.last().filter(|_| found.len() == PAGE).map(|last| last.number);
     let items = found.into_iter().map(|sweep| view(&authorized, sweep)).collect::<Result<_, _>>()?;
     Ok(Page { items, next })
 }

@@ -1,6 +1,7 @@
 //! The handlers of the topics of duplication. What is done is decided when it is done: by the policy that applies then, and by what both
 //! stores have then.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use strongroom_duplication::Rule;
@@ -44,10 +45,10 @@ struct DuplicationHandler {
 pub(super) struct Applied {
     /// Whether it deletes now.
     pub(super) may_delete: bool,
-    /// Whether a rule copies the space in the other direction.
-    pub(super) is_mutual: bool,
-    /// Whether that one deletes now.
-    pub(super) other_may_delete: bool,
+    /// Whether rules copy the space back, from the destination to the source, directly or by way of other stores.
+    pub(super) is_cyclic: bool,
+    /// Whether such rules delete now.
+    pub(super) way_back_deletes: bool,
 }
 
 impl Handler for DuplicationHandler {
@@ -71,10 +72,12 @@ impl DuplicationHandler {
             return Ok(dead("the registry has no such route"));
         };
         let Ok(space) = SpaceName::new(route.space.as_str()) else { return Ok(dead("the route has no space")) };
-        let Some(applied) = applied(&self.home, &route)? else {
+        let Some(mut applied) = applied(&self.home, &route)? else {
             // The policy was changed since.
             return Ok(Outcome::Done.into());
         };
+        // Deletions of a rule that kept its copies were not counted by the sweep.
+        applied.may_delete &= !payload.is_kept;
         if payload.key.is_empty() {
             return space::run(&self.home, &route, &space, &applied);
         }
@@ -88,16 +91,31 @@ impl DuplicationHandler {
 pub(super) fn applied(home: &Home, route: &Route) -> Result<Option<Applied>, EngineError> {
     let Some(policy) = current(home, route.institution)? else { return Ok(None) };
     let rules = policy.lookup().rules_for(&route.space).rules();
-    let of = |source: &str, destination: &str| {
-        rules.iter().find(|rule| rule.source == source && rule.destination == destination)
-    };
-    let Some(rule) = of(&route.source, &route.destination) else { return Ok(None) };
-    let other: Option<&Rule> = of(&route.destination, &route.source);
+    let of_route = |rule: &&Rule| rule.source == route.source && rule.destination == route.destination;
+    let Some(rule) = rules.iter().find(of_route) else { return Ok(None) };
+    let deleting: Vec<&Rule> = rules.iter().filter(|rule| policy.deletes(rule)).collect();
+    let all: Vec<&Rule> = rules.iter().collect();
     Ok(Some(Applied {
         may_delete: policy.deletes(rule),
-        is_mutual: other.is_some(),
-        other_may_delete: other.is_some_and(|other| policy.deletes(other)),
+        is_cyclic: is_way(&all, &route.destination, &route.source),
+        way_back_deletes: is_way(&deleting, &route.destination, &route.source),
     }))
+}
+
+/// Whether rules lead from one store to another one.
+fn is_way(rules: &[&Rule], from: &str, to: &str) -> bool {
+    let (mut reached, mut next) = (BTreeSet::from([from]), vec![from]);
+    while let Some(store) = next.pop() {
+        if store == to {
+            return true;
+        }
+        for rule in rules.iter().filter(|rule| rule.source == store) {
+            if reached.insert(&rule.destination) {
+                next.push(&rule.destination);
+            }
+        }
+    }
+    false
 }
 
 /// How a task ends that stops for this reason. What changed meanwhile is decided anew at once; a plain store that is away costs no attempt.

@@ -54,25 +54,48 @@ impl Known {
         self.event_there.as_ref().is_some_and(|event| event.kind == ContentEventKind::Delete)
     }
 
-    /// Whether the bytes of both were compared since they have these etags.
-    fn is_equal(&self, source: &str, destination: &str) -> bool {
-        let is_of = |item: &DuplicatedItem, one: &str, other: &str| {
+    /// Whether the bytes of both were compared since they are as they are. Another revision under the same etag may have other bytes.
+    fn is_equal(&self, source: &ItemHead, destination: &ItemHead) -> bool {
+        let is = |etag: &Option<String>, revision: &Option<String>, head: &ItemHead| {
+            etag.as_ref() == Some(&head.etag) && *revision == head.revision
+        };
+        let is_of = |item: &DuplicatedItem, one: &ItemHead, other: &ItemHead| {
             item.outcome == CopyOutcome::Equal
                 && item.verified_at.is_some()
-                && item.source_etag.as_deref() == Some(one)
-                && item.destination_etag.as_deref() == Some(other)
+                && is(&item.source_etag, &item.source_revision, one)
+                && is(&item.destination_etag, &item.destination_revision, other)
         };
         self.item.as_ref().is_some_and(|item| is_of(item, source, destination))
             || self.reverse.as_ref().is_some_and(|item| is_of(item, destination, source))
     }
 
-    /// Whether one of both is damaged, and neither was changed since that was found.
-    fn is_damaged(&self, source: &str, destination: &str) -> bool {
+    /// Whether people have to act, and neither was changed since that was found.
+    fn waits_for_person(&self, source: &str, destination: &str) -> bool {
         self.item.as_ref().is_some_and(|item| {
-            item.outcome == CopyOutcome::Damaged
+            matches!(item.outcome, CopyOutcome::Damaged | CopyOutcome::Conflict)
                 && item.source_etag.as_deref() == Some(source)
                 && item.destination_etag.as_deref() == Some(destination)
         })
+    }
+
+    /// The etags of source and destination when both were known to be equal last, on this route or in the other direction.
+    fn last_equal(&self) -> Option<(Option<&str>, Option<&str>)> {
+        let of = |item: &Option<DuplicatedItem>| item.clone().filter(|item| item.outcome == CopyOutcome::Equal);
+        let newer = match (of(&self.item), of(&self.reverse)) {
+            (Some(item), Some(reverse)) => reverse.recorded_at > item.recorded_at,
+            (item, _) => item.is_none(),
+        };
+        let (found, is_reverse) = if newer { (self.reverse.as_ref(), true) } else { (self.item.as_ref(), false) };
+        let found = found.filter(|item| item.outcome == CopyOutcome::Equal)?;
+        let (one, other) = (found.source_etag.as_deref(), found.destination_etag.as_deref());
+        Some(if is_reverse { (other, one) } else { (one, other) })
+    }
+
+    /// Whether the destination is as it was when it was recorded last.
+    fn is_unchanged_there(&self, etag: &str) -> bool {
+        let kept = self.item.as_ref().filter(|item| item.outcome != CopyOutcome::Equal);
+        self.last_equal().is_some_and(|(_, there)| there == Some(etag))
+            || kept.is_some_and(|item| item.destination_etag.as_deref() == Some(etag))
     }
 
     /// The SHA-512 of the bytes that the source has under an etag, where they were read.
@@ -131,7 +154,7 @@ impl ItemTask<'_> {
         };
         let came = self.carry_out(&both, &known, is_read_whole)?;
         crash_point("duplicate.done");
-        self.end(came, known, both.in_source.is_some())
+        self.end(came, known, both.in_source)
     }
 
     fn known(&self) -> Result<Known, OperationError> {
@@ -157,10 +180,10 @@ impl ItemTask<'_> {
     fn carry_out(&self, both: &Both<'_>, known: &Known, is_read_whole: bool) -> Result<Came, OperationError> {
         let is_known_equal = match (&both.in_source, &both.in_destination) {
             (Some(source), Some(destination)) => {
-                if known.is_damaged(&source.etag, &destination.etag) {
+                if known.waits_for_person(&source.etag, &destination.etag) {
                     return Ok(Came::AsKnown);
                 }
-                known.is_equal(&source.etag, &destination.etag)
+                known.is_equal(source, destination)
             }
             _ => false,
         };
@@ -187,19 +210,28 @@ impl ItemTask<'_> {
             let one = self.digest_of(both.source, source)?;
             let other = self.digest_of(both.destination, destination)?;
             crash_point("duplicate.compared");
-            let recorded = known.sha512_of(&source.etag);
-            if one != other && is_known_equal || recorded.is_some_and(|recorded| recorded != one) {
-                return Ok(self.damaged(destination, (one, other), recorded, known));
-            }
             sha512 = (one == other).then_some(one);
-            step = decide_compared(&pair, one == other).map_err(|error| self.undescribed(&error))?;
+            step = match known.sha512_of(&source.etag) {
+                Some(recorded) if recorded != one => return Ok(self.damaged(destination, other, known)),
+                // The copy is damaged, and the source has what was copied.
+                Some(_) if one != other => Step::Copy { replaces: Some(destination.etag.clone()) },
+                None if one != other && is_known_equal => return Ok(self.damaged(destination, other, known)),
+                _ => decide_compared(&pair, one == other).map_err(|error| self.undescribed(&error))?,
+            };
         }
-        self.step(step, both, known, sha512)
+        let is_compared = sha512.is_some() || !is_known_equal;
+        self.step(step, both, known, (sha512, is_compared))
     }
 
-    fn step(&self, step: Step, both: &Both<'_>, known: &Known, sha512: Option<Digest>) -> Result<Came, OperationError> {
+    fn step(
+        &self,
+        step: Step,
+        both: &Both<'_>,
+        known: &Known,
+        (sha512, is_compared): (Option<Digest>, bool),
+    ) -> Result<Came, OperationError> {
         match step {
-            Step::Nothing(reason) => Ok(self.nothing(reason, both, known, sha512)),
+            Step::Nothing(reason) => Ok(self.nothing(reason, both, known, (sha512, is_compared))),
             Step::Compare => Ok(Came::Later),
             Step::Copy { replaces } => self.copy(both, known, replaces),
             Step::Retrieve => {
@@ -209,7 +241,9 @@ impl ItemTask<'_> {
                 let _: Retrieval = both.source.request_retrieval(self.space, self.key, &how)?;
                 Ok(Came::Later)
             }
-            Step::Describe { etag, description } => self.describe(both, &etag, &description, sha512, known),
+            Step::Describe { etag, description } => {
+                self.describe(both, &etag, &description, (sha512, is_compared), known)
+            }
             Step::Delete { etag } => self.delete(both, &etag, known),
             Step::ReportLost => Ok(Came::Else {
                 outcome: CopyOutcome::Lost,
@@ -223,7 +257,13 @@ impl ItemTask<'_> {
         }
     }
 
-    fn nothing(&self, reason: Reason, both: &Both<'_>, known: &Known, sha512: Option<Digest>) -> Came {
+    fn nothing(
+        &self,
+        reason: Reason,
+        both: &Both<'_>,
+        known: &Known,
+        (sha512, is_compared): (Option<Digest>, bool),
+    ) -> Came {
         let detail = match reason {
             Reason::Equal => "",
             Reason::Archived => "one of both is archived: their sizes agree, and their bytes are not compared",
@@ -252,7 +292,7 @@ impl ItemTask<'_> {
         if is_recorded && is_as_listed && sha512.is_none() {
             return Came::AsKnown;
         }
-        let (detail, is_compared) = (detail.to_owned(), reason != Reason::Archived);
+        let (detail, is_compared) = (detail.to_owned(), is_compared && reason != Reason::Archived);
         Came::Equal(Box::new(EqualItem { source, destination, sha512, is_compared, is_news: !is_recorded, detail }))
     }
 
@@ -263,13 +303,11 @@ impl ItemTask<'_> {
                 destination: None,
                 detail: Self::by_event(known, "deleted in the source, and not there in the destination"),
                 // What a task did that was cut off before its end. A deletion that is known there has its tasks.
-                is_followed: self.applied.may_delete && known.item.is_some() && !known.is_deletion_recorded_there(),
+                is_followed: self.applied.may_delete && !known.is_deletion_recorded_there(),
             };
         }
-        let was_there = known
-            .item
-            .as_ref()
-            .is_some_and(|item| matches!(item.outcome, CopyOutcome::Equal | CopyOutcome::Lost | CopyOutcome::Damaged));
+        let was_there =
+            known.item.as_ref().is_some_and(|item| !matches!(item.outcome, CopyOutcome::Kept | CopyOutcome::Deleted));
         if was_there {
             let detail = "both stores had it, and neither has it now; no deletion is recorded".to_owned();
             return Came::Else { outcome: CopyOutcome::Lost, destination: None, detail, is_followed: false };
@@ -277,30 +315,39 @@ impl ItemTask<'_> {
         Came::Nothing
     }
 
-    /// Why the step that the decision names is left to the rule in the other direction; none where it is not.
-    fn left_to_other_rule(&self, both: &Both<'_>, known: &Known) -> bool {
-        if !self.applied.is_mutual {
-            return false;
+    /// What becomes of a copy where rules copy back as well: nothing, where another rule brings what was changed there, and nothing is
+    /// overwritten that was changed since both were equal. None where it is copied.
+    fn in_cycle(&self, both: &Both<'_>, known: &Known) -> Option<Came> {
+        if !self.applied.is_cyclic {
+            return None;
         }
-        match (&both.in_source, &both.in_destination) {
-            // It was deleted there, and that rule deletes it here.
-            (Some(_), None) => self.applied.other_may_delete && known.is_deletion_recorded_there(),
-            (Some(source), Some(destination)) => match known.item.as_ref().or(known.reverse.as_ref()) {
-                // The source is as it was when both were equal: the other one was changed.
-                Some(item) if item.outcome == CopyOutcome::Equal => {
-                    let mine = if known.item.is_some() { &item.source_etag } else { &item.destination_etag };
-                    mine.as_deref() == Some(source.etag.as_str())
-                }
-                _ => source.modified.zip(destination.modified).is_some_and(|(source, other)| other > source),
-            },
-            _ => false,
+        let source = both.in_source.as_ref()?;
+        let Some(destination) = &both.in_destination else {
+            // It was deleted there since both were equal, and other rules delete it here.
+            let was_equal = known.item.as_ref().is_some_and(|item| item.outcome == CopyOutcome::Equal);
+            let is_left = was_equal && self.applied.way_back_deletes && known.is_deletion_recorded_there();
+            return is_left.then_some(Came::AsKnown);
+        };
+        match known.last_equal() {
+            Some((_, there)) if there == Some(destination.etag.as_str()) => None,
+            Some((here, _)) if here == Some(source.etag.as_str()) => Some(Came::AsKnown),
+            _ => Some(Came::Else {
+                outcome: CopyOutcome::Conflict,
+                destination: Some(destination.clone()),
+                detail: format!(
+                    "{} and {} have different bytes, and rules copy in both directions: nothing is overwritten; make both alike, or remove one \
+                     of both, which is copied from the other then",
+                    self.route.source, self.route.destination
+                ),
+                is_followed: false,
+            }),
         }
     }
 
     fn copy(&self, both: &Both<'_>, known: &Known, replaces: Option<String>) -> Result<Came, OperationError> {
         let Some(source) = &both.in_source else { return Ok(Came::Later) };
-        if self.left_to_other_rule(both, known) {
-            return Ok(Came::AsKnown);
+        if let Some(came) = self.in_cycle(both, known) {
+            return Ok(came);
         }
         let description = description_of_copy(&source.description).map_err(|error| self.undescribed(&error))?;
         if both.destination.capabilities().keeps_empty_spaces {
@@ -383,18 +430,12 @@ impl ItemTask<'_> {
         }
     }
 
-    fn damaged(
-        &self,
-        destination: &ItemHead,
-        (one, other): (Digest, Digest),
-        recorded: Option<Digest>,
-        known: &Known,
-    ) -> Came {
+    fn damaged(&self, destination: &ItemHead, other: Digest, known: &Known) -> Came {
+        let recorded = known.item.as_ref().and_then(|item| Digest::from_bytes(item.sha512.as_deref()?).ok());
         let Route { source: from, destination: to, .. } = self.route;
         let since =
             known.item.as_ref().and_then(|item| item.verified_at).map(|at| format!(" at {at}")).unwrap_or_default();
         let which = match recorded {
-            Some(recorded) if recorded == one => format!("{to} has other bytes than were written there{since}"),
             Some(recorded) if recorded == other => format!("{from} has other bytes than it had{since}"),
             Some(_) => format!("both have other bytes than they had{since}"),
             None => format!("{from} and {to} were equal{since} and differ now"),
@@ -409,14 +450,17 @@ impl ItemTask<'_> {
         both: &Both<'_>,
         etag: &str,
         description: &Description,
-        sha512: Option<Digest>,
+        (sha512, is_compared): (Option<Digest>, bool),
         known: &Known,
     ) -> Result<Came, OperationError> {
         let (Some(source), Some(before)) = (both.in_source.clone(), both.in_destination.clone()) else {
             return Ok(Came::Later);
         };
-        if self.left_to_other_rule(both, known) && known.item.is_some() {
-            return Ok(Came::AsKnown);
+        if self.applied.is_cyclic && known.last_equal().is_some_and(|(here, _)| here == Some(source.etag.as_str())) {
+            // The description was changed there, and comes back by other rules.
+            if known.item.as_ref().is_some_and(|item| item.source_revision == source.revision) {
+                return Ok(Came::AsKnown);
+            }
         }
         match both.destination.set_properties(self.space, self.key, etag, description) {
             Ok(described) => {
@@ -433,7 +477,7 @@ impl ItemTask<'_> {
             }
             Err(error) if error.is_archived() => {
                 let detail = format!("the description differs, and cannot be changed: {error}");
-                let (destination, is_compared) = (before, true);
+                let destination = before;
                 Ok(Came::Equal(Box::new(EqualItem {
                     source,
                     destination,
@@ -448,6 +492,22 @@ impl ItemTask<'_> {
     }
 
     fn delete(&self, both: &Both<'_>, etag: &str, known: &Known) -> Result<Came, OperationError> {
+        // What was changed there since, or brought by another rule, is not what was deleted in the source.
+        if self.applied.is_cyclic && !known.is_unchanged_there(etag) {
+            return Ok(Came::AsKnown);
+        }
+        let key = self.key.as_str();
+        if self.home.registry.read(|tx| items::is_of_another(tx, self.route, key, etag))? {
+            return Ok(Came::Else {
+                outcome: CopyOutcome::Kept,
+                destination: both.in_destination.clone(),
+                detail: Self::by_event(
+                    known,
+                    "deleted in the source, and another rule brought what the destination has",
+                ),
+                is_followed: false,
+            });
+        }
         // Once more, at the last moment: whether the source is there, and has it not.
         let source = self.home.plain_stores.get(&self.route.source)?;
         if self.head(source.as_ref())?.is_some() {
@@ -484,7 +544,8 @@ impl ItemTask<'_> {
     }
 
     /// The end of the task, with what is recorded in its transaction.
-    fn end(&self, came: Came, known: Known, is_in_source: bool) -> Result<TaskEnd, OperationError> {
+    fn end(&self, came: Came, known: Known, source: Option<ItemHead>) -> Result<TaskEnd, OperationError> {
+        let is_in_source = source.is_some();
         let (now, route, key) = (now(self.home)?, self.route.id, self.key.to_string());
         let seen_again = known.event.filter(|event| is_in_source && event.kind == ContentEventKind::Delete);
         let policies = policies(self.home)?;
@@ -511,7 +572,7 @@ impl ItemTask<'_> {
                     outcome: CopyOutcome::Equal,
                     size: Some(source.size),
                     sha512: sha512.map(|digest| digest.as_bytes().to_vec()).or_else(|| kept?.sha512.clone()),
-                    verified_at: is_compared.then_some(now),
+                    verified_at: if is_compared { Some(now) } else { kept.and_then(|item| item.verified_at) },
                     source_revision: source.revision,
                     source_etag: Some(source.etag),
                     destination_revision: destination.revision,
@@ -522,10 +583,13 @@ impl ItemTask<'_> {
                 (Some(item), is_news.then(|| follow(ContentEventKind::Put, "")))
             }
             Came::Else { outcome, destination, detail, is_followed } => {
+                // What people have to act on is known by the etags of both.
+                let source = source.filter(|_| matches!(outcome, CopyOutcome::Damaged | CopyOutcome::Conflict));
                 let before = known.item.unwrap_or_else(|| DuplicatedItem::empty(&key, now));
                 let follow = is_followed.then(|| follow(ContentEventKind::Delete, &detail));
                 let item = DuplicatedItem {
                     outcome,
+                    source_etag: source.as_ref().map(|head| head.etag.clone()).or_else(|| before.source_etag.clone()),
                     destination_etag: destination.as_ref().map(|head| head.etag.clone()),
                     destination_revision: destination.as_ref().and_then(|head| head.revision.clone()),
                     size: destination.map(|head| head.size).or(before.size),

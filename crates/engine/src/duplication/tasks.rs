@@ -26,6 +26,9 @@ pub(super) struct Payload {
     /// Whether the bytes are read in both stores, also where they are known to be equal.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_read_whole: bool,
+    /// Whether nothing is deleted, whatever the rule says when the task is carried out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_kept: bool,
 }
 
 /// Why there is a task.
@@ -39,12 +42,14 @@ pub(super) enum Cause {
     Sample,
     /// A sweep found a deletion that was not carried out.
     Deletion,
+    /// A sweep found a deletion of a rule that keeps its copies.
+    Kept,
 }
 
 /// A task for a content item of a route.
 pub(super) fn new_task(max_attempts: u32, route: &Route, key: &str, cause: Cause) -> NewTask {
     let topic = if cause == Cause::Event { HIGH } else { LOW };
-    let payload = Payload { key: key.to_owned(), is_read_whole: cause == Cause::Sample };
+    let payload = Payload { key: key.to_owned(), is_read_whole: cause == Cause::Sample, is_kept: cause == Cause::Kept };
     // Texts and booleans only: it cannot fail.
     let payload = serde_json::to_vec(&payload).unwrap_or_default();
     NewTask {

@@ -42,6 +42,13 @@ on_both_databases! {
     a_store_that_is_away_stops_its_parts_alone
     sweeps_queue_no_more_than_they_may
     what_filters_leave_out_is_not_compared
+    what_is_put_again_after_a_deletion_is_not_deleted_by_it_in_a_cycle
+    in_a_cycle_the_newer_version_is_copied_and_never_the_older_one
+    in_a_cycle_nothing_is_overwritten_that_was_changed_on_both_sides
+    changed_bytes_of_the_same_size_and_time_are_read
+    a_deletion_of_one_source_keeps_what_another_one_has_brought
+    a_sweep_that_is_refused_leaves_what_waits_for_a_person
+    a_clock_that_was_ahead_begins_one_sweep
 }
 
 /// What kind a plain store is.
@@ -583,8 +590,168 @@ fn what_filters_leave_out_is_not_compared(engine: Engine) {
     world.report("one/maps/a.txt", false, None);
     world.drain();
     assert!(world.found("two", "a.txt").is_some());
-    let matched = strongroom_engine::app::settings::check(&crate::levels::installation(&world.home)).expect("checks").checks;
+    let matched =
+        strongroom_engine::app::settings::check(&crate::levels::installation(&world.home)).expect("checks").checks;
     let of = |name: &str| matched.iter().find(|line| line.check == name).and_then(|line| line.message.clone());
     let excluded = of("pattern /*/one/map*").expect("is shown");
     assert!(excluded.contains("it matches 1, such as /test.edu/one/maps"), "{excluded}");
+}
+
+fn what_is_put_again_after_a_deletion_is_not_deleted_by_it_in_a_cycle(engine: Engine) {
+    let Some(world) = world(engine, &[("one", Kind::Folder), ("two", Kind::Folder)], "") else { return };
+    world.policy(&[("one", "two", true), ("two", "one", true)]);
+    world.put("one", "a.txt", "first", "ann");
+    world.put("one", "b.txt", "first", "ann");
+    world.sweep(false);
+    world.remove("one", "a.txt");
+    world.report("one/maps/a.txt", true, None);
+    // It is put again when the copy has gone, and before the deletion of the copy comes back.
+    let store = world.store("two");
+    let runtime = build_runtime(&world.home, Some(&[HIGH.to_owned()])).expect("a runtime").build();
+    runtime.run_until(&Shutdown::new(), &|| store.head(&space(), &key("a.txt")).is_err());
+    world.put("one", "a.txt", "put again", "ann");
+    world.drain();
+    assert_eq!(world.found("one", "a.txt").expect("stays").0, "put again");
+    world.sweep(false);
+    assert_eq!(world.found("two", "a.txt").expect("is copied").0, "put again");
+    // What a feed of the second store reports of the deletion of before is older than the copy.
+    world.report("two/maps/a.txt", true, Some("2026-01-01T00:00:00Z"));
+    world.drain();
+    world.sweep(false);
+    assert_eq!(world.found("one", "a.txt").expect("stays").0, "put again");
+    assert_eq!(world.found("two", "a.txt").expect("stays").0, "put again");
+}
+
+fn in_a_cycle_the_newer_version_is_copied_and_never_the_older_one(engine: Engine) {
+    for rules in [
+        &[("one", "two", false), ("two", "one", false)][..],
+        &[("one", "two", false), ("two", "three", false), ("three", "one", false)][..],
+    ] {
+        let Some(world) = world(engine, &[("one", Kind::Folder), ("two", Kind::Folder), ("three", Kind::Folder)], "")
+        else {
+            return;
+        };
+        world.policy(rules);
+        let stores: Vec<&str> = rules.iter().map(|(from, ..)| *from).collect();
+        world.put("one", "a.txt", "the first", "ann");
+        // A cycle of three copies on with each event.
+        world.sweep(false);
+        world.drain();
+        for changed in &stores {
+            let text = format!("changed in {changed}");
+            world.put(changed, "a.txt", &text, "ann");
+            world.sweep(false);
+            world.drain();
+            for store in &stores {
+                assert_eq!(world.found(store, "a.txt").expect("is there").0, text, "{store}");
+            }
+        }
+        // A second change while the first one is copied.
+        world.put("two", "a.txt", "the second", "ann");
+        world.report("two/maps/a.txt", false, None);
+        let first = world.store("one");
+        let runtime = build_runtime(&world.home, Some(&[HIGH.to_owned()])).expect("a runtime").build();
+        let before = first.head(&space(), &key("a.txt")).expect("is there").etag;
+        let is_copied = || first.head(&space(), &key("a.txt")).is_ok_and(|head| head.etag != before);
+        runtime.run_until(&Shutdown::new(), &is_copied);
+        world.put("two", "a.txt", "and the third", "ann");
+        world.report("two/maps/a.txt", false, None);
+        world.drain();
+        world.sweep(false);
+        world.drain();
+        for store in &stores {
+            assert_eq!(world.found(store, "a.txt").expect("is there").0, "and the third", "{store}");
+        }
+        assert!(duplication::problems(&world.call(), None, None).expect("lists").items.is_empty());
+    }
+}
+
+fn in_a_cycle_nothing_is_overwritten_that_was_changed_on_both_sides(engine: Engine) {
+    let Some(world) = world(engine, &[("one", Kind::Folder), ("two", Kind::Folder)], "") else { return };
+    world.policy(&[("one", "two", false), ("two", "one", false)]);
+    world.put("one", "a.txt", "first", "ann");
+    world.sweep(false);
+    world.put("one", "a.txt", "changed here", "ann");
+    world.put("two", "a.txt", "changed there", "ann");
+    world.sweep(false);
+    assert_eq!(world.found("one", "a.txt").expect("stays").0, "changed here");
+    assert_eq!(world.found("two", "a.txt").expect("stays").0, "changed there");
+    let problems = duplication::problems(&world.call(), None, None).expect("lists").items;
+    assert_eq!(problems.iter().map(|item| item.outcome.as_str()).collect::<Vec<_>>(), ["conflict", "conflict"]);
+    assert_eq!(world.sweep(false).failed, 2);
+    // One of both is removed, and is copied from the other.
+    world.remove("one", "a.txt");
+    world.sweep(false);
+    world.sweep(false);
+    assert_eq!(world.found("one", "a.txt").expect("is copied").0, "changed there");
+    assert!(duplication::problems(&world.call(), None, None).expect("lists").items.is_empty());
+}
+
+fn changed_bytes_of_the_same_size_and_time_are_read(engine: Engine) {
+    let Some(world) = world(engine, &[("one", Kind::Folder), ("two", Kind::Folder)], "") else { return };
+    world.policy(&[("one", "two", false)]);
+    world.put("one", "a.txt", "AAAA", "ann");
+    world.put("one", "b.txt", "AAAA", "ann");
+    world.sweep(false);
+    rot(&world, "one", "a.txt", "BBBB");
+    rot(&world, "two", "b.txt", "BBBB");
+    world.sweep(false);
+    assert_eq!(world.outcome(("one", "two"), "a.txt").expect("recorded").0, CopyOutcome::Damaged);
+    assert_eq!(world.found("two", "a.txt").expect("stays").0, "AAAA");
+    // A copy whose source has what was copied is put again.
+    assert_eq!(world.outcome(("one", "two"), "b.txt").expect("recorded").0, CopyOutcome::Equal);
+    assert_eq!(world.found("two", "b.txt").expect("is repaired").0, "AAAA");
+}
+
+fn a_deletion_of_one_source_keeps_what_another_one_has_brought(engine: Engine) {
+    let Some(world) = world(engine, &[("one", Kind::Folder), ("two", Kind::Folder), ("three", Kind::Folder)], "")
+    else {
+        return;
+    };
+    world.policy(&[("one", "three", true), ("two", "three", false)]);
+    world.put("two", "a.txt", "of two", "ann");
+    world.sweep(false);
+    world.report("one/maps/a.txt", true, None);
+    world.drain();
+    assert_eq!(world.found("three", "a.txt").expect("stays").0, "of two");
+}
+
+fn a_sweep_that_is_refused_leaves_what_waits_for_a_person(engine: Engine) {
+    let Some(world) = world(engine, &THREE, "") else { return };
+    world.policy(&[("one", "two", false)]);
+    world.put("one", "a.txt", "first", "ann");
+    world.sweep(false);
+    world.remove("one", "a.txt");
+    world.report("one/maps/a.txt", true, None);
+    world.drain();
+    world.policy(&[("one", "two", true), ("one", "three", false)]);
+    // A part stays open, as its store is away.
+    std::fs::remove_file(world.home.path().join("plain/three/.here")).expect("is unmounted");
+    let begun = duplication::start(&world.call(), Some(INSTITUTION), false).expect("begins");
+    let task = TASKS.iter().find(|task| task.name == "duplication").expect("is there");
+    run_now(&world.home, task, &Shutdown::new()).expect("runs");
+    assert_eq!(duplication::show(&world.call(), &begun.run).expect("shows").held, 1);
+    let refused = duplication::start(&world.call(), Some(INSTITUTION), false).expect_err("is refused");
+    assert!(refused.to_string().contains("is at work"), "{refused}");
+    assert_eq!(duplication::show(&world.call(), &begun.run).expect("shows").held, 1);
+    duplication::allow_deletions(&world.call(), &begun.run).expect("is allowed");
+    run_now(&world.home, task, &Shutdown::new()).expect("runs");
+    world.drain();
+    assert_eq!(world.found("two", "a.txt"), None);
+}
+
+fn a_clock_that_was_ahead_begins_one_sweep(engine: Engine) {
+    let Some(world) = world(engine, &THREE[..2], "") else { return };
+    world.policy(&[("one", "two", false)]);
+    let task = TASKS.iter().find(|task| task.name == "duplication").expect("is there");
+    let runs = || duplication::list(&world.call(), None, None).expect("lists").items.len();
+    world.home.clock.advance(Duration::from_hours(30 * 24));
+    run_now(&world.home, task, &Shutdown::new()).expect("runs");
+    assert_eq!(runs(), 1);
+    world.home.clock.set_back(Duration::from_hours(30 * 24));
+    for _ in 0..3 {
+        run_now(&world.home, task, &Shutdown::new()).expect("runs");
+    }
+    // PostgreSQL has the clock of its server.
+    assert!(runs() <= 2, "{}", runs());
 }

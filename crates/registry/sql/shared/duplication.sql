@@ -52,6 +52,11 @@ SELECT {duplicated_items.columns} FROM duplicated_items WHERE route_id = ?1 AND 
 -- name: duplicated_items.list
 SELECT {duplicated_items.columns} FROM duplicated_items WHERE route_id = ?1 AND key > ?2 ORDER BY key LIMIT ?3
 
+-- Whether another route into the same space brought what the destination has.
+-- name: duplicated_items.is_of_another
+SELECT 1 AS found FROM duplication_routes r JOIN duplicated_items d ON d.route_id = r.id
+WHERE r.destination = ?1 AND r.space = ?2 AND r.id <> ?3 AND d.key = ?4 AND d.outcome = 'equal' AND d.destination_etag = ?5 LIMIT 1
+
 -- name: duplicated_items.put
 INSERT INTO duplicated_items (route_id, {duplicated_items.columns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
 ON CONFLICT (route_id, key) DO UPDATE SET outcome = excluded.outcome, source_etag = excluded.source_etag,
@@ -66,19 +71,19 @@ DELETE FROM duplicated_items WHERE route_id = ?1 AND key = ?2
 -- name: duplicated_items.in_trouble
 SELECT d.key, d.outcome, d.destination_etag, d.size, d.recorded_at, d.detail, {duplication_routes.columns}
 FROM duplicated_items d JOIN duplication_routes r ON r.id = d.route_id JOIN institutions i ON i.id = r.institution_id
-WHERE d.outcome IN ('lost', 'damaged') AND (d.route_id, d.key) > (?1, ?2) ORDER BY d.route_id, d.key LIMIT ?3
+WHERE d.outcome IN ('lost', 'damaged', 'conflict') AND (d.route_id, d.key) > (?1, ?2) ORDER BY d.route_id, d.key LIMIT ?3
 
 -- The same of an institution.
 -- name: duplicated_items.in_trouble_of
 SELECT d.key, d.outcome, d.destination_etag, d.size, d.recorded_at, d.detail, {duplication_routes.columns}
 FROM duplication_routes r JOIN duplicated_items d ON d.route_id = r.id JOIN institutions i ON i.id = r.institution_id
-WHERE r.institution_id = ?4 AND d.outcome IN ('lost', 'damaged') AND (d.route_id, d.key) > (?1, ?2)
+WHERE r.institution_id = ?4 AND d.outcome IN ('lost', 'damaged', 'conflict') AND (d.route_id, d.key) > (?1, ?2)
 ORDER BY d.route_id, d.key LIMIT ?3
 
 -- How many are on each route.
 -- name: duplicated_items.count_in_trouble
 SELECT l.outcome, l.items, {duplication_routes.columns}
-FROM (SELECT route_id, outcome, count(*) AS items FROM duplicated_items WHERE outcome IN ('lost', 'damaged')
+FROM (SELECT route_id, outcome, count(*) AS items FROM duplicated_items WHERE outcome IN ('lost', 'damaged', 'conflict')
     GROUP BY route_id, outcome) AS l
 JOIN duplication_routes r ON r.id = l.route_id JOIN institutions i ON i.id = r.institution_id
 ORDER BY r.id, l.outcome
@@ -101,6 +106,13 @@ WHERE store = ?1 AND space = ?2 AND key = ?3 AND (happened_at < ?6 OR (happened_
 -- name: content_events.supersede
 UPDATE content_events SET kind = 'put' WHERE store = ?1 AND space = ?2 AND key = ?3 AND id = ?4
 
+-- Deletions in the source of a route that keeps its copies, of which nothing is recorded yet.
+-- name: content_events.unseen
+SELECT e.key FROM content_events e
+WHERE e.kind = 'delete' AND e.store = ?1 AND e.space = ?2 AND e.key > ?3 AND e.recorded_at <= ?5
+    AND NOT EXISTS (SELECT 1 FROM duplicated_items d WHERE d.route_id = ?4 AND d.key = e.key AND d.outcome IN ('deleted', 'kept'))
+ORDER BY e.key LIMIT ?6
+
 -- How many deletions in the source of a route were not carried out in its destination, up to a limit.
 -- name: content_events.count_pending
 SELECT count(*) AS pending FROM (SELECT 1 FROM content_events e
@@ -117,17 +129,18 @@ ORDER BY e.key LIMIT ?6
 
 -- Sweeps.
 -- list: duplication_runs.columns
-n.id, n.institution_id, i.identifier AS institution_identifier, n.policy_version, n.is_whole, n.started_by, n.started_at, n.ended_at
+n.id, n.institution_id, i.identifier AS institution_identifier, n.number, n.policy_version, n.is_whole, n.started_by, n.started_at, n.ended_at
 
 -- name: duplication_runs.insert
-INSERT INTO duplication_runs (id, institution_id, policy_version, is_whole, started_by, started_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+INSERT INTO duplication_runs (id, institution_id, policy_version, is_whole, started_by, started_at, number)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, (SELECT coalesce(max(number), 0) + 1 FROM duplication_runs WHERE institution_id = ?2))
 
 -- name: duplication_runs.get
 SELECT {duplication_runs.columns} FROM duplication_runs n JOIN institutions i ON i.id = n.institution_id WHERE n.id = ?1
 
 -- name: duplication_runs.newest
 SELECT {duplication_runs.columns} FROM duplication_runs n JOIN institutions i ON i.id = n.institution_id
-WHERE n.institution_id = ?1 ORDER BY n.started_at DESC, n.id DESC LIMIT 1
+WHERE n.institution_id = ?1 ORDER BY n.number DESC LIMIT 1
 
 -- name: duplication_runs.open
 SELECT {duplication_runs.columns} FROM duplication_runs n JOIN institutions i ON i.id = n.institution_id
@@ -135,7 +148,7 @@ WHERE n.institution_id = ?1 AND n.ended_at IS NULL
 
 -- name: duplication_runs.list
 SELECT {duplication_runs.columns} FROM duplication_runs n JOIN institutions i ON i.id = n.institution_id
-WHERE n.institution_id = ?1 AND (n.started_at, n.id) < (?2, ?3) ORDER BY n.started_at DESC, n.id DESC LIMIT ?4
+WHERE n.institution_id = ?1 AND n.number < ?2 ORDER BY n.number DESC LIMIT ?3
 
 -- name: duplication_runs.end
 UPDATE duplication_runs SET ended_at = ?2 WHERE id = ?1 AND ended_at IS NULL

@@ -88,6 +88,8 @@ words! {
         Lost = "lost",
         /// The bytes of one of both are not those that were recorded under its etag.
         Damaged = "damaged",
+        /// Both were changed, and rules copy in both directions.
+        Conflict = "conflict",
     }
 
     /// What happened to a content item of a plain store.

@@ -81,6 +81,19 @@ pub fn pending(
     rows.iter().map(|row| Ok(row.text("key")?.to_owned())).collect()
 }
 
+/// As [`pending`], for a route that keeps its copies: those of which nothing is recorded on it.
+pub fn unseen(
+    tx: &mut dyn Transaction,
+    (store, space): (&str, &str),
+    route: RouteId,
+    (after, up_to): (&str, Time),
+    limit: usize,
+) -> Result<Vec<String>, RegistryError> {
+    let values = [store.into(), space.into(), after.into(), route.into(), up_to.into(), limit.into()];
+    let rows = tx.query(Statement("content_events.unseen"), &values)?;
+    rows.iter().map(|row| Ok(row.text("key")?.to_owned())).collect()
+}
+
 /// How many deletions of content items in a space that were recorded up to a time were not carried out on a route, up to `limit`.
 pub fn count_pending(
     tx: &mut dyn Transaction,

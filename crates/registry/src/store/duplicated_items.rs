@@ -71,6 +71,12 @@ pub fn list(
     tx.query(Statement("duplicated_items.list"), &values)?.iter().map(item_row).collect()
 }
 
+/// Whether another route into the same space brought what the destination has under an etag.
+pub fn is_of_another(tx: &mut dyn Transaction, route: &Route, key: &str, etag: &str) -> Result<bool, RegistryError> {
+    let values = [(&route.destination).into(), (&route.space).into(), route.id.into(), key.into(), etag.into()];
+    Ok(tx.query_one(Statement("duplicated_items.is_of_another"), &values)?.is_some())
+}
+
 /// Records what came of one, in place of what was known.
 pub fn put(tx: &mut dyn Transaction, route: RouteId, item: &DuplicatedItem) -> Result<(), RegistryError> {
     let detail: String = item.detail.chars().take(LONGEST_DETAIL).collect();

@@ -21,6 +21,8 @@ pub struct Sweep {
     pub institution: InstitutionId,
     /// The domain name of that institution.
     pub institution_identifier: String,
+    /// Its number among those of the institution.
+    pub number: u64,
     /// The version of the policy at its start.
     pub policy_version: u64,
     /// Whether every content item is queued, and not only what differs.
@@ -125,6 +127,9 @@ pub struct NewSweep {
 pub fn begin(tx: &mut dyn Transaction, new: &NewSweep) -> Result<Option<Sweep>, RegistryError> {
     let now = tx.now()?;
     if let Some(open) = open_of(tx, new.institution)? {
+        if totals(tx, open.id)?.open_parts > 0 {
+            return Ok(None);
+        }
         tx.execute(Statement("duplication_runs.drop_held"), &[open.id.into()])?;
         if !end(tx, open.id)? {
             return Ok(None);
@@ -187,11 +192,11 @@ pub fn open_of(tx: &mut dyn Transaction, of: InstitutionId) -> Result<Option<Swe
 pub fn list(
     tx: &mut dyn Transaction,
     of: InstitutionId,
-    before: Option<(Time, SweepId)>,
+    before: Option<u64>,
     limit: usize,
 ) -> Result<Vec<Sweep>, RegistryError> {
-    let (time, id) = before.unwrap_or((Time(i64::MAX), SweepId(Uuid::max())));
-    let values = [of.into(), time.into(), id.into(), limit.into()];
+    let before = before.unwrap_or(i64::MAX.unsigned_abs());
+    let values = [of.into(), before.into(), limit.into()];
     tx.query(Statement("duplication_runs.list"), &values)?.iter().map(sweep_row).collect()
 }
 
@@ -352,6 +357,7 @@ fn sweep_row(row: &Row) -> Result<Sweep, RegistryError> {
         id: SweepId(row.uuid("id")?),
         institution: InstitutionId(row.uuid("institution_id")?),
         institution_identifier: row.text("institution_identifier")?.to_owned(),
+        number: row.count("number")?,
         policy_version: row.count("policy_version")?,
         is_whole: row.bool("is_whole")?,
         started_by: row.optional_text("started_by")?.map(str::to_owned),

@@ -126,7 +126,7 @@ pub(super) enum Verdict {
     Equal,
     /// It is no content item, or a deletion of it is recorded: those are not queued by comparisons.
     Ignored,
-    /// It is known to be lost or damaged, and nothing has changed since.
+    /// It is known to be lost, damaged, or in conflict, and nothing has changed since.
     Failed,
     /// Neither store has it, and nothing is missing.
     Nothing,
@@ -158,7 +158,10 @@ impl<'v> Verdicts<'v> {
                     record.source_revision.as_ref() == Some(&source.revision)
                         && record.destination_revision.as_ref() == Some(&destination.revision)
                 });
-                if is(CopyOutcome::Damaged) && here(&source.etag) && there(&destination.etag) {
+                if (is(CopyOutcome::Damaged) || is(CopyOutcome::Conflict))
+                    && here(&source.etag)
+                    && there(&destination.etag)
+                {
                     Verdict::Failed
                 } else if is(CopyOutcome::Equal) && is_as_listed && !self.sweep.is_whole {
                     self.sampled(one)
@@ -182,7 +185,7 @@ impl<'v> Verdicts<'v> {
                 Some(_) => difference,
                 None => Verdict::Failed,
             },
-            None if is(CopyOutcome::Equal) || is(CopyOutcome::Damaged) => difference,
+            None if is(CopyOutcome::Equal) || is(CopyOutcome::Damaged) || is(CopyOutcome::Conflict) => difference,
             None => Verdict::Nothing,
         })
     }

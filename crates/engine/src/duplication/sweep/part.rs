@@ -6,8 +6,9 @@ use strongroom_duplication::Filter;
 use strongroom_queue::{NewTask, tasks};
 use strongroom_registry::content_events;
 use strongroom_registry::sweeps::{self, Next, Part, Sweep};
-use strongroom_registry::{RegistryError, SweepPhase};
+use strongroom_registry::{ContentEventKind, RegistryError, RouteId, SweepPhase, Time, Transaction};
 use strongroom_spaces::{ListedItem, ListedName, SpaceName};
+use strongroom_storage::Key;
 
 use super::compared::{Compared, Verdict, Verdicts};
 use super::{LEASE, Ran, micros, spaces};
@@ -25,6 +26,9 @@ const SHORTEST: Duration = Duration::from_secs(1);
 const TIMES_OPENING: u32 = 4;
 /// Deletions of more than one in so many content items of a destination wait for a person.
 const MOST_DELETED: u64 = 100;
+
+/// How deletions of a space are listed.
+type List = fn(&mut dyn Transaction, (&str, &str), RouteId, (&str, Time), usize) -> Result<Vec<String>, RegistryError>;
 
 /// A part that this process has leased.
 pub(super) struct Slice<'s> {
@@ -110,39 +114,45 @@ impl Slice<'_> {
         Ok(found)
     }
 
-    /// Queues deletions that were recorded and not carried out, unless these are so many that a person has to allow them.
+    /// Queues deletions that were recorded and not carried out, unless these are so many that a person has to allow them. Of a rule that keeps
+    /// its copies those are queued of which nothing is recorded yet, and nothing is deleted by them.
     fn deletions(&mut self, ran: &mut Ran) -> Result<(), EngineError> {
         let is_allowed = self.part.phase == SweepPhase::Allowed;
         let after = if is_allowed { SweepPhase::Done } else { SweepPhase::Copies };
         let Some(applied) = self.applied(ran)? else { return Ok(()) };
-        if !is_allowed && (!applied.may_delete || self.is_held(ran)?) {
-            if self.part.phase == SweepPhase::Deletions {
-                self.turn(self.part.to(after), Vec::new(), ran)?;
+        if !is_allowed && applied.may_delete && self.part.reached.is_empty() {
+            match self.count_deletions()? {
+                // The process stops: the next one counts again.
+                None => return Ok(()),
+                Some(0) => {}
+                Some(held) => {
+                    let mut part = self.part.to(after);
+                    part.held = held;
+                    return self.turn(part, Vec::new(), ran);
+                }
             }
-            return Ok(());
         }
         while self.goes_on() {
             let Some(applied) = self.applied(ran)? else { return Ok(()) };
-            let (route, up_to) =
-                (&self.part.route, self.part.allowed_to.filter(|_| is_allowed).unwrap_or(self.sweep.started_at));
+            let route = &self.part.route;
+            let up_to = self.part.allowed_to.filter(|_| is_allowed).unwrap_or(self.sweep.started_at);
             let place = (route.source.as_str(), route.space.as_str());
             let reached = (self.part.reached.as_str(), up_to);
-            let keys = if applied.may_delete {
-                self.home.registry.read(|tx| content_events::pending(tx, place, route.id, reached, PER_TURN))?
+            let (cause, list) = if applied.may_delete {
+                (Cause::Deletion, content_events::pending as List)
             } else {
-                Vec::new()
+                (Cause::Kept, content_events::unseen as List)
             };
+            let keys = self.home.registry.read(|tx| list(tx, place, route.id, reached, PER_TURN))?;
             let mut part = self.part.clone();
-            let new: Vec<NewTask> = keys.iter().map(|key| self.task(key, Cause::Deletion)).collect();
+            let new: Vec<NewTask> = keys.iter().map(|key| self.task(key, cause)).collect();
             part.counts.deletions += keys.len() as u64;
+            let is_end = keys.is_empty();
             if let Some(last) = keys.last() {
                 part.reached.clone_from(last);
             } else {
                 (part.phase, part.reached) = (after, String::new());
-            }
-            let is_end = keys.is_empty();
-            if is_end && is_allowed {
-                part.held = 0;
+                part.held = if is_allowed { 0 } else { part.held };
             }
             self.turn(part, new, ran)?;
             if is_end {
@@ -152,40 +162,54 @@ impl Slice<'_> {
         Ok(())
     }
 
-    /// Whether the deletions of a part that begins are more than may be carried out without a person. Then they wait.
-    fn is_held(&mut self, ran: &mut Ran) -> Result<bool, EngineError> {
-        if !self.part.reached.is_empty() {
-            return Ok(false);
-        }
-        let route = &self.part.route;
+    /// How many deletions have to wait for a person: all that would be carried out, or none, where they are few. Nothing where the process
+    /// stops. A deletion of what the source has again is used up.
+    fn count_deletions(&self) -> Result<Option<u64>, EngineError> {
+        let (route, space) = (&self.part.route, self.space()?);
+        let source = self.home.plain_stores.get(&route.source)?;
         let place = (route.source.as_str(), route.space.as_str());
-        // Those that were recorded since have their own tasks, and are none of the sweep.
-        let (id, up_to) = (route.id, self.sweep.started_at);
-        let pending =
-            self.home.registry.read(|tx| content_events::count_pending(tx, place, id, up_to, u64::MAX >> 1))?;
-        if pending == 0 {
-            return Ok(false);
+        let (mut pending, mut after) = (0_u64, String::new());
+        loop {
+            // What was recorded since the sweep began has its own tasks.
+            let reached = (after.as_str(), self.sweep.started_at);
+            let page = self.home.registry.read(|tx| content_events::pending(tx, place, route.id, reached, PER_TURN))?;
+            let Some(last) = page.last() else { break };
+            after.clone_from(last);
+            let mut seen_again = Vec::new();
+            for key in page {
+                if self.stop.is_requested() {
+                    return Ok(None);
+                }
+                let Ok(name) = Key::new(key.as_str()) else { continue };
+                // Read before the store is inspected: an event that comes meanwhile is another one.
+                let event = self.home.registry.read(|tx| content_events::get(tx, (place.0, place.1, &key)))?;
+                match source.head(&space, &name) {
+                    Ok(_) => seen_again.extend(event.filter(|event| event.kind == ContentEventKind::Delete)),
+                    Err(error) if error.is_not_found() => pending += 1,
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            self.home
+                .registry
+                .write(move |tx| seen_again.iter().try_for_each(|event| content_events::supersede(tx, event)))?;
         }
         let enough = pending.saturating_mul(MOST_DELETED);
+        if pending == 0 {
+            return Ok(Some(0));
+        }
         let mut seen = 0_u64;
-        for item in listing(self.home, &route.destination, &self.space()?, &ListedName::START)? {
+        for item in listing(self.home, &route.destination, &space, &ListedName::START)? {
             if let ListedItem::Item(_) = item? {
                 seen += 1;
             }
-            if seen >= enough || self.stop.is_requested() {
-                break;
+            if seen >= enough {
+                return Ok(Some(0));
+            }
+            if self.stop.is_requested() {
+                return Ok(None);
             }
         }
-        if seen >= enough {
-            return Ok(false);
-        }
-        if self.stop.is_requested() {
-            return Ok(true);
-        }
-        let mut part = self.part.to(SweepPhase::Copies);
-        part.held = pending;
-        self.turn(part, Vec::new(), ran)?;
-        Ok(true)
+        Ok(Some(pending))
     }
 
     pub(super) fn space(&self) -> Result<SpaceName, EngineError> {

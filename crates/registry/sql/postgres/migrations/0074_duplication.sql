@@ -9,6 +9,8 @@ CREATE TABLE duplication_routes (
     UNIQUE (institution_id, source, destination, space)
 );
 
+CREATE INDEX duplication_routes_into ON duplication_routes (destination, space);
+
 -- The newest event that was reported of each content item of plain stores. A key without characters stands for the space. A row for each
 -- key that had an event: a deletion is the reason for which a copy may be deleted, at any time after it.
 CREATE TABLE content_events (
@@ -33,7 +35,7 @@ CREATE INDEX content_events_deletions ON content_events (store, space, key) WHER
 CREATE TABLE duplicated_items (
     route_id         UUID NOT NULL REFERENCES duplication_routes (id),
     key              TEXT COLLATE "C" NOT NULL,
-    outcome          TEXT COLLATE "C" NOT NULL CHECK (outcome IN ('equal', 'kept', 'deleted', 'lost', 'damaged')),
+    outcome          TEXT COLLATE "C" NOT NULL CHECK (outcome IN ('equal', 'kept', 'deleted', 'lost', 'damaged', 'conflict')),
     -- What both stores have, where the bytes are known to be equal; for a lost one what the destination has.
     source_etag      TEXT COLLATE "C",
     destination_etag TEXT COLLATE "C",
@@ -49,21 +51,23 @@ CREATE TABLE duplicated_items (
     detail           TEXT COLLATE "C" NOT NULL,
     PRIMARY KEY (route_id, key)
 );
-CREATE INDEX duplicated_items_in_trouble ON duplicated_items (route_id, key) WHERE outcome IN ('lost', 'damaged');
+CREATE INDEX duplicated_items_in_trouble ON duplicated_items (route_id, key) WHERE outcome IN ('lost', 'damaged', 'conflict');
 
 -- Sweeps: a comparison of everything that the policy of an institution copies.
 CREATE TABLE duplication_runs (
     id             UUID NOT NULL PRIMARY KEY,
     institution_id UUID NOT NULL REFERENCES institutions (id),
+    -- In the order of their beginnings, from 1.
+    number         BIGINT NOT NULL,
     policy_version BIGINT NOT NULL,
     -- Whether every content item is queued, and not only what differs.
     is_whole       BOOLEAN NOT NULL,
     -- Who started it; none where its time had come.
     started_by     TEXT COLLATE "C",
     started_at     BIGINT NOT NULL,
-    ended_at       BIGINT
+    ended_at       BIGINT,
+    UNIQUE (institution_id, number)
 );
-CREATE INDEX duplication_runs_of ON duplication_runs (institution_id, started_at, id);
 CREATE UNIQUE INDEX duplication_runs_open ON duplication_runs (institution_id) WHERE ended_at IS NULL;
 
 -- The parts of a sweep: one for each route. A process leases a part; each of its transactions raises the fence.
