@@ -11,8 +11,8 @@ use strongroom_registry::items::{self, Item, ItemFilter};
 use strongroom_registry::tool_findings::{Examined, ToolFinding, ToolFindingFilter};
 use strongroom_registry::{
     ActivityId, ActivityState, BatchId, BatchState, HoldKind, ItemId, ItemStatus, Order, RegistryError, Scope, Stage,
-    Transaction, UploadState, batches, counted, deletions, documents, health, holds, interim, outbox, spot_tests,
-    tool_findings,
+    Transaction, UploadState, batches, counted, deletions, documents, duplicated_items, health, holds, interim, outbox,
+    spot_tests, sweeps, tool_findings,
 };
 use uuid::Uuid;
 
@@ -118,6 +118,12 @@ pub struct Review {
     pub first_waiting_for_space: Vec<ReviewItem>,
     /// Spot tests of restoration that failed and were not closed.
     pub failed_spot_tests: u64,
+    /// Content items of plain stores that are lost, damaged or in conflict.
+    pub troubled_content_items: u64,
+    /// Parts of the newest sweeps of duplication that fail.
+    pub failing_sweep_parts: u64,
+    /// Deletions of duplication that wait for a person.
+    pub held_duplicate_deletions: u64,
     /// What was deleted and a store refuses to remove, store by store; at most 1,000 are counted.
     pub refused_deletions: u64,
     /// Uploads that were refused, or of which the work item failed.
@@ -255,6 +261,13 @@ impl Review {
             let is_old = topic.oldest_ready_seconds.is_some_and(|age| age >= LATE_SECONDS);
             is_old && !topic.paused && unattended.iter().all(|other| other.topic != topic.topic)
         };
+        let (mut failing_sweep_parts, mut held_duplicate_deletions) = (0, 0);
+        for institution in sweeps::institutions(tx)? {
+            let Some(newest) = sweeps::newest(tx, institution)? else { continue };
+            let totals = sweeps::totals(tx, newest.id)?;
+            failing_sweep_parts += totals.failed_parts;
+            held_duplicate_deletions += totals.held;
+        }
         let mut review = Self {
             entries: Vec::new(),
             items: found.len() as u64,
@@ -298,6 +311,9 @@ impl Review {
             waiting_for_space: long_waits.len() as u64,
             first_waiting_for_space,
             failed_spot_tests: spot_tests::count_failed(tx)?,
+            troubled_content_items: duplicated_items::count_in_trouble(tx)?.iter().map(|(_, _, count)| count).sum(),
+            failing_sweep_parts,
+            held_duplicate_deletions,
             refused_deletions: deletions::count_refused(tx, REVIEWED)?,
             uploads: uploads.map(|(_, count)| count).sum(),
             undeliverable_messages: outbox::count_undeliverable(tx)?,
@@ -415,6 +431,18 @@ impl Review {
         entries.count("paused_topics", paused, ("topic", "topics", "paused"), "queue list");
         let tests = ("spot test", "spot tests", "of restoration failed");
         entries.count("failed_spot_tests", self.failed_spot_tests, tests, "restore tests list --state failed");
+        let troubled = ("content item", "content items", "lost, damaged or in conflict");
+        entries.count("troubled_content_items", self.troubled_content_items, troubled, "duplicate problems");
+        let failing = ("part", "parts", "of sweeps failing");
+        entries.count(
+            "failing_sweep_parts",
+            self.failing_sweep_parts,
+            failing,
+            "problems list --kind duplication.failed",
+        );
+        let held = ("deletion", "deletions", "of copies waiting for a person");
+        let command = "problems list --kind duplication.held";
+        entries.count("held_duplicate_deletions", self.held_duplicate_deletions, held, command);
         let refused = ("removal", "removals", "of what was deleted refused by a store");
         entries.count("refused_deletions", self.refused_deletions, refused, "delete unfinished");
         entries.count("uploads", self.uploads, ("upload", "uploads", "refused or failed"), "receiving list");

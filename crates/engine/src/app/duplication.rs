@@ -1,5 +1,6 @@
 //! Duplication as people start and follow it: sweeps, what they found, and events of content items that others report.
 
+use strongroom_queue::tasks;
 use strongroom_registry::duplicated_items;
 use strongroom_registry::sweeps::{self, Sweep};
 use strongroom_registry::{ContentEventKind, RegistryError, RouteId, Scope, SweepId, Time, schedules};
@@ -11,7 +12,7 @@ use super::authorization::{
     DUPLICATION_ALLOW_DELETIONS, DUPLICATION_PROBLEMS, DUPLICATION_RECORD_EVENTS, DUPLICATION_RUNS, DUPLICATION_START,
 };
 use super::duplication_policies::begin;
-use super::views::{RecordedEventsView, SweepPartView, SweepView, TroubledItemView};
+use super::views::{RecordedEventsView, SweepPartView, SweepView, TroubledItemView, WaitedSweepView};
 use super::{Authorized, OpContext, Page, Shutdown};
 use crate::EngineError;
 use crate::background::duplication::NAME;
@@ -25,17 +26,31 @@ const EVENTS_AT_ONCE: usize = 500;
 /// The most characters of a reason.
 pub const LONGEST_REASON: usize = 1_000;
 
-/// Starts a sweep of an institution; without a name, of the only one.
+/// Starts a sweep of an institution; without a name, of the only one. Where one is at work, its parts that were set aside are tried now; whether
+/// it is a new one.
 ///
 /// # Errors
 /// It has no policy, or a sweep of it is at work.
-pub fn start(context: &OpContext, institution: Option<&str>, is_whole: bool) -> Result<SweepView, EngineError> {
+pub fn start(context: &OpContext, institution: Option<&str>, is_whole: bool) -> Result<(SweepView, bool), EngineError> {
     let (authorized, of) = begin(context, &DUPLICATION_START, institution)?;
     let home = authorized.home();
     let policy = engine::current(home, of.id)?.ok_or_else(|| {
-        EngineError::Absent(format!("{} has no duplication policy", of.identifier))
-            .next("\"strongroom duplicate policy set FILE --reason TEXT\" sets one")
+        EngineError::Absent(format!("{} has no duplication policy", of.identifier)).next(format!(
+            "\"strongroom duplicate policy set FILE --reason TEXT --institution {}\" sets one",
+            of.identifier
+        ))
     })?;
+    let open = authorized.read(|tx| sweeps::open_of(tx, of.id))?.map(|open| view(&authorized, open)).transpose()?;
+    if let Some(open) = open.filter(|open| open.open_parts > 0 && !is_whole) {
+        let id = open.run.parse::<SweepId>().map_err(|error| EngineError::CheckFailed(error.to_string()))?;
+        let target = Target::of(of.id, format!("sweep {id}"));
+        authorized.write(move |tx| {
+            sweeps::hasten(tx, id)?;
+            Ok((target.clone(), ()))
+        })?;
+        hasten(&authorized)?;
+        return Ok((open, false));
+    }
     let actor = Some(authorized.actor().to_string());
     let target = Target::of(of.id, format!("{} {}", of.identifier, "sweep"));
     let begun = authorized.around(&target, |home| {
@@ -45,15 +60,7 @@ pub fn start(context: &OpContext, institution: Option<&str>, is_whole: bool) -> 
         })
     })?;
     hasten(&authorized)?;
-    view(&authorized, begun)
-}
-
-/// The sweep of an institution that is at work; without a name, of the only one.
-pub fn at_work(context: &OpContext, institution: Option<&str>) -> Result<Option<SweepView>, EngineError> {
-    let (authorized, of) = begin(context, &DUPLICATION_RUNS, institution)?;
-    let open = authorized.read(|tx| sweeps::open_of(tx, of.id))?;
-    let open = open.map(|open| view(&authorized, open)).transpose()?;
-    Ok(open.filter(|open| open.open_parts > 0))
+    Ok((view(&authorized, begun)?, true))
 }
 
 /// Allows the deletions that wait for a person in a sweep: those that were recorded until now.
@@ -165,7 +172,7 @@ pub fn record_events(context: &OpContext, events: &[ReportedEvent]) -> Result<Re
 fn new_event(event: &ReportedEvent, actor: &str) -> Result<NewEvent, EngineError> {
     let refused = |reason: String| {
         EngineError::Usage(format!("{:?} names no content item: {reason}", event.item))
-            .next("give STORE/SPACE/KEY, as \"strongroom space items STORE/SPACE\" shows the keys")
+            .next("give STORE/SPACE/KEY, with the key as it is (\"strongroom space items\" shows % as %25)")
     };
     let mut segments = event.item.splitn(3, '/');
     let (Some(store), Some(space)) = (segments.next(), segments.next()) else {
@@ -196,17 +203,23 @@ fn new_event(event: &ReportedEvent, actor: &str) -> Result<NewEvent, EngineError
     })
 }
 
-/// Works on a sweep and its tasks in this process until nothing of it is left to do, or waits for a person.
+/// Works on a sweep and its tasks in this process until nothing of it is left to do, or what is left waits for a person or for later.
 ///
 /// # Errors
 /// There is no such sweep; the registry failed.
-pub fn wait(context: &OpContext, run: &str, stop: &Shutdown) -> Result<SweepView, EngineError> {
+pub fn wait(context: &OpContext, run: &str, stop: &Shutdown) -> Result<WaitedSweepView, EngineError> {
     let authorized = context.authorize(&DUPLICATION_START)?;
     let found = find(&authorized, run)?;
     let target = Target::of(found.institution, format!("sweep {}", found.id));
     let home = authorized.home();
     authorized.around(&target, |_| sweep::work_on(home, &found, stop))?;
-    view(&authorized, found)
+    let counts = authorized.read(|tx| tasks::counts(tx).map_err(RegistryError::from))?;
+    let of = counts.iter().filter(|topic| [engine::HIGH, engine::LOW].contains(&topic.topic.as_str()));
+    let (later, dead) = of.fold((0, 0), |(later, dead), topic| (later + topic.delayed, dead + topic.dead));
+    let place = (RouteId(Uuid::nil()), String::new());
+    let scope = Scope::Institution(found.institution);
+    let troubled = authorized.read(|tx| duplicated_items::in_trouble(tx, scope, (place.0, &place.1), 1))?;
+    Ok(WaitedSweepView { sweep: view(&authorized, found)?, later, dead, has_problems: !troubled.is_empty() })
 }
 
 fn hasten(authorized: &Authorized<'_>) -> Result<(), EngineError> {

@@ -76,11 +76,10 @@ impl DuplicationHandler {
             // The policy was changed since.
             return Ok(Outcome::Done.into());
         };
-        // Deletions of a rule that kept its copies were not counted by the sweep.
-        applied.may_delete &= !payload.is_kept;
         if payload.key.is_empty() {
             return space::run(&self.home, &route, &space, &applied);
         }
+        applied.may_delete &= !payload.is_kept;
         let Ok(key) = Key::new(payload.key.as_str()) else { return Ok(dead("the task has no key of a content item")) };
         let home = self.home.as_ref();
         ItemTask { home, route: &route, space: &space, key: &key, applied, context }.run(payload.is_read_whole)

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use strongroom_duplication::{DuplicationError, Lookup, Policy, Rule};
 use strongroom_registry::duplication_policies::{self as policies, PolicyVersion};
-use strongroom_registry::{InstitutionId, Registry, RegistryError, Transaction};
+use strongroom_registry::{InstitutionId, Registry, RegistryError, Time, Transaction};
 
 pub use events::{NewEvent, Recorded, record};
 pub(crate) use handler::{HIGH_TASK, LOW_TASK};
@@ -43,6 +43,8 @@ pub struct CurrentPolicy {
     pub version: u64,
     /// Whether the version is approved, so that rules with `delete = true` delete.
     pub may_delete: bool,
+    /// When it was set, or approved.
+    pub changed_at: Time,
     lookup: Arc<Lookup>,
 }
 
@@ -65,6 +67,7 @@ impl CurrentPolicy {
 pub fn current(home: &Home, institution: InstitutionId) -> Result<Option<CurrentPolicy>, EngineError> {
     let Some(newest) = home.registry.read(|tx| policies::newest(tx, institution))? else { return Ok(None) };
     let (version, may_delete) = (newest.version, newest.may_delete());
+    let changed_at = newest.approved.as_ref().map_or(newest.set_at, |(_, at)| *at);
     let lookup = if let Some(known) = home.policies.get(institution, version) {
         known
     } else {
@@ -72,7 +75,7 @@ pub fn current(home: &Home, institution: InstitutionId) -> Result<Option<Current
         home.policies.put(institution, version, lookup.clone());
         lookup
     };
-    Ok(Some(CurrentPolicy { version, may_delete, lookup }))
+    Ok(Some(CurrentPolicy { version, may_delete, changed_at, lookup }))
 }
 
 /// The document of a version.

@@ -26,7 +26,7 @@ pub(super) struct Payload {
     /// Whether the bytes are read in both stores, also where they are known to be equal.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_read_whole: bool,
-    /// Whether nothing is deleted, whatever the rule says when the task is carried out.
+    /// Whether nothing is deleted, whatever the rule says when the task is carried out: deletions of a sweep are counted before they are queued.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_kept: bool,
 }
@@ -49,7 +49,11 @@ pub(super) enum Cause {
 /// A task for a content item of a route.
 pub(super) fn new_task(max_attempts: u32, route: &Route, key: &str, cause: Cause) -> NewTask {
     let topic = if cause == Cause::Event { HIGH } else { LOW };
-    let payload = Payload { key: key.to_owned(), is_read_whole: cause == Cause::Sample, is_kept: cause == Cause::Kept };
+    let payload = Payload {
+        key: key.to_owned(),
+        is_read_whole: cause == Cause::Sample,
+        is_kept: !matches!(cause, Cause::Event | Cause::Deletion),
+    };
     // Texts and booleans only: it cannot fail.
     let payload = serde_json::to_vec(&payload).unwrap_or_default();
     NewTask {

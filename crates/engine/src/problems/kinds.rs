@@ -68,7 +68,7 @@ const KINDS: &[Kind] = &[
     ),
     kind(MESSAGES_FAILING, "the system, when the receiver answers; else an operator", "outbox list --waiting"),
     kind(MESSAGES_UNDELIVERABLE, OPERATOR, "outbox list"),
-    kind(PLAIN_STORE_AWAY, "an operator, or the provider of the store", "space list {subject}"),
+    kind(PLAIN_STORE_AWAY, "an operator, or the provider of the store", "space list --store {subject}"),
     kind(
         QUEUE_DEAD,
         OPERATOR,

@@ -252,9 +252,6 @@ const CASES: &[Case] = cases! {
         something(app::duplication::allow_deletions(call, &world.sweep))
     };
     "duplication::list" "duplication.runs" |call, _| something(app::duplication::list(call, Some(INSTITUTION), None));
-    "duplication::at_work" "duplication.runs" |call, _| {
-        something(app::duplication::at_work(call, Some(INSTITUTION)))
-    };
     "duplication::show" "duplication.runs" |call, world| something(app::duplication::show(call, &world.sweep));
     "duplication::parts" "duplication.runs" |call, world| {
         something(app::duplication::parts(call, &world.sweep, None))

@@ -162,7 +162,7 @@ UPDATE duplication_parts SET phase = 'done' WHERE run_id = ?1 AND phase = 'held'
 SELECT count(*) AS parts, CAST(coalesce(sum(listed), 0) AS BIGINT) AS listed, CAST(coalesce(sum(queued), 0) AS BIGINT) AS queued, CAST(coalesce(sum(equal), 0) AS BIGINT) AS equal,
     CAST(coalesce(sum(ignored), 0) AS BIGINT) AS ignored, CAST(coalesce(sum(failed), 0) AS BIGINT) AS failed, CAST(coalesce(sum(deletions), 0) AS BIGINT) AS deletions,
     CAST(coalesce(sum(CASE WHEN phase IN ('held', 'copies') THEN held ELSE 0 END), 0) AS BIGINT) AS held,
-    count(CASE WHEN phase = 'failed' THEN 1 END) AS failed_parts,
+    count(CASE WHEN phase = 'failed' OR error IS NOT NULL THEN 1 END) AS failed_parts,
     count(CASE WHEN phase NOT IN ('done', 'failed', 'dropped', 'held') THEN 1 END) AS open_parts
 FROM duplication_parts WHERE run_id = ?1
 
@@ -199,6 +199,11 @@ WHERE p.run_id = ?1 AND p.route_id = ?2
 
 -- name: duplication_parts.take
 UPDATE duplication_parts SET lease_until = ?4, holder = ?5, lease_id = ?6, fence = fence + 1 WHERE run_id = ?1 AND route_id = ?2 AND fence = ?3
+
+-- Parts that were set aside are tried now.
+-- name: duplication_parts.hasten
+UPDATE duplication_parts SET turn_at = ?2 WHERE run_id = ?1 AND attempts > 0 AND turn_at > ?2
+    AND phase IN ('spaces', 'deletions', 'copies', 'allowed')
 
 -- name: duplication_parts.extend
 UPDATE duplication_parts SET lease_until = ?4 WHERE run_id = ?1 AND route_id = ?2 AND lease_id = ?3 AND lease_until IS NOT NULL

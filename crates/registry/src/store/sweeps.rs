@@ -61,7 +61,7 @@ pub struct Totals {
     pub parts: u64,
     /// Those that are not at their end.
     pub open_parts: u64,
-    /// Those that failed.
+    /// Those that failed, or fail now.
     pub failed_parts: u64,
     /// Deletions that wait for a person.
     pub held: u64,
@@ -277,6 +277,13 @@ pub fn extend(tx: &mut dyn Transaction, part: &Part, lease: i64) -> Result<bool,
     let until = tx.now()?.plus(lease);
     let values = [part.sweep.into(), part.route.id.into(), part.lease_id.into(), until.into()];
     Ok(tx.execute(Statement("duplication_parts.extend"), &values)? == 1)
+}
+
+/// Lets the parts of a run that were set aside be tried now.
+pub fn hasten(tx: &mut dyn Transaction, id: SweepId) -> Result<(), RegistryError> {
+    let now = tx.now()?;
+    tx.execute(Statement("duplication_parts.hasten"), &[id.into(), now.into()])?;
+    Ok(())
 }
 
 /// The processes that have leases of parts.

@@ -17,6 +17,8 @@ use crate::signals;
 
 /// The most bytes of a line of events.
 const LONGEST_LINE: u64 = 64 << 10;
+/// Errors of parts that are shown.
+const SHOWN_ERRORS: usize = 20;
 /// Lines that are recorded together.
 const LINES_AT_ONCE: usize = 500;
 
@@ -33,21 +35,14 @@ pub(super) fn run(call: &OpContext, asked: Run, context: &Context) -> Outcome {
         None => {}
     }
     let institution = asked.institution.as_deref();
-    // One that was cut short goes on.
-    let at_work = if asked.wait && !asked.all && asked.allow_deletions.is_none() {
-        duplication::at_work(call, institution)?
+    let begun = if let Some(run) = &asked.allow_deletions {
+        duplication::allow_deletions(call, run)?
     } else {
-        None
-    };
-    let begun = match (&asked.allow_deletions, at_work) {
-        (Some(run), _) => duplication::allow_deletions(call, run)?,
-        (None, Some(open)) => {
-            if !context.output.is_json() {
-                eprintln!("sweep {} is at work already: it goes on", printable(&open.run));
-            }
-            open
+        let (begun, is_new) = duplication::start(call, institution, asked.all)?;
+        if !is_new {
+            tell(context, &format!("sweep {} is at work already: it goes on", begun.run));
         }
-        (None, None) => duplication::start(call, institution, asked.all)?,
+        begun
     };
     if !asked.wait {
         context.output.show(&begun)?;
@@ -59,7 +54,30 @@ pub(super) fn run(call: &OpContext, asked: Run, context: &Context) -> Outcome {
     if stop.is_requested() {
         return Ok(Exit::Interrupted);
     }
-    Ok(if ended.state == "done" && ended.failed == 0 { Exit::Done } else { Exit::No })
+    let run = &ended.sweep.run;
+    let left = [
+        (
+            ended.sweep.state != "done",
+            format!("it is not at its end: \"strongroom duplicate run show {run}\" says why"),
+        ),
+        (ended.later > 0, format!("{} tasks are attempted again later: \"strongroom queue list\"", ended.later)),
+        (ended.dead > 0, format!("{} tasks were given up: \"strongroom queue dead\"", ended.dead)),
+        (
+            ended.has_problems,
+            "content items are lost, damaged or in conflict: \"strongroom duplicate problems\"".to_owned(),
+        ),
+    ];
+    for (_, line) in left.iter().filter(|(is_left, _)| *is_left) {
+        tell(context, line);
+    }
+    Ok(if left.iter().any(|(is_left, _)| *is_left) { Exit::No } else { Exit::Done })
+}
+
+/// A line for people.
+fn tell(context: &Context, line: &str) {
+    if !context.output.is_json() {
+        eprintln!("{}", printable(line));
+    }
 }
 
 fn list(call: &OpContext, institution: Option<&str>, options: ListOptions, context: &Context) -> Result<(), Failure> {
@@ -118,8 +136,25 @@ fn show(call: &OpContext, run: &str, context: &Context) -> Result<(), Failure> {
     let columns = ["space", "source", "destination", "phase", "listed", "queued", "equal", "ignored", "failed"];
     let mut table =
         context.output.table(&columns).with::<SweepPartView>(TableOptions::default()).if_room(&["held", "error"]);
-    app::each(|after| duplication::parts(call, run, after), |part| table.row(&part))?;
-    table.end("it has no parts")
+    let mut errors = Vec::new();
+    app::each(
+        |after| duplication::parts(call, run, after),
+        |part| {
+            if let Some(error) = &part.error
+                && errors.len() < SHOWN_ERRORS
+            {
+                let space = part.space.as_deref().unwrap_or("the spaces");
+                let attempts = part.attempts;
+                errors.push(format!("{space}, {} -> {}: attempt {attempts}: {error}", part.source, part.destination));
+            }
+            table.row(&part)
+        },
+    )?;
+    table.end("it has no parts")?;
+    for error in &errors {
+        context.output.say(printable(error))?;
+    }
+    Ok(())
 }
 
 pub(super) fn problems(

@@ -27,7 +27,7 @@ pub struct SweepView {
     pub parts: u64,
     /// Those that are worked on.
     pub open_parts: u64,
-    /// Those that failed.
+    /// Those that failed, or fail now.
     pub failed_parts: u64,
     /// Names that were compared. Each is queued, equal, ignored or failed.
     pub listed: u64,
@@ -74,6 +74,20 @@ impl SweepView {
             held: totals.held,
         }
     }
+}
+
+/// A sweep that was worked on, and what is left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WaitedSweepView {
+    /// The sweep.
+    #[serde(flatten)]
+    pub sweep: SweepView,
+    /// Tasks of both topics that are attempted again later.
+    pub later: u64,
+    /// Those that were given up.
+    pub dead: u64,
+    /// Whether content items of the institution are lost, damaged or in conflict.
+    pub has_problems: bool,
 }
 
 /// A part of a sweep.

@@ -55,7 +55,7 @@ pub use duplication::{
     ImportedPoliciesView, ImportedPolicyView, PlacementView, PolicyDocumentView, PolicyOutcome, PolicyPreviewView,
     PolicyVersionView, PolicyView, SetPolicyView, SpacePolicyView, SpaceRulesView,
 };
-pub use duplication_runs::{RecordedEventsView, SweepPartView, SweepView, TroubledItemView};
+pub use duplication_runs::{RecordedEventsView, SweepPartView, SweepView, TroubledItemView, WaitedSweepView};
 pub use events::EventView;
 pub use fields::View;
 pub use files::{CopyView, DigestsView, FileView};

@@ -1,4 +1,4 @@
-//! When a sweep begins: after a change of the policy at once, else when its time has come.
+//! When a sweep begins: after a change or an approval of the policy at once, else when its time has come.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(super) fn begin_if_due(home: &Home, institution: InstitutionId) -> Result<bo
         home.registry.read(|tx| Ok::<_, RegistryError>((sweeps::newest(tx, institution)?, tx.now()?)))?;
     let is_due = match newest {
         None => true,
-        Some(newest) if newest.policy_version != policy.version => true,
+        Some(newest) if newest.policy_version != policy.version || policy.changed_at > newest.started_at => true,
         Some(newest) => {
             let next = next_start(settings, newest.started_at)?;
             // A beginning that lies ahead was noted by a clock that was ahead.

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use strongroom_queue::{TopicCounts, WorkerId, tasks};
 use strongroom_registry::sweeps::{self, Next, Part, Sweep};
-use strongroom_registry::{InstitutionId, RegistryError, RouteId, SweepPhase, content_events, counted};
+use strongroom_registry::{InstitutionId, RegistryError, RouteId, SweepId, SweepPhase, content_events, counted};
 use uuid::Uuid;
 
 pub(crate) use due::{begin, check_start};
@@ -110,10 +110,26 @@ pub(crate) fn work_on(home: &Arc<Home>, sweep: &Sweep, stop: &Shutdown) -> Resul
             return Ok(());
         }
         if ran.turns == 0 {
+            if are_all_set_aside(home, id)? {
+                return Ok(());
+            }
             stop.wait(PAUSE);
         }
     }
     Ok(())
+}
+
+/// Whether all open parts of a sweep are tried again later.
+fn are_all_set_aside(home: &Home, id: SweepId) -> Result<bool, RegistryError> {
+    let mut after = RouteId(Uuid::nil());
+    loop {
+        let page = home.registry.read(|tx| sweeps::parts(tx, id, after, PAGE))?;
+        let Some(last) = page.last() else { return Ok(true) };
+        after = last.route.id;
+        if page.iter().any(|part| part.phase.is_open() && part.attempts == 0) {
+            return Ok(false);
+        }
+    }
 }
 
 /// Whether tasks of duplication wait or are worked on that are not attempted later.

@@ -132,7 +132,8 @@ impl Slice<'_> {
                 }
             }
         }
-        while self.goes_on() {
+        // At least once: what was counted is not counted again.
+        loop {
             let Some(applied) = self.applied(ran)? else { return Ok(()) };
             let route = &self.part.route;
             let up_to = self.part.allowed_to.filter(|_| is_allowed).unwrap_or(self.sweep.started_at);
@@ -155,11 +156,10 @@ impl Slice<'_> {
                 part.held = if is_allowed { 0 } else { part.held };
             }
             self.turn(part, new, ran)?;
-            if is_end {
+            if is_end || !self.goes_on() {
                 return Ok(());
             }
         }
-        Ok(())
     }
 
     /// How many deletions have to wait for a person: all that would be carried out, or none, where they are few. Nothing where the process

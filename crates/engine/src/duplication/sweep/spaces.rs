@@ -115,6 +115,7 @@ pub(super) fn run(slice: &mut Slice<'_>, ran: &mut Ran) -> Result<(), EngineErro
 
 fn turn(slice: &mut Slice<'_>, mut part: Part, page: Vec<Found>, ran: &mut Ran) -> Result<(), EngineError> {
     let home = slice.home;
+    (part.attempts, part.error) = (0, None);
     let route = part.route.clone();
     let Some(policy) = current(home, route.institution)? else {
         part.phase = SweepPhase::Dropped;
