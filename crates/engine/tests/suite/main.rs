@@ -45,3 +45,4 @@ mod retention;
 mod runtime;
 mod saying;
 mod stores;
+mod watching;

@@ -135,14 +135,15 @@ impl FolderChanges {
         self.watches.unreadable.as_deref()
     }
 
-    /// Waits for changes, at most so long, and hands over those that are there.
+    /// Waits for changes, at most so long, and hands over some of those that are there; whether there were any. Where not, everything that
+    /// happened before was handed over.
     ///
     /// # Errors
     /// The folder was moved, removed or unmounted; a directory that came cannot be watched.
-    pub fn wait(&mut self, at_most: Duration, take: TakeChange<'_>) -> Result<(), StorageError> {
+    pub fn wait(&mut self, at_most: Duration, take: TakeChange<'_>) -> Result<bool, StorageError> {
         if !self.is_ready(at_most)? {
             self.watches.renamed.clear();
-            return Ok(());
+            return Ok(false);
         }
         let mut lost = false;
         for read in self.watches.read(&self.folder, &mut lost)? {
@@ -155,7 +156,7 @@ impl FolderChanges {
             self.watches = anew;
             take(FolderChange::Missed);
         }
-        Ok(())
+        Ok(true)
     }
 
     fn is_ready(&self, at_most: Duration) -> Result<bool, StorageError> {
