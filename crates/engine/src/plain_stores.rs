@@ -51,7 +51,9 @@ impl PlainStores {
     /// The settings have none of this name, or it is away.
     pub fn get(&self, name: &str) -> Result<Arc<dyn PlainStore>, EngineError> {
         let settings = self.settings(name)?;
-        if let Some(store) = self.open().get(name).map(Arc::clone) {
+        // Bound here, since a lock in a condition is held to the end of its block.
+        let open = self.open().get(name).map(Arc::clone);
+        if let Some(store) = open {
             match store.check_presence() {
                 Ok(()) => return Ok(store),
                 // A disk that was mounted again is another folder than the one that is open.
