@@ -218,7 +218,7 @@ fn nothing_is_deleted_when_the_store_goes_away(engine: Engine) {
         fs::remove_file(&marker).expect("removes");
         fs::remove_file(path(&world, "one", "a")).expect("removes");
         let reason = || {
-            run_now(task("problems"), &world.home, &Shutdown::new()).expect("runs");
+            run_now(&world.home, task("problems"), &Shutdown::new()).expect("runs");
             let found = problems::list(&world.call(), &problems::Filter::default(), None).expect("lists").items;
             found.into_iter().any(|one| one.kind == "plain_store.away")
         };

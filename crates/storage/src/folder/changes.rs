@@ -93,6 +93,8 @@ struct Watches {
     by_path: BTreeMap<Arc<str>, i32>,
     /// Directories that were renamed away, by the number that the kernel gives both events.
     renamed: Vec<(u32, String)>,
+    /// Directories that were renamed again before they could be watched under that name, and what they were called before.
+    passed: Vec<(String, String)>,
     /// The first directory that may not be read.
     unreadable: Option<String>,
 }
@@ -143,6 +145,7 @@ impl FolderChanges {
     pub fn wait(&mut self, at_most: Duration, take: TakeChange<'_>) -> Result<bool, StorageError> {
         if !self.is_ready(at_most)? {
             self.watches.renamed.clear();
+            self.watches.passed.clear();
             return Ok(false);
         }
         let mut lost = false;
@@ -179,7 +182,14 @@ impl Watches {
             ),
             errno => folder.failed("watch", &Key::ROOT, errno.into()),
         })?;
-        Ok(Self { inotify, paths: HashMap::new(), by_path: BTreeMap::new(), renamed: Vec::new(), unreadable: None })
+        Ok(Self {
+            inotify,
+            paths: HashMap::new(),
+            by_path: BTreeMap::new(),
+            renamed: Vec::new(),
+            passed: Vec::new(),
+            unreadable: None,
+        })
     }
 
     /// One buffer of events. Those behind a loss are left out.
@@ -246,10 +256,9 @@ impl Watches {
         if read.events.intersects(ReadFlags::DELETE | ReadFlags::MOVED_FROM) {
             self.forget(path);
             if read.events.contains(ReadFlags::MOVED_FROM) {
-                if self.renamed.len() == MOST_RENAMED {
-                    self.renamed.remove(0);
-                }
-                self.renamed.push((read.cookie, path.to_owned()));
+                let before = self.passed.iter().position(|(passed, _)| passed == path);
+                let before = before.map_or_else(|| path.to_owned(), |at| self.passed.remove(at).1);
+                push_bounded(&mut self.renamed, (read.cookie, before));
             } else if let Some(top) = top() {
                 take(FolderChange::TopRemoved { top });
             }
@@ -261,6 +270,9 @@ impl Watches {
                 take(FolderChange::TopCame { top });
             }
             self.add(folder, path, before.as_deref(), take)?;
+            if let Some(before) = before.filter(|_| !self.by_path.contains_key(path)) {
+                push_bounded(&mut self.passed, (path.to_owned(), before));
+            }
         }
         Ok(())
     }
@@ -364,6 +376,14 @@ impl Watches {
             }
         }
     }
+}
+
+/// Adds to what is kept of renames; the oldest goes where there are too many.
+fn push_bounded<T>(kept: &mut Vec<T>, new: T) {
+    if kept.len() == MOST_RENAMED {
+        kept.remove(0);
+    }
+    kept.push(new);
 }
 
 /// The path of a name in a directory; none where it is no key.
@@ -478,6 +498,14 @@ mod tests {
             },
         );
         assert_eq!(found, ["+ maps:new/b < maps:old/b", "+ letters"]);
+        let found = reported(
+            |folder| fs::write(folder.join("maps/old/b"), "1").expect("writes"),
+            |folder| {
+                fs::rename(folder.join("maps/old"), folder.join("maps/between")).expect("renames");
+                fs::rename(folder.join("maps/between"), folder.join("maps/new")).expect("renames");
+            },
+        );
+        assert_eq!(found, ["+ maps:new/b < maps:old/b"]);
         let found = reported(
             |folder| fs::write(folder.join("maps/old/b"), "1").expect("writes"),
             |folder| fs::rename(folder.join("maps/old"), folder.join(".strongroom")).expect("renames"),
