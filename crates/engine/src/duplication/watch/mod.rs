@@ -34,6 +34,7 @@ use super::sweep;
 use crate::background;
 use crate::event::Event;
 use crate::runtime::{Shutdown, panic_message};
+use crate::settings::PlainStoreSettings;
 use crate::{EngineError, Home};
 
 /// Changes that are verified, and recorded, at a time.
@@ -62,7 +63,7 @@ impl Timing {
 
 /// Watches every store that is to be watched, until asked to stop. What fails is tried again.
 pub fn run(home: &Arc<Home>, shutdown: &Shutdown, timing: Timing) {
-    let may_be_watched = |name: &&str| home.plain_stores.settings(name).is_ok_and(|settings| settings.is_watched());
+    let may_be_watched = |name: &&str| home.plain_stores.settings(name).is_ok_and(PlainStoreSettings::is_watched);
     let names: Vec<String> = home.plain_stores.names().filter(may_be_watched).map(str::to_owned).collect();
     if names.is_empty() {
         return;
@@ -163,15 +164,15 @@ impl Watch {
             if last.as_ref() != Some(&error) {
                 Event::PlainStoreNotWatched { store: &self.store, error: &error }.emit();
             }
-            if let Err(error) = self.claim(State::failed(&self.holder, error.clone())) {
-                self.unavailable(&error);
+            if let Err(error) = self.claim(State::failed(&self.holder, &error)) {
+                unavailable(&error);
             }
             last = Some(error);
             self.stop.wait(self.timing.retry);
         }
         let (store, holder) = (self.store.clone(), self.holder.clone());
         if let Err(error) = self.home.registry.write(move |tx| state::remove(tx, &store, &holder)) {
-            self.unavailable(&error.into());
+            unavailable(&error.into());
         }
     }
 
@@ -335,17 +336,18 @@ impl Watch {
         match outcome {
             Ok(outcome) => Ok(Some(outcome)),
             Err(error @ EngineError::Registry(_)) => {
-                self.unavailable(&error);
+                unavailable(&error);
                 self.stop.wait(self.timing.look_every);
                 Ok(None)
             }
             Err(error) => Err(error),
         }
     }
+}
 
-    fn unavailable(&self, error: &EngineError) {
-        Event::RegistryUnavailable { act: "record what changes in a plain store", error: &error.chain() }.emit();
-    }
+/// Says that the registry does not answer.
+fn unavailable(error: &EngineError) {
+    Event::RegistryUnavailable { act: "record what changes in a plain store", error: &error.chain() }.emit();
 }
 
 impl Shared {

@@ -199,7 +199,7 @@ mod tests {
         let mut rest = due(&mut pending, begun + Duration::from_secs(4));
         rest.sort();
         assert_eq!(rest, [("b".to_owned(), true, true), ("c".to_owned(), false, false)]);
-        assert_eq!(due(&mut pending, begun + Duration::from_secs(60)), []);
+        assert_eq!(due(&mut pending, begun + Duration::from_mins(1)), []);
     }
 
     #[test]

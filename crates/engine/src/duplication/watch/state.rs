@@ -50,8 +50,8 @@ impl State {
     }
 
     /// It cannot watch.
-    pub(super) fn failed(holder: &str, problem: String) -> Self {
-        Self { problem: Some(cut(&problem)), ..Self::new(holder) }
+    pub(super) fn failed(holder: &str, problem: &str) -> Self {
+        Self { problem: Some(cut(problem)), ..Self::new(holder) }
     }
 
     fn new(holder: &str) -> Self {
