@@ -21,14 +21,14 @@ on_both_databases! {
     a_folder_that_is_moved_away_is_no_deletion
     nothing_is_deleted_when_the_store_goes_away
     spaces_come_and_go
-    copies_into_a_watched_store_are_copied_further_and_come_to_rest
+    copies_into_a_watched_store_are_copied_further_and_none_again
     a_store_is_watched_as_long_as_a_rule_copies_from_it
     many_files_are_recorded_in_pages
 }
 
 const TIMING: Timing = Timing {
     quiet: Duration::from_millis(300),
-    look_every: Duration::from_millis(100),
+    decide_every: Duration::from_millis(100),
     retry: Duration::from_millis(100),
 };
 /// How long a condition is waited for: far longer than it takes.
@@ -272,7 +272,7 @@ fn spaces_come_and_go(engine: Engine) {
     assert_eq!(world.dead(), 0);
 }
 
-fn copies_into_a_watched_store_are_copied_further_and_come_to_rest(engine: Engine) {
+fn copies_into_a_watched_store_are_copied_further_and_none_again(engine: Engine) {
     let stores = [("one", Kind::Watched), ("two", Kind::Watched), ("three", Kind::Folder)];
     let Some(world) = world(engine, &stores, "[duplication]\nverify_one_in = 0\n") else { return };
     world.policy(&[("one", "two", true), ("two", "three", true), ("three", "one", true)]);

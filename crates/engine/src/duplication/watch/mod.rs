@@ -49,8 +49,8 @@ const GRACE: Duration = Duration::from_secs(5);
 pub struct Timing {
     /// How long a content item is left alone after its last change.
     pub quiet: Duration,
-    /// Between two looks at which stores are to be watched.
-    pub look_every: Duration,
+    /// How often it is decided which stores are watched.
+    pub decide_every: Duration,
     /// After a failure, until the next attempt.
     pub retry: Duration,
 }
@@ -58,7 +58,7 @@ pub struct Timing {
 impl Timing {
     /// As processes have it.
     pub const DEFAULT: Self =
-        Self { quiet: Duration::from_secs(2), look_every: Duration::from_secs(5), retry: Duration::from_secs(20) };
+        Self { quiet: Duration::from_secs(2), decide_every: Duration::from_secs(5), retry: Duration::from_secs(20) };
 }
 
 /// Watches every store that is to be watched, until asked to stop. What fails is tried again.
@@ -89,7 +89,7 @@ pub fn run(home: &Arc<Home>, shutdown: &Shutdown, timing: Timing) {
                 Event::RegistryUnavailable { act: "read which plain stores are watched", error: &error.chain() }.emit();
             }
         }
-        shutdown.wait(timing.look_every);
+        shutdown.wait(timing.decide_every);
     }
     for (stop, _) in running.values() {
         stop.request_once();
@@ -155,7 +155,7 @@ impl Watch {
                 Ok(is_ours) => {
                     last = None;
                     if !is_ours {
-                        self.stop.wait(self.timing.look_every);
+                        self.stop.wait(self.timing.decide_every);
                     }
                     continue;
                 }
@@ -225,7 +225,7 @@ impl Watch {
                 Event::ChangesMissed { store: &self.store }.emit();
                 to_sweep = Some(BTreeSet::new());
             }
-            if to_sweep.is_some() && swept.is_none_or(|at| at.elapsed() >= self.timing.look_every) {
+            if to_sweep.is_some() && swept.is_none_or(|at| at.elapsed() >= self.timing.decide_every) {
                 self.while_registry_answers(self.sweep(&mut to_sweep))?;
                 swept = Some(Instant::now());
             }
@@ -337,7 +337,7 @@ impl Watch {
             Ok(outcome) => Ok(Some(outcome)),
             Err(error @ EngineError::Registry(_)) => {
                 unavailable(&error);
-                self.stop.wait(self.timing.look_every);
+                self.stop.wait(self.timing.decide_every);
                 Ok(None)
             }
             Err(error) => Err(error),
