@@ -24,6 +24,8 @@ on_both_databases! {
     copies_into_a_watched_store_are_copied_further_and_none_again
     a_store_is_watched_as_long_as_a_rule_copies_from_it
     many_files_are_recorded_in_pages
+    a_store_that_cannot_be_watched_is_a_problem
+    another_process_that_watches_is_left_alone
 }
 
 const TIMING: Timing = Timing {
@@ -329,5 +331,59 @@ fn many_files_are_recorded_in_pages(engine: Engine) {
         wait_until("all are put", || all(ContentEventKind::Put));
         fs::remove_dir_all(path(&world, "one", "")).expect("removes");
         wait_until("all are deleted", || all(ContentEventKind::Delete));
+    });
+}
+
+/// Records that another process watches, or why it cannot.
+fn claimed_elsewhere(world: &World, problem: Option<&str>) {
+    let problem = problem.map_or_else(|| "null".to_owned(), |problem| format!("{problem:?}"));
+    let set = move |tx: &mut dyn strongroom_database::Transaction| {
+        let now = tx.now()?.0;
+        let state = format!(
+            "{{\"holder\":\"elsewhere:1:x-1\",\"since\":{now},\"renewed_at\":{now},\"folders\":1,\"problem\":{problem},\
+             \"unseen\":null}}"
+        );
+        tenants::set_fact(tx, "duplication.watch.one", &state)
+    };
+    world.home.registry.write(set).expect("writes");
+}
+
+fn has_problem(world: &World) -> bool {
+    run_now(&world.home, task("problems"), &Shutdown::new()).expect("runs");
+    let found = problems::list(&world.call(), &problems::Filter::default(), None).expect("lists").items;
+    found.iter().any(|one| one.kind == "plain_store.unwatched")
+}
+
+fn a_store_that_cannot_be_watched_is_a_problem(engine: Engine) {
+    let Some(world) = watched(engine) else { return };
+    assert!(!has_problem(&world));
+    claimed_elsewhere(&world, Some("it has more folders than can be watched"));
+    let shown = spaces::show(&world.call(), &format!("one/{SPACE}")).expect("shows");
+    assert_eq!((shown.watched, shown.unwatched.as_deref()), (false, Some("it has more folders than can be watched")));
+    assert!(has_problem(&world));
+    // This process can.
+    while_watched(&world, || assert!(!has_problem(&world)));
+}
+
+fn another_process_that_watches_is_left_alone(engine: Engine) {
+    let Some(world) = watched(engine) else { return };
+    claimed_elsewhere(&world, None);
+    let stop = Shutdown::new();
+    std::thread::scope(|scope| {
+        let _stop = StopOnDrop(&stop);
+        scope.spawn(|| watch::run(&world.home, &stop, TIMING));
+        let holder = || world.home.registry.read(|tx| tenants::fact(tx, "duplication.watch.one")).expect("reads");
+        assert!(holder().expect("a fact").contains("elsewhere"));
+        // It ends without a word.
+        world.home.clock.advance(Duration::from_mins(5));
+        wait_until("this process watches", || holder().is_some_and(|fact| !fact.contains("elsewhere")));
+        wait_until("what was missed is compared", || {
+            let of = |tx: &mut dyn strongroom_database::Transaction| {
+                let of = tenants::institution(tx, Scope::System, INSTITUTION)?.expect("is there");
+                sweeps::newest(tx, of.id)
+            };
+            world.home.registry.read(of).expect("reads").is_some()
+        });
+        stop.request_once();
     });
 }

@@ -93,7 +93,7 @@ struct Watches {
     by_path: BTreeMap<Arc<str>, i32>,
     /// Directories that were renamed away, by the number that the kernel gives both events.
     renamed: Vec<(u32, String)>,
-    /// Directories that were renamed again before they could be watched under that name, and what they were called before.
+    /// Directories that were renamed since everything was read, and what they were called before.
     passed: Vec<(String, String)>,
     /// The first directory that may not be read.
     unreadable: Option<String>,
@@ -270,7 +270,8 @@ impl Watches {
                 take(FolderChange::TopCame { top });
             }
             self.add(folder, path, before.as_deref(), take)?;
-            if let Some(before) = before.filter(|_| !self.by_path.contains_key(path)) {
+            if let Some(before) = before {
+                // It may be renamed again before all below it was read.
                 push_bounded(&mut self.passed, (path.to_owned(), before));
             }
         }
