@@ -356,6 +356,39 @@ pub enum Event<'a> {
         /// Its name.
         name: &'a str,
     },
+    /// A plain store is watched from now on.
+    PlainStoreWatched {
+        /// The store.
+        store: &'a str,
+        /// Folders that are watched.
+        folders: usize,
+    },
+    /// A plain store is not watched, and it is tried again.
+    PlainStoreNotWatched {
+        /// The store.
+        store: &'a str,
+        /// Why.
+        error: &'a dyn Display,
+    },
+    /// A plain store is not watched any more: a stop was asked for, or no rule copies from it.
+    PlainStoreWatchEnded {
+        /// The store.
+        store: &'a str,
+    },
+    /// Changes in a watched plain store were lost, or are too many.
+    ChangesMissed {
+        /// The store.
+        store: &'a str,
+    },
+    /// Changes in a watched plain store were recorded as events.
+    ChangesRecorded {
+        /// The store.
+        store: &'a str,
+        /// Content items and spaces that were put, replaced or described anew.
+        puts: u64,
+        /// Those that were deleted.
+        deletions: u64,
+    },
     /// A time that was recorded for a background task lies ahead: the clock of the registry was ahead.
     ClockWasAhead {
         /// The task; it runs again now.
@@ -504,6 +537,17 @@ impl Event<'_> {
             }
             Self::BackgroundTaskLeft { name } => {
                 warn!(name, "background task was still running when the process ended; the next run does the rest");
+            }
+            Self::PlainStoreWatched { store, folders } => info!(store, folders, "plain store is watched"),
+            Self::PlainStoreNotWatched { store, error } => {
+                warn!(store, %error, "plain store is not watched; sweeps find what changes in it, and it is tried again");
+            }
+            Self::PlainStoreWatchEnded { store } => info!(store, "plain store is not watched any more"),
+            Self::ChangesMissed { store } => {
+                warn!(store, "changes in a plain store were missed; a sweep compares what is copied from it");
+            }
+            Self::ChangesRecorded { store, puts, deletions } => {
+                debug!(store, puts, deletions, "changes in a plain store were recorded as events");
             }
             Self::ClockWasAhead { name, time } => {
                 warn!(name, %time, "the clock of the registry was ahead: the background task is due now");

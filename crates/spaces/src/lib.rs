@@ -5,6 +5,7 @@
 //! the engine over object storage. Every engine passes [`conformance::run`], and lists in the same order, so that the listings
 //! of two stores can be compared line by line.
 
+mod changes;
 pub mod conformance;
 mod expected;
 mod folder;
@@ -14,6 +15,7 @@ mod properties;
 mod space;
 mod store;
 
+pub use changes::{Change, Changes, TakeChange};
 pub use expected::Expected;
 pub use folder::FolderSpaces;
 pub use item::{Description, ItemHead, ItemPut, ListedContent, ListedItem, ListedSpace};

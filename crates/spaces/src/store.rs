@@ -8,7 +8,7 @@ pub use strongroom_storage::Removal;
 use strongroom_storage::{Body, Key, Retrieval, RetrievalRequest, StorageError};
 
 use crate::space::RESERVED;
-use crate::{Description, ItemHead, ItemPut, ListedItem, ListedName, ListedSpace, SpaceName};
+use crate::{Changes, Description, ItemHead, ItemPut, ListedItem, ListedName, ListedSpace, SpaceName};
 
 /// The spaces of a store, in the order of [`SpaceName`]. An error is the last line, and never the end of what is there.
 pub type Spaces = Box<dyn Iterator<Item = Result<ListedSpace, StorageError>>>;
@@ -115,6 +115,14 @@ pub trait PlainStore: Send + Sync {
         key: &Key,
         how: &RetrievalRequest,
     ) -> Result<Retrieval, StorageError>;
+
+    /// Watches the store: what changes in it from here on. None where this kind of store reports nothing.
+    ///
+    /// # Errors
+    /// [`StorageError::Unusable`] where it cannot be watched, such as beyond a limit of the kernel.
+    fn changes(&self) -> Result<Option<Box<dyn Changes>>, StorageError> {
+        Ok(None)
+    }
 
     /// Drops what puts of processes that ended left out of sight, or that is older than `age`; how much that was.
     fn sweep_unfinished(&self, age: Duration) -> Result<u64, StorageError> {

@@ -12,6 +12,8 @@ mod removal;
 mod store;
 
 pub use error::StorageError;
+#[cfg(target_os = "linux")]
+pub use folder::{FolderChange, FolderChanges, TakeChange};
 pub use folder::{
     FolderLocation, FolderMode, FolderStore, NotKey, Overlap, PlainFolder, Removal, Top, Tops, Unfinished, Walk, Walked,
 };

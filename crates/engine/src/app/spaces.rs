@@ -6,6 +6,7 @@ use super::OpContext;
 use super::authorization::{SPACES_LIST, SPACES_SHOW};
 use super::views::{SpaceDetailsView, SpaceItemView, SpaceView};
 use crate::EngineError;
+use crate::duplication::watch::{self, WatchStatus};
 
 /// How a listing hands over its lines.
 pub type Take<'t, T> = &'t mut dyn FnMut(T) -> Result<(), EngineError>;
@@ -76,6 +77,11 @@ pub fn show(context: &OpContext, name: &str) -> Result<SpaceDetailsView, EngineE
         return Err(no_space(name));
     }
     let capabilities = store.capabilities();
+    let (watched_since, unwatched) = match watch::status(authorized.home(), store_name)? {
+        WatchStatus::Unwanted => (None, None),
+        WatchStatus::Watched { since, unseen } => (Some(since), unseen),
+        WatchStatus::Unwatched { reason, .. } => (None, Some(reason)),
+    };
     Ok(SpaceDetailsView {
         store: store_name.to_owned(),
         space: space.to_string(),
@@ -88,6 +94,9 @@ pub fn show(context: &OpContext, name: &str) -> Result<SpaceDetailsView, EngineE
         conditional_delete: capabilities.conditional_delete,
         vouched: capabilities.vouched.iter().map(|algorithm| algorithm.name().to_owned()).collect(),
         may_be_archived: capabilities.may_be_archived,
+        watched: watched_since.is_some(),
+        watched_since: watched_since.map(|since| since.to_string()),
+        unwatched,
     })
 }
 

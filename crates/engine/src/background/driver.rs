@@ -17,6 +17,7 @@ use strongroom_registry::{HastenedListener, Registry, RegistryError, Time, check
 use super::listing::{is_held, started_ahead};
 use super::turn::{Loss, Turn};
 use super::{BackgroundTask, TASKS};
+use crate::duplication::watch::{self, Timing};
 use crate::event::Event;
 use crate::runtime::{Listener, Shutdown, panic_message};
 use crate::{EngineError, Home};
@@ -109,12 +110,21 @@ impl Drop for Ending {
     }
 }
 
-/// Runs every task of [`TASKS`] whenever it is due; see [`run_tasks`].
+/// Runs every task of [`TASKS`] whenever it is due, and watches plain stores; see [`run_tasks`] and [`watch::run`].
 ///
 /// # Errors
 /// [`RegistryError::NewerSchema`] where another program has brought the registry beyond what this one knows.
 pub fn run(home: &Arc<Home>, shutdown: &Shutdown) -> Result<(), EngineError> {
-    run_tasks(&TASKS, home, shutdown, LOOK_EVERY)
+    thread::scope(|scope| {
+        let watching = scope.spawn(|| watch::run(home, shutdown, Timing::DEFAULT));
+        // It asks for a stop when it ends.
+        let outcome = run_tasks(&TASKS, home, shutdown, LOOK_EVERY);
+        if let Err(panic) = watching.join() {
+            let message = panic_message(panic.as_ref());
+            Event::ThreadNotStarted { name: "the watch of plain stores", error: &message }.emit();
+        }
+        outcome
+    })
 }
 
 /// Runs what is due whenever it is, until asked to stop: at once where this process makes it due, and after `look_every` where another one

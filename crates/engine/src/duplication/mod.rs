@@ -11,6 +11,7 @@ mod preview;
 mod space;
 pub(crate) mod sweep;
 mod tasks;
+pub mod watch;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -106,7 +106,7 @@ pub(super) fn collect(home: &Home) -> Result<Conditions, EngineError> {
     for task in &tasks {
         of_task(&mut found, task);
     }
-    duplication::of_plain_stores(home, &mut found);
+    duplication::of_plain_stores(home, &mut found)?;
     let overdue: Vec<&str> = tasks.iter().filter(|task| task.is_overdue).map(|task| task.name).collect();
     if !overdue.is_empty() {
         let names = overdue.join(", ");

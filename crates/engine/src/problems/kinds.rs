@@ -36,6 +36,7 @@ kinds! {
     MESSAGES_FAILING "messages.failing"
     MESSAGES_UNDELIVERABLE "messages.undeliverable"
     PLAIN_STORE_AWAY "plain_store.away"
+    PLAIN_STORE_UNWATCHED "plain_store.unwatched"
     QUEUE_DEAD "queue.dead"
     QUEUE_UNATTENDED "queue.unattended"
     SPOT_TEST_FAILED "restoration.spot_test"
@@ -69,6 +70,7 @@ const KINDS: &[Kind] = &[
     kind(MESSAGES_FAILING, "the system, when the receiver answers; else an operator", "outbox list --waiting"),
     kind(MESSAGES_UNDELIVERABLE, OPERATOR, "outbox list"),
     kind(PLAIN_STORE_AWAY, "an operator, or the provider of the store", "space list --store {subject}"),
+    kind(PLAIN_STORE_UNWATCHED, OPERATOR, "config show"),
     kind(
         QUEUE_DEAD,
         OPERATOR,

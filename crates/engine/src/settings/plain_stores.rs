@@ -44,6 +44,14 @@ pub(super) const SECTION: Section = Section {
                       counts as not mounted",
             only_for: &[FOLDER],
         },
+        Setting {
+            name: "watch",
+            unset: Unset::Is("false"),
+            kind: Kind::Flag,
+            meaning: "whether what changes in the folder is reported as events while \"serve\" or \"schedule\" runs, where a duplication policy copies \
+                      from it; for local disks",
+            only_for: &[FOLDER],
+        },
         s3(
             "bucket",
             Unset::Required,
@@ -104,6 +112,8 @@ pub struct PlainFolderSettings {
     pub mode: Option<u32>,
     /// A file in it that is there while its disk is mounted.
     pub marker: Option<String>,
+    /// Whether what changes in it is reported as events.
+    pub watch: bool,
 }
 
 impl PlainStoreSettings {
@@ -113,6 +123,11 @@ impl PlainStoreSettings {
             Self::Folder(_) => FOLDER,
             Self::S3(_) => S3,
         }
+    }
+
+    /// Whether what changes in it is to be reported as events.
+    pub fn is_watched(&self) -> bool {
+        matches!(self, Self::Folder(folder) if folder.watch)
     }
 
     /// Where the store lies, for people: a folder, or a URL without secrets.

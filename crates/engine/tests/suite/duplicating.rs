@@ -25,7 +25,7 @@ use crate::deletions::{ANN, add_admins, as_user, console};
 use crate::fixture::{Engine, INSTITUTION, TestHome, home_on, on_both_databases};
 
 const ROOT: &str = "root@example.net";
-const SPACE: &str = "maps";
+pub(crate) const SPACE: &str = "maps";
 
 on_both_databases! {
     every_combination_of_both_stores_ends_as_the_table_says_in_folders
@@ -53,22 +53,27 @@ on_both_databases! {
 
 /// What kind a plain store is.
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+pub(crate) enum Kind {
     Folder,
+    /// A folder that is watched.
+    Watched,
     S3,
 }
 
-struct World {
-    home: TestHome,
+pub(crate) struct World {
+    pub(crate) home: TestHome,
     _double: Double,
 }
 
-fn world(engine: Engine, stores: &[(&str, Kind)], more: &str) -> Option<World> {
+pub(crate) fn world(engine: Engine, stores: &[(&str, Kind)], more: &str) -> Option<World> {
     let double = Double::start().expect("starts");
     let settings: String = stores
         .iter()
         .map(|(name, kind)| match kind {
             Kind::Folder => format!("[plain_stores.{name}]\npath = \"plain/{name}\"\nmarker = \".here\"\n"),
+            Kind::Watched => {
+                format!("[plain_stores.{name}]\npath = \"plain/{name}\"\nmarker = \".here\"\nwatch = true\n")
+            }
             Kind::S3 => format!(
                 "[plain_stores.{name}]\nkind = \"s3\"\nbucket = \"{BUCKET}\"\nprefix = \"{name}\"\nendpoint = \"{}\"\n\
                  access_key = \"{ACCESS_KEY}\"\nsecret_key = \"{SECRET_KEY}\"\nfirst_wait = \"1ms\"\n",
@@ -78,7 +83,7 @@ fn world(engine: Engine, stores: &[(&str, Kind)], more: &str) -> Option<World> {
         .collect();
     let home = home_on(engine, &(settings + more))?;
     for (name, kind) in stores {
-        if let Kind::Folder = kind {
+        if let Kind::Folder | Kind::Watched = kind {
             let folder = home.path().join("plain").join(name);
             std::fs::create_dir_all(&folder).expect("makes a folder");
             std::fs::write(folder.join(".here"), "").expect("marks it");
@@ -91,12 +96,12 @@ fn world(engine: Engine, stores: &[(&str, Kind)], more: &str) -> Option<World> {
 }
 
 impl World {
-    fn call(&self) -> OpContext {
+    pub(crate) fn call(&self) -> OpContext {
         as_user(&self.home, ROOT)
     }
 
     /// Sets a policy, and has it approved where it deletes.
-    fn policy(&self, rules: &[(&str, &str, bool)]) {
+    pub(crate) fn policy(&self, rules: &[(&str, &str, bool)]) {
         let rules: Vec<String> = rules
             .iter()
             .map(|(from, to, delete)| format!("{{ source = \"{from}\", destination = \"{to}\", delete = {delete} }}"))
@@ -122,7 +127,7 @@ impl World {
         self.home.plain_stores.get(name).expect("opens")
     }
 
-    fn put(&self, store: &str, key: &str, bytes: &str, property: &str) {
+    pub(crate) fn put(&self, store: &str, key: &str, bytes: &str, property: &str) {
         let store = self.store(store);
         store.create_space(&space()).expect("makes the space");
         let properties = Properties::new([("creator".to_owned(), property.to_owned())]).expect("properties");
@@ -138,7 +143,7 @@ impl World {
     }
 
     /// The bytes and the property of a content item, where a store has it.
-    fn found(&self, store: &str, key: &str) -> Option<(String, String)> {
+    pub(crate) fn found(&self, store: &str, key: &str) -> Option<(String, String)> {
         let store = self.store(store);
         let head = match store.head(&space(), &self::key(key)) {
             Ok(head) => head,
@@ -162,7 +167,7 @@ impl World {
     }
 
     /// Works on what waits, until nothing does.
-    fn drain(&self) {
+    pub(crate) fn drain(&self) {
         let is_busy = || {
             let counts = self.home.registry.read(|tx| tasks::counts(tx).map_err(RegistryError::from)).expect("counts");
             let of = |topic: &str| [HIGH, LOW].contains(&topic);
@@ -172,14 +177,14 @@ impl World {
         runtime.run_until(&Shutdown::new(), &|| !is_busy());
     }
 
-    fn sweep(&self, all: bool) -> SweepView {
+    pub(crate) fn sweep(&self, all: bool) -> SweepView {
         let (begun, _) = duplication::start(&self.call(), Some(INSTITUTION), all).expect("begins");
         let ended = duplication::wait(&self.call(), &begun.run, &Shutdown::new()).expect("ends").sweep;
         assert_eq!(ended.listed, ended.queued + ended.equal + ended.ignored + ended.failed, "{ended:?}");
         ended
     }
 
-    fn outcome(&self, (source, destination): (&str, &str), key: &str) -> Option<(CopyOutcome, String)> {
+    pub(crate) fn outcome(&self, (source, destination): (&str, &str), key: &str) -> Option<(CopyOutcome, String)> {
         let found = self.home.registry.read(|tx| {
             let of = tenants::institution(tx, Scope::System, INSTITUTION)?.expect("is there");
             let Some(route) = routes::find(tx, of.id, (source, destination, SPACE))? else { return Ok(None) };
@@ -188,7 +193,7 @@ impl World {
         found.expect("reads").map(|item| (item.outcome, item.detail))
     }
 
-    fn dead(&self) -> u64 {
+    pub(crate) fn dead(&self) -> u64 {
         let counts = self.home.registry.read(|tx| tasks::counts(tx).map_err(RegistryError::from)).expect("counts");
         counts.iter().map(|topic| topic.dead).sum()
     }

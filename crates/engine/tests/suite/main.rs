@@ -46,3 +46,4 @@ mod retention;
 mod runtime;
 mod saying;
 mod stores;
+mod watching;

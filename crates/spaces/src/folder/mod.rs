@@ -5,6 +5,8 @@
 
 mod attributes;
 mod reading;
+#[cfg(target_os = "linux")]
+mod watching;
 
 use std::io::Read;
 use std::path::Path;
@@ -16,6 +18,8 @@ use strongroom_storage::{
 };
 
 use self::reading::Reading;
+#[cfg(target_os = "linux")]
+use crate::Changes;
 use crate::store::{Items, PlainCapabilities, PlainStore, Removal, Spaces, shown_key, why_not_carried};
 use crate::{
     Description, Expected, ItemHead, ItemPut, ListedContent, ListedItem, ListedName, ListedSpace, PropertyError,
@@ -216,6 +220,11 @@ impl PlainStore for FolderSpaces {
         _how: &RetrievalRequest,
     ) -> Result<Retrieval, StorageError> {
         self.head(space, key).map(|_| Retrieval::Readable)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn changes(&self) -> Result<Option<Box<dyn Changes>>, StorageError> {
+        Ok(Some(Box::new(self.folder.changes()?)))
     }
 
     fn sweep_unfinished(&self, age: Duration) -> Result<u64, StorageError> {

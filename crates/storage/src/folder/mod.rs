@@ -5,6 +5,8 @@
 
 mod assembly;
 mod case;
+#[cfg(target_os = "linux")]
+mod changes;
 mod durability;
 mod list;
 mod location;
@@ -26,6 +28,8 @@ use rustix::io::Errno;
 use uuid::Uuid;
 
 use self::assembly::FolderAssembly;
+#[cfg(target_os = "linux")]
+pub use self::changes::{FolderChange, FolderChanges, TakeChange};
 use self::durability::Durability;
 use self::list::Keys;
 pub use self::list::{NotKey, Top, Tops, Walk, Walked};

@@ -224,6 +224,16 @@ impl PlainFolder {
         self.folder.remove_match(&named.relative, &named.shown, wanted, directory.as_str())
     }
 
+    /// Watches the folder: what changes below it from here on.
+    ///
+    /// # Errors
+    /// The folder cannot be watched, such as on a network file system.
+    #[cfg(target_os = "linux")]
+    pub fn changes(&self) -> Result<super::FolderChanges, StorageError> {
+        self.folder.check_presence()?;
+        super::FolderChanges::open(&self.folder)
+    }
+
     /// Drops what processes that ended left in `.strongroom/tmp`, and what is older than `age` there; how much that was.
     pub fn sweep_unfinished(&self, age: Duration) -> Result<u64, StorageError> {
         self.folder.check_presence()?;

@@ -50,6 +50,12 @@ pub struct SpaceDetailsView {
     pub vouched: Vec<String>,
     /// Whether content may be in an archived storage class.
     pub may_be_archived: bool,
+    /// Whether what changes in the store is reported as events.
+    pub watched: bool,
+    /// Since when.
+    pub watched_since: Option<String>,
+    /// Why it is not watched, or what of it is not.
+    pub unwatched: Option<String>,
 }
 
 /// A line of the listing of a space.

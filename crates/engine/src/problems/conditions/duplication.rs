@@ -7,21 +7,27 @@ use uuid::Uuid;
 
 use super::super::kinds::{
     DUPLICATION_DAMAGED, DUPLICATION_FAILED, DUPLICATION_HELD, DUPLICATION_LOST, PLAIN_STORE_AWAY,
+    PLAIN_STORE_UNWATCHED,
 };
 use super::{Conditions, PAGE};
-use crate::Home;
+use crate::duplication::watch::{self, WatchStatus};
+use crate::{EngineError, Home};
 
 /// Parts that are named in the detail of a problem.
 const NAMED: usize = 5;
 
-/// Plain stores that are away.
-pub(super) fn of_plain_stores(home: &Home, found: &mut Conditions) {
+/// Plain stores that are away, or cannot be watched.
+pub(super) fn of_plain_stores(home: &Home, found: &mut Conditions) -> Result<(), EngineError> {
     let names: Vec<String> = home.plain_stores.names().map(str::to_owned).collect();
     for name in names {
         if let Err(error) = home.plain_stores.get(&name) {
             found.add_of_store(PLAIN_STORE_AWAY, &name, error.chain());
+        } else if let WatchStatus::Unwatched { reason, is_problem: true } = watch::status(home, &name)? {
+            let detail = format!("{reason}; what changes in it is found by sweeps alone");
+            found.add_of_store(PLAIN_STORE_UNWATCHED, &name, detail);
         }
     }
+    Ok(())
 }
 
 /// Content items that are lost or damaged, by route.
