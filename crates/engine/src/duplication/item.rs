@@ -585,7 +585,13 @@ impl ItemTask<'_> {
             Came::Else { outcome, destination, detail, is_followed } => {
                 // What people have to act on is known by the etags of both.
                 let source = source.filter(|_| matches!(outcome, CopyOutcome::Damaged | CopyOutcome::Conflict));
-                let before = known.item.unwrap_or_else(|| DuplicatedItem::empty(&key, now));
+                let mut before = known.item.unwrap_or_else(|| DuplicatedItem::empty(&key, now));
+                if let Some(source) = source.as_ref().filter(|source| before.source_etag.as_ref() != Some(&source.etag))
+                {
+                    // What is known of the bytes is about another etag.
+                    (before.sha512, before.verified_at) = (None, None);
+                    before.source_revision.clone_from(&source.revision);
+                }
                 let follow = is_followed.then(|| follow(ContentEventKind::Delete, &detail));
                 let item = DuplicatedItem {
                     outcome,

@@ -29,6 +29,7 @@ kinds! {
     CLOCK_AHEAD "clock.ahead"
     COPIES_LACKING "copies.lacking"
     DELETION_REFUSED "deletion.refused"
+    DUPLICATION_CONFLICT "duplication.conflict"
     DUPLICATION_DAMAGED "duplication.damaged"
     DUPLICATION_FAILED "duplication.failed"
     DUPLICATION_HELD "duplication.held"
@@ -55,6 +56,11 @@ const KINDS: &[Kind] = &[
     kind(COPY_INVENTORY, BY_COPIES, "fixity repair {finding}"),
     kind(COPY_MISSING, BY_COPIES, "fixity repair {finding}"),
     kind(DELETION_REFUSED, "an operator, with the provider of the store", "delete unfinished"),
+    kind(
+        DUPLICATION_CONFLICT,
+        "the depositor, by making both alike, or by removing one of both",
+        "duplicate problems; then strongroom duplicate run",
+    ),
     kind(
         DUPLICATION_DAMAGED,
         "the depositor, by putting the right bytes again",

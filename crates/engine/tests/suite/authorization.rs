@@ -242,14 +242,14 @@ const CASES: &[Case] = cases! {
     "provenance::of_entity" "provenance.export" |call, _| {
         something(app::provenance::of_entity(call, ENTITY, Some(INSTITUTION), &mut Vec::new()))
     };
+    "duplication::allow_deletions" "duplication.allow_deletions" |call, world| {
+        something(app::duplication::allow_deletions(call, &world.sweep))
+    };
     "duplication::start" "duplication.start" |call, _| {
         something(app::duplication::start(call, Some(INSTITUTION), false))
     };
     "duplication::wait" "duplication.start" |call, world| {
         something(app::duplication::wait(call, &world.sweep, &stopped()))
-    };
-    "duplication::allow_deletions" "duplication.allow_deletions" |call, world| {
-        something(app::duplication::allow_deletions(call, &world.sweep))
     };
     "duplication::list" "duplication.runs" |call, _| something(app::duplication::list(call, Some(INSTITUTION), None));
     "duplication::show" "duplication.runs" |call, world| something(app::duplication::show(call, &world.sweep));

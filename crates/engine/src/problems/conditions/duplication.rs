@@ -6,8 +6,8 @@ use strongroom_registry::{CopyOutcome, RegistryError, RouteId, SweepPhase, Trans
 use uuid::Uuid;
 
 use super::super::kinds::{
-    DUPLICATION_DAMAGED, DUPLICATION_FAILED, DUPLICATION_HELD, DUPLICATION_LOST, PLAIN_STORE_AWAY,
-    PLAIN_STORE_UNWATCHED,
+    DUPLICATION_CONFLICT, DUPLICATION_DAMAGED, DUPLICATION_FAILED, DUPLICATION_HELD, DUPLICATION_LOST,
+    PLAIN_STORE_AWAY, PLAIN_STORE_UNWATCHED,
 };
 use super::{Conditions, PAGE};
 use crate::duplication::watch::{self, WatchStatus};
@@ -37,6 +37,8 @@ pub(super) fn of_items(tx: &mut dyn Transaction, found: &mut Conditions) -> Resu
             |is: &str, are: &str| counted(count, &format!("content item {is}"), &format!("content items {are}"));
         let (kind, detail) = if outcome == CopyOutcome::Damaged {
             (DUPLICATION_DAMAGED, format!("{} damaged in one of both stores", items("is", "are")))
+        } else if outcome == CopyOutcome::Conflict {
+            (DUPLICATION_CONFLICT, format!("{} changed in both stores: nothing is overwritten", items("is", "are")))
         } else {
             let gone = items("has gone", "have gone");
             (DUPLICATION_LOST, format!("{gone} from {} without a deletion that is recorded; copies stay", route.source))
