@@ -2,6 +2,7 @@
 //! the source has, the totals are exact, and nothing is left to do.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -26,7 +27,7 @@ impl World {
         let file = self.path("home/strongroom.toml");
         let mut settings = fs::read_to_string(&file)?;
         for store in PLAIN {
-            settings += &format!("\n[plain_stores.{store}]\npath = \"plain/{store}\"\nmarker = \".here\"\n");
+            writeln!(settings, "\n[plain_stores.{store}]\npath = \"plain/{store}\"\nmarker = \".here\"")?;
             let folder = self.path("home/plain").join(store);
             fs::create_dir_all(folder.join("maps"))?;
             fs::write(folder.join(".here"), "")?;

@@ -2,6 +2,7 @@
 //! counted twice, and no task is left.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ fn home() -> (TempDir, PathBuf) {
     for store in ["one", "two"] {
         let space = home.join("plain").join(store).join("maps");
         fs::create_dir_all(&space).expect("makes a folder");
-        settings += &format!("\n[plain_stores.{store}]\npath = \"plain/{store}\"\n");
+        writeln!(settings, "\n[plain_stores.{store}]\npath = \"plain/{store}\"").expect("is written");
     }
     // What is read whole by chance is no difference.
     let settings = settings.replace("[duplication]\n", "[duplication]\nverify_one_in = 0\n");

@@ -14,6 +14,9 @@ use strongroom_registry::{ContentEventKind, CopyOutcome, Scope, sweeps, tenants}
 use crate::duplicating::{Kind, SPACE, World, world};
 use crate::fixture::{Engine, INSTITUTION, on_both_databases};
 
+/// Files that are removed at once.
+const FILES: usize = 1_200;
+
 on_both_databases! {
     what_changes_in_a_watched_folder_is_copied
     a_file_that_is_removed_or_moved_away_is_deleted_and_one_that_is_replaced_is_not
@@ -322,7 +325,6 @@ fn a_store_is_watched_as_long_as_a_rule_copies_from_it(engine: Engine) {
 
 fn many_files_are_recorded_in_pages(engine: Engine) {
     let Some(world) = watched(engine) else { return };
-    const FILES: usize = 1_200;
     while_watched(&world, || {
         for number in 0..FILES {
             write(&world, "one", &format!("{}/{number}", number % 7), "text");
