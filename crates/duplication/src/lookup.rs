@@ -106,25 +106,12 @@ impl Lookup {
         self.rules_for(space).rules().iter().filter(move |rule| rule.source == source)
     }
 
-    /// The stores from which rules copy, in order: those whose spaces are to be listed for [`Lookup::pairs`].
+    /// The stores from which rules copy, in order.
     pub fn sources(&self) -> Vec<&str> {
         let mut sources: Vec<&str> = self.policy.rules().map(|rule| rule.source.as_str()).collect();
         sources.sort_unstable();
         sources.dedup();
         sources
-    }
-
-    /// What is compared and copied of the spaces that a source has, in their order: a rule and the space, one by one.
-    pub fn pairs<'p, I>(&'p self, source: &'p str, spaces: I) -> impl Iterator<Item = (&'p Rule, String)>
-    where
-        I: IntoIterator<Item = String>,
-        I::IntoIter: 'p,
-    {
-        let of_space = move |space: String| {
-            let rules: Vec<&Rule> = self.rules_from(source, &space).collect();
-            rules.into_iter().map(move |rule| (rule, space.clone()))
-        };
-        spaces.into_iter().flat_map(of_space)
     }
 }
 

@@ -498,9 +498,10 @@ impl ItemTask<'_> {
         }
         let key = self.key.as_str();
         if self.home.registry.read(|tx| items::is_of_another(tx, self.route, key, etag))? {
+            // Nothing of this route is there, so nothing of its deletion is left to be done.
             return Ok(Came::Else {
-                outcome: CopyOutcome::Kept,
-                destination: both.in_destination.clone(),
+                outcome: CopyOutcome::Deleted,
+                destination: None,
                 detail: Self::by_event(
                     known,
                     "deleted in the source, and another rule brought what the destination has",

@@ -52,10 +52,11 @@ SELECT {duplicated_items.columns} FROM duplicated_items WHERE route_id = ?1 AND 
 -- name: duplicated_items.list
 SELECT {duplicated_items.columns} FROM duplicated_items WHERE route_id = ?1 AND key > ?2 ORDER BY key LIMIT ?3
 
--- Whether another route into the same space brought what the destination has.
+-- Whether a route from another source into the same space brought what the destination has.
 -- name: duplicated_items.is_of_another
 SELECT 1 AS found FROM duplication_routes r JOIN duplicated_items d ON d.route_id = r.id
-WHERE r.destination = ?1 AND r.space = ?2 AND r.id <> ?3 AND d.key = ?4 AND d.outcome = 'equal' AND d.destination_etag = ?5 LIMIT 1
+WHERE r.destination = ?1 AND r.space = ?2 AND r.id <> ?3 AND d.key = ?4 AND d.outcome = 'equal' AND d.destination_etag = ?5
+    AND r.source <> ?6 LIMIT 1
 
 -- name: duplicated_items.put
 INSERT INTO duplicated_items (route_id, {duplicated_items.columns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)

@@ -71,9 +71,10 @@ pub fn list(
     tx.query(Statement("duplicated_items.list"), &values)?.iter().map(item_row).collect()
 }
 
-/// Whether another route into the same space brought what the destination has under an etag.
+/// Whether a route from another source into the same space brought what the destination has under an etag.
 pub fn is_of_another(tx: &mut dyn Transaction, route: &Route, key: &str, etag: &str) -> Result<bool, RegistryError> {
-    let values = [(&route.destination).into(), (&route.space).into(), route.id.into(), key.into(), etag.into()];
+    let (destination, space, source) = (&route.destination, &route.space, &route.source);
+    let values = [destination.into(), space.into(), route.id.into(), key.into(), etag.into(), source.into()];
     Ok(tx.query_one(Statement("duplicated_items.is_of_another"), &values)?.is_some())
 }
 
