@@ -466,14 +466,7 @@ impl ItemTask<'_> {
             Ok(described) => {
                 let destination = self.still(both.destination, &described.etag)?;
                 let detail = format!("described anew in {}", self.route.destination);
-                Ok(Came::Equal(Box::new(EqualItem {
-                    source,
-                    destination,
-                    sha512,
-                    is_compared: true,
-                    is_news: true,
-                    detail,
-                })))
+                Ok(Came::Equal(Box::new(EqualItem { source, destination, sha512, is_compared, is_news: true, detail })))
             }
             Err(error) if error.is_archived() => {
                 let detail = format!("the description differs, and cannot be changed: {error}");
@@ -549,10 +542,9 @@ impl ItemTask<'_> {
         let is_in_source = source.is_some();
         let (now, route, key) = (now(self.home)?, self.route.id, self.key.to_string());
         let seen_again = known.event.filter(|event| is_in_source && event.kind == ContentEventKind::Delete);
-        let policies = policies(self.home)?;
         let follow = |kind, reason: &str| {
             let place = (self.route.destination.as_str(), self.route.space.as_str(), key.as_str());
-            Follow::new(self.home, &policies, place, kind, reason, now)
+            Ok::<_, EngineError>(Follow::new(self.home, &policies(self.home)?, place, kind, reason, now))
         };
         let (item, follow) = match came {
             Came::Later => {
@@ -581,7 +573,7 @@ impl ItemTask<'_> {
                     recorded_at: now,
                     detail,
                 };
-                (Some(item), is_news.then(|| follow(ContentEventKind::Put, "")))
+                (Some(item), is_news.then(|| follow(ContentEventKind::Put, "")).transpose()?)
             }
             Came::Else { outcome, destination, detail, is_followed } => {
                 // What people have to act on is known by the etags of both.
@@ -593,7 +585,7 @@ impl ItemTask<'_> {
                     (before.sha512, before.verified_at) = (None, None);
                     before.source_revision.clone_from(&source.revision);
                 }
-                let follow = is_followed.then(|| follow(ContentEventKind::Delete, &detail));
+                let follow = is_followed.then(|| follow(ContentEventKind::Delete, &detail)).transpose()?;
                 let item = DuplicatedItem {
                     outcome,
                     source_etag: source.as_ref().map(|head| head.etag.clone()).or_else(|| before.source_etag.clone()),

@@ -12,7 +12,7 @@ use strongroom_registry::duplication_routes::Route;
 pub const HIGH: &str = "duplicate.high";
 /// The topic of tasks that sweeps make.
 pub const LOW: &str = "duplicate.low";
-/// Keys of content items with more bytes are told apart by their digest in the key of a task.
+/// Keys of content items with more bytes are distinguished by their digest in the key of a task.
 const LONGEST_KEY: usize = 400;
 /// Deletions go before copies.
 const OF_DELETIONS: i32 = -1;

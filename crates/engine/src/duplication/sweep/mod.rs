@@ -150,15 +150,19 @@ fn run_tasks(home: &Arc<Home>, stop: &Shutdown) -> Result<(), EngineError> {
 fn work(home: &Home, stop: &Shutdown, ran: &mut Ran) -> Result<(), EngineError> {
     let (lease, holder) = (micros(LEASE), WorkerId::this_process().to_string());
     let_go_of_ended(home)?;
+    let mut left = 0;
     while !stop.is_requested() {
-        let room = room(home)?;
-        if room == 0 {
+        // Parts may be many and small: the queue is counted again only when what it had room for is queued.
+        if left == 0 {
+            left = room(home)?;
+        }
+        if left == 0 {
             ran.is_full = true;
             return Ok(());
         }
         let name = holder.clone();
         let Some(part) = home.registry.write(move |tx| sweeps::take(tx, &name, lease))? else { return Ok(()) };
-        let queued = match kept(home, &part, || part::slice(home, stop, part.clone(), room, ran)) {
+        let queued = match kept(home, &part, || part::slice(home, stop, part.clone(), left, ran)) {
             Ok(queued) => queued,
             // A person or another process has it now.
             Err(EngineError::Registry(RegistryError::State { .. })) => 0,
@@ -168,10 +172,8 @@ fn work(home: &Home, stop: &Shutdown, ran: &mut Ran) -> Result<(), EngineError> 
                 0
             }
         };
-        if queued > 0 {
-            ran.queued += queued;
-            home.registry.wakeups().notify([LOW]);
-        }
+        left = left.saturating_sub(queued);
+        ran.queued += queued;
     }
     Ok(())
 }

@@ -100,6 +100,9 @@ impl Slice<'_> {
 
     /// A turn was recorded.
     pub(super) fn took_turn(&mut self, part: Part, queued: u64, ran: &mut Ran) {
+        if queued > 0 {
+            self.home.registry.wakeups().notify([LOW]);
+        }
         self.part = part;
         self.queued += queued;
         ran.turns += 1;
