@@ -389,6 +389,13 @@ pub enum Event<'a> {
         /// Those that were deleted.
         deletions: u64,
     },
+    /// So many content items of a watched plain store were deleted that their copies are not deleted with them.
+    DeletionsLeftToSweep {
+        /// The store.
+        store: &'a str,
+        /// Deletions of one page.
+        deletions: u64,
+    },
     /// A time that was recorded for a background task lies ahead: the clock of the registry was ahead.
     ClockWasAhead {
         /// The task; it runs again now.
@@ -548,6 +555,12 @@ impl Event<'_> {
             }
             Self::ChangesRecorded { store, puts, deletions } => {
                 debug!(store, puts, deletions, "changes in a plain store were recorded as events");
+            }
+            Self::DeletionsLeftToSweep { store, deletions } => {
+                warn!(
+                    store,
+                    deletions, "many content items were deleted; their copies are kept until a sweep has counted them"
+                );
             }
             Self::ClockWasAhead { name, time } => {
                 warn!(name, %time, "the clock of the registry was ahead: the background task is due now");

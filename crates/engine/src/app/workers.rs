@@ -40,7 +40,7 @@ pub fn serve(context: &OpContext, request: &Request, shutdown: &Shutdown) -> Res
     context.authorize(&BACKGROUND_RUN)?;
     thread::scope(|scope| {
         let producing = scope.spawn(|| {
-            let _stop = StopOnDrop(shutdown);
+            let _stop = shutdown.request_on_drop();
             background::run(home, shutdown)
         });
         let outcome = run_workers(home, request, shutdown);
@@ -54,15 +54,6 @@ pub fn serve(context: &OpContext, request: &Request, shutdown: &Shutdown) -> Res
             }
         }
     })
-}
-
-/// Asks for a stop when its thread ends, also by a panic.
-struct StopOnDrop<'a>(&'a Shutdown);
-
-impl Drop for StopOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.request_once();
-    }
 }
 
 /// Runs the schedules until a stop is asked for.

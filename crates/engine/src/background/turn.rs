@@ -37,15 +37,6 @@ pub(super) struct Turn<'a> {
     loss: OnceLock<Loss>,
 }
 
-/// Ends the heartbeat, however the turn ends.
-struct Beating<'a>(&'a Shutdown);
-
-impl Drop for Beating<'_> {
-    fn drop(&mut self) {
-        self.0.request();
-    }
-}
-
 impl<'a> Turn<'a> {
     /// Takes a run of a task, where it is due and no process runs it.
     pub(super) fn take(
@@ -85,7 +76,7 @@ impl<'a> Turn<'a> {
                 // The lease alone may be long enough.
                 Event::ThreadNotStarted { name: self.name, error: &error }.emit();
             }
-            let _beating = Beating(&over);
+            let _over = over.request_on_drop();
             run(&stop)
         })
     }

@@ -30,6 +30,8 @@ pub(crate) use preview::{Compared, Previewed, preview};
 
 use crate::{EngineError, Home};
 
+/// Deletions of more than one in so many content items wait for a person.
+const MOST_DELETED: u64 = 100;
 /// The most policies that are kept in memory.
 const MOST_CACHED: usize = 256;
 

@@ -41,7 +41,7 @@ pub use ending::{TaskEnd, Writes};
 pub use running::RunningTasks;
 pub use settings::{DEFAULT_TOPIC, PoolSettings, Pools};
 pub(crate) use shutdown::Listener;
-pub use shutdown::Shutdown;
+pub use shutdown::{RequestOnDrop, Shutdown};
 
 use self::core::{Core, Tally};
 use self::dispatch::Dispatcher;

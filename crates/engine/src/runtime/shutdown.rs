@@ -42,6 +42,11 @@ impl Shutdown {
         }
     }
 
+    /// Asks to stop once, when what it gives is dropped: also where the thread that holds it panics.
+    pub fn request_on_drop(&self) -> RequestOnDrop<'_> {
+        RequestOnDrop(self)
+    }
+
     /// Asks to stop. The first time: take nothing new and let what runs reach a checkpoint. From the second time on: stop
     /// at once.
     pub fn request(&self) {
@@ -98,6 +103,16 @@ impl Shutdown {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.listeners.retain(|kept| kept.strong_count() > 0);
         state.listeners.push(Arc::downgrade(listener));
+    }
+}
+
+/// Asks to stop when it is dropped; see [`Shutdown::request_on_drop`].
+#[must_use]
+pub struct RequestOnDrop<'s>(&'s Shutdown);
+
+impl Drop for RequestOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.request_once();
     }
 }
 

@@ -4,13 +4,14 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use strongroom_engine::app::{problems, spaces};
+use strongroom_engine::app::{duplication, problems, spaces};
 use strongroom_engine::background::{TASKS, run_now};
 use strongroom_engine::duplication::watch::{self, Timing};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_registry::content_events::{self, ContentEvent};
 use strongroom_registry::{ContentEventKind, CopyOutcome, Scope, sweeps, tenants};
 
+use crate::deletions::{ANN, as_user};
 use crate::duplicating::{Kind, SPACE, World, world};
 use crate::fixture::{Engine, INSTITUTION, on_both_databases};
 
@@ -27,6 +28,7 @@ on_both_databases! {
     copies_into_a_watched_store_are_copied_further_and_none_again
     a_store_is_watched_as_long_as_a_rule_copies_from_it
     many_files_are_recorded_in_pages
+    a_folder_that_is_emptied_keeps_its_copies_until_a_person_allows_the_deletions
     a_store_that_cannot_be_watched_is_a_problem
     another_process_that_watches_is_left_alone
 }
@@ -62,20 +64,12 @@ fn while_watched(world: &World, act: impl FnOnce()) {
     let stop = Shutdown::new();
     std::thread::scope(|scope| {
         let watching = scope.spawn(|| watch::run(&world.home, &stop, TIMING));
-        let _stop = StopOnDrop(&stop);
+        let _stop = stop.request_on_drop();
         wait_until("it is watched", || is_watched(world, "one"));
         act();
         stop.request_once();
         watching.join().expect("ends well");
     });
-}
-
-struct StopOnDrop<'s>(&'s Shutdown);
-
-impl Drop for StopOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.request_once();
-    }
 }
 
 fn is_watched(world: &World, store: &str) -> bool {
@@ -336,6 +330,42 @@ fn many_files_are_recorded_in_pages(engine: Engine) {
     });
 }
 
+fn a_folder_that_is_emptied_keeps_its_copies_until_a_person_allows_the_deletions(engine: Engine) {
+    let Some(world) = watched(engine) else { return };
+    while_watched(&world, || {
+        for number in 0..40 {
+            write(&world, "one", &format!("deep/{number}"), "text");
+        }
+        wait_for_copy(&world, "two", "deep/39", Some("text"));
+        wait_until("all are copied", || {
+            world.drain();
+            (0..40).all(|number| world.found("two", &format!("deep/{number}")).is_some())
+        });
+        // A few are deleted with their copies.
+        for number in 0..4 {
+            fs::remove_file(path(&world, "one", &format!("deep/{number}"))).expect("removes");
+        }
+        wait_for_copy(&world, "two", "deep/0", None);
+        wait_for_copy(&world, "two", "deep/3", None);
+        fs::remove_dir_all(path(&world, "one", "deep")).expect("removes");
+        let all_are = |kind| (4..40).all(|number| self::kind(&world, &format!("deep/{number}")) == Some(kind));
+        wait_until("all are deleted", || all_are(ContentEventKind::Delete));
+        let run = || duplication::list(&world.call(), Some(INSTITUTION), None).expect("lists").items.into_iter().next();
+        wait_until("a sweep begins", || run().is_some());
+        wait_until("it waits for a person", || {
+            run_now(&world.home, task("duplication"), &Shutdown::new()).expect("runs");
+            world.drain();
+            run().is_some_and(|run| run.state == "waiting" && run.held == 36)
+        });
+        assert!((4..40).all(|number| world.found("two", &format!("deep/{number}")).is_some()));
+        let waits = run().expect("a sweep");
+        duplication::allow_deletions(&as_user(&world.home, ANN), &waits.run).expect("is allowed");
+        let ended = duplication::wait(&world.call(), &waits.run, &Shutdown::new()).expect("ends").sweep;
+        assert_eq!((ended.state.as_str(), ended.deletions), ("done", 36), "{ended:?}");
+        assert!((4..40).all(|number| world.found("two", &format!("deep/{number}")).is_none()));
+    });
+}
+
 /// Records that another process watches, or why it cannot.
 fn claimed_elsewhere(world: &World, problem: Option<&str>) {
     let problem = problem.map_or_else(|| "null".to_owned(), |problem| format!("{problem:?}"));
@@ -372,7 +402,7 @@ fn another_process_that_watches_is_left_alone(engine: Engine) {
     claimed_elsewhere(&world, None);
     let stop = Shutdown::new();
     std::thread::scope(|scope| {
-        let _stop = StopOnDrop(&stop);
+        let _stop = stop.request_on_drop();
         scope.spawn(|| watch::run(&world.home, &stop, TIMING));
         let holder = || world.home.registry.read(|tx| tenants::fact(tx, "duplication.watch.one")).expect("reads");
         assert!(holder().expect("a fact").contains("elsewhere"));

@@ -65,6 +65,10 @@ ON CONFLICT (route_id, key) DO UPDATE SET outcome = excluded.outcome, source_eta
     destination_revision = excluded.destination_revision, size = excluded.size, sha512 = excluded.sha512, verified_at = excluded.verified_at,
     recorded_at = excluded.recorded_at, detail = excluded.detail
 
+-- How many are equal on a route, up to a limit.
+-- name: duplicated_items.count_equal
+SELECT count(*) AS items FROM (SELECT 1 FROM duplicated_items WHERE route_id = ?1 AND outcome = 'equal' LIMIT ?2) AS i
+
 -- name: duplicated_items.remove
 DELETE FROM duplicated_items WHERE route_id = ?1 AND key = ?2
 

@@ -1,7 +1,7 @@
 //! Events of content items of plain stores: the newest one of each key. The feed may repeat events and bring them in any order: what is not
 //! newer than what is known changes nothing. Where a put and a deletion have the same time, the put counts.
 
-use strongroom_database::{Row, Statement, Time, Transaction};
+use strongroom_database::{Row, Statement, Time, Transaction, Value};
 use uuid::Uuid;
 
 use crate::{ContentEventKind, RegistryError, RouteId};
@@ -77,8 +77,7 @@ pub fn pending(
     limit: usize,
 ) -> Result<Vec<String>, RegistryError> {
     let values = [store.into(), space.into(), after.into(), route.into(), up_to.into(), limit.into()];
-    let rows = tx.query(Statement("content_events.pending"), &values)?;
-    rows.iter().map(|row| Ok(row.text("key")?.to_owned())).collect()
+    keys(tx, Statement("content_events.pending"), &values)
 }
 
 /// As [`pending`], for a route that keeps its copies: those of which nothing is recorded on it.
@@ -90,8 +89,11 @@ pub fn unseen(
     limit: usize,
 ) -> Result<Vec<String>, RegistryError> {
     let values = [store.into(), space.into(), after.into(), route.into(), up_to.into(), limit.into()];
-    let rows = tx.query(Statement("content_events.unseen"), &values)?;
-    rows.iter().map(|row| Ok(row.text("key")?.to_owned())).collect()
+    keys(tx, Statement("content_events.unseen"), &values)
+}
+
+fn keys(tx: &mut dyn Transaction, of: Statement, values: &[Value]) -> Result<Vec<String>, RegistryError> {
+    tx.query(of, values)?.iter().map(|row| Ok(row.text("key")?.to_owned())).collect()
 }
 
 /// How many deletions of content items in a space that were recorded up to a time were not carried out on a route, up to `limit`.

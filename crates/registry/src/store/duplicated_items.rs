@@ -159,6 +159,12 @@ pub fn count_in_trouble(tx: &mut dyn Transaction) -> Result<Vec<(Route, CopyOutc
     rows.iter().map(|row| Ok((route_row(row)?, row.text("outcome")?.parse()?, row.count("items")?))).collect()
 }
 
+/// How many are equal on a route, up to `limit`.
+pub fn count_equal(tx: &mut dyn Transaction, route: RouteId, limit: u64) -> Result<u64, RegistryError> {
+    let row = tx.query_one(Statement("duplicated_items.count_equal"), &[route.into(), limit.into()])?;
+    Ok(row.map(|row| row.count("items")).transpose()?.unwrap_or_default())
+}
+
 fn optional_count(row: &Row, column: &'static str) -> Result<Option<u64>, RegistryError> {
     Ok(row.optional_integer(column)?.and_then(|number| u64::try_from(number).ok()))
 }

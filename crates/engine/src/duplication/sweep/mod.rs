@@ -205,18 +205,9 @@ fn kept<T>(home: &Home, part: &Part, run: impl FnOnce() -> T) -> T {
         if let Err(error) = beating {
             Event::ThreadNotStarted { name: "part of a sweep", error: &error }.emit();
         }
-        let _over = Ended(&over);
+        let _over = over.request_on_drop();
         run()
     })
-}
-
-/// Ends the heartbeat, however the slice ends.
-struct Ended<'e>(&'e Shutdown);
-
-impl Drop for Ended<'_> {
-    fn drop(&mut self) {
-        self.0.request();
-    }
 }
 
 /// How many tasks sweeps may queue now.

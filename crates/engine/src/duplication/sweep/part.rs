@@ -12,6 +12,7 @@ use strongroom_storage::Key;
 
 use super::compared::{Compared, Verdict, Verdicts};
 use super::{LEASE, Ran, micros, spaces};
+use crate::duplication::MOST_DELETED;
 use crate::duplication::handler::{Applied, applied};
 use crate::duplication::preview::listing;
 use crate::duplication::tasks::{Cause, LOW, new_task};
@@ -24,8 +25,6 @@ pub(super) const PER_TURN: usize = 1_000;
 /// The shortest slice. To go on with a listing may take long, so a slice is at least as many times longer as [`TIMES_OPENING`] says.
 const SHORTEST: Duration = Duration::from_secs(1);
 const TIMES_OPENING: u32 = 4;
-/// Deletions of more than one in so many content items of a destination wait for a person.
-const MOST_DELETED: u64 = 100;
 
 /// How deletions of a space are listed.
 type List = fn(&mut dyn Transaction, (&str, &str), RouteId, (&str, Time), usize) -> Result<Vec<String>, RegistryError>;

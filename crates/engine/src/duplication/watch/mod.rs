@@ -28,7 +28,7 @@ use strongroom_spaces::{Changes, PlainStore};
 use self::pending::{Due, MOST, Name, Pending};
 use self::state::{Claim, RENEWED_EVERY, State};
 pub(crate) use self::state::{WatchStatus, status};
-use self::verify::{ACTOR, Recorded, Seen, inspect, record};
+use self::verify::{ACTOR, Lately, Recorded, Seen, inspect, record};
 use super::events::policies;
 use super::sweep;
 use crate::background;
@@ -218,9 +218,13 @@ impl Watch {
             shared.pending().miss();
         }
         let (mut to_sweep, mut swept) = (None, None::<Instant>);
+        let mut lately = Lately::default();
         let mut renewed = Instant::now();
         while !self.stop.is_requested() && !shared.has_ended() {
-            let is_full = self.page(store, shared, false)?;
+            let (is_full, is_left) = self.page(store, shared, &mut lately, false)?;
+            if is_left {
+                to_sweep = Some(BTreeSet::new());
+            }
             if shared.pending().take_missed() {
                 Event::ChangesMissed { store: &self.store }.emit();
                 to_sweep = Some(BTreeSet::new());
@@ -240,18 +244,24 @@ impl Watch {
             }
         }
         let began = Instant::now();
-        while began.elapsed() < GRACE && !shared.has_ended() && self.page(store, shared, true)? {}
+        while began.elapsed() < GRACE && !shared.has_ended() && self.page(store, shared, &mut lately, true)?.0 {}
         Ok(true)
     }
 
-    /// Verifies and records what is due, at most a page; whether there may be more.
-    fn page(&self, store: &dyn PlainStore, shared: &Shared, all: bool) -> Result<bool, EngineError> {
+    /// Verifies and records what is due, at most a page; whether there may be more, and whether deletions are left to a sweep.
+    fn page(
+        &self,
+        store: &dyn PlainStore,
+        shared: &Shared,
+        lately: &mut Lately,
+        all: bool,
+    ) -> Result<(bool, bool), EngineError> {
         let (page, losses) = {
             let mut pending = shared.pending();
             (pending.take_due(Instant::now(), PAGE, all), pending.losses())
         };
         if page.is_empty() {
-            return Ok(false);
+            return Ok((false, false));
         }
         let is_full = page.len() == PAGE;
         let is_busy = |due: &Due, since| !all && shared.pending().is_busy(&due.1, since, Instant::now());
@@ -274,17 +284,20 @@ impl Watch {
                 });
             }
         }
-        let recorded = self.record(&inspected.seen)?;
+        let recorded = self.record(&inspected.seen, lately)?;
         if recorded.puts + recorded.deletions > 0 {
             Event::ChangesRecorded { store: &self.store, puts: recorded.puts, deletions: recorded.deletions }.emit();
         }
-        Ok(is_full)
+        if recorded.left_to_sweep > 0 {
+            Event::DeletionsLeftToSweep { store: &self.store, deletions: recorded.left_to_sweep }.emit();
+        }
+        Ok((is_full, recorded.left_to_sweep > 0))
     }
 
     /// Records events, as soon as the registry answers.
-    fn record(&self, seen: &[Seen]) -> Result<Recorded, EngineError> {
+    fn record(&self, seen: &[Seen], lately: &mut Lately) -> Result<Recorded, EngineError> {
         loop {
-            let outcome = self.while_registry_answers(record(&self.home, &self.store, seen.to_vec()))?;
+            let outcome = self.while_registry_answers(record(&self.home, &self.store, seen.to_vec(), lately))?;
             if let Some(recorded) = outcome {
                 return Ok(recorded);
             }

@@ -1,7 +1,7 @@
 //! Reported changes become events: what was reported is compared with what the store has, and what was removed counts as deleted only where it is
 //! certain. A deletion that is not certain is left out: a sweep finds the content item missing, and its copies stay.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant, SystemTime};
 
 use strongroom_registry::content_events::{self as rows, ContentEvent};
@@ -13,12 +13,16 @@ use strongroom_storage::{Key, StorageError};
 use uuid::Uuid;
 
 use super::pending::{Due, Name};
-use crate::duplication::HIGH;
 use crate::duplication::events::{Destinations, destinations, policies, record_one};
+use crate::duplication::{HIGH, MOST_DELETED};
 use crate::{EngineError, Home};
 
 /// Who reports, as events name it.
 pub(super) const ACTOR: &str = "folder watch";
+/// For how long the deletions of a space are counted together, from the first one.
+const COUNTED_FOR: Duration = Duration::from_hours(1);
+/// So many deletions of a space in that time are carried out at once, however small the space is.
+const FEW: u64 = 10;
 
 /// What the store has of something that was reported.
 #[derive(Debug, Clone)]
@@ -62,7 +66,43 @@ pub(super) struct Inspected {
 pub(super) struct Recorded {
     pub(super) puts: u64,
     pub(super) deletions: u64,
+    /// Deletions that are left to a sweep, which asks a person where they are many.
+    pub(super) left_to_sweep: u64,
     tasks: u64,
+}
+
+/// The deletions of each space that were recorded lately. A folder that is emptied must not empty its copies before a person has seen it.
+#[derive(Debug, Default)]
+pub(super) struct Lately(BTreeMap<SpaceName, (Instant, u64)>);
+
+impl Lately {
+    /// How many deletions of a space come together with those of a page.
+    fn with(&mut self, page: BTreeMap<SpaceName, u64>) -> BTreeMap<SpaceName, u64> {
+        self.0.retain(|_, (began, _)| began.elapsed() < COUNTED_FOR);
+        let sum = |(space, new): (SpaceName, u64)| {
+            let before = self.0.get(&space).map_or(0, |(_, before)| *before);
+            (space, before + new)
+        };
+        page.into_iter().map(sum).collect()
+    }
+
+    fn set(&mut self, sums: BTreeMap<SpaceName, u64>) {
+        for (space, sum) in sums {
+            self.0.entry(space).or_insert((Instant::now(), 0)).1 = sum;
+        }
+    }
+}
+
+/// The deletions of content items of a page, by space.
+fn deletions_of(seen: &[Seen]) -> BTreeMap<SpaceName, u64> {
+    let mut deletions = BTreeMap::new();
+    for one in seen {
+        let gone = (one.is_gone() && one.name.key.is_some()).then_some(&one.name.space);
+        for space in gone.into_iter().chain(one.renamed_from.as_ref().map(|(space, _)| space)) {
+            *deletions.entry(space.clone()).or_default() += 1;
+        }
+    }
+    deletions
 }
 
 /// Inspects what was reported.
@@ -120,7 +160,7 @@ fn age(head: &ItemHead) -> Option<Duration> {
 }
 
 /// Records the events, with their tasks, in one transaction.
-pub(super) fn record(home: &Home, store: &str, seen: Vec<Seen>) -> Result<Recorded, EngineError> {
+pub(super) fn record(home: &Home, store: &str, seen: Vec<Seen>, lately: &mut Lately) -> Result<Recorded, EngineError> {
     if seen.is_empty() {
         return Ok(Recorded::default());
     }
@@ -131,17 +171,27 @@ pub(super) fn record(home: &Home, store: &str, seen: Vec<Seen>) -> Result<Record
             by_space.entry(space.clone()).or_insert_with(|| destinations(&policies, store, space.as_str()));
         }
     }
+    let sums = lately.with(deletions_of(&seen));
     let (store, max_attempts) = (store.to_owned(), home.settings.pool(HIGH).max_attempts);
+    let to_count = sums.clone();
     let recorded = home.registry.write(move |tx| {
         let now = tx.now()?;
-        let mut recording =
-            Recording { tx, store: &store, by_space: &by_space, max_attempts, recorded: Recorded::default() };
+        let mut recording = Recording {
+            tx,
+            store: &store,
+            by_space: &by_space,
+            many: BTreeSet::new(),
+            max_attempts,
+            recorded: Recorded::default(),
+        };
+        recording.find_many(&to_count)?;
         for one in &seen {
             let age = i64::try_from(one.at.elapsed().as_micros()).unwrap_or(i64::MAX);
             recording.one(one, now, now.plus(age.saturating_neg()))?;
         }
         Ok::<_, RegistryError>(recording.recorded)
     })?;
+    lately.set(sums);
     if recorded.tasks > 0 {
         home.registry.wakeups().notify([HIGH]);
     }
@@ -153,11 +203,28 @@ struct Recording<'r> {
     tx: &'r mut dyn Transaction,
     store: &'r str,
     by_space: &'r BTreeMap<SpaceName, Destinations>,
+    /// The spaces of which so much is deleted that no task follows from it.
+    many: BTreeSet<SpaceName>,
     max_attempts: u32,
     recorded: Recorded,
 }
 
 impl Recording<'_> {
+    /// Finds the spaces of which too much is deleted.
+    fn find_many(&mut self, sums: &BTreeMap<SpaceName, u64>) -> Result<(), RegistryError> {
+        for (space, &sum) in sums.iter().filter(|(_, sum)| **sum > FEW) {
+            let enough = sum.saturating_mul(MOST_DELETED);
+            for (institution, destination) in self.by_space.get(space).into_iter().flatten() {
+                let route = routes::find(self.tx, *institution, (self.store, destination, space.as_str()))?;
+                let equal = route.map(|route| items::count_equal(self.tx, route.id, enough)).transpose()?;
+                if equal.is_some_and(|equal| equal < enough) {
+                    self.many.insert(space.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn one(&mut self, seen: &Seen, now: Time, at: Time) -> Result<(), RegistryError> {
         let Name { space, key } = &seen.name;
         let key = key.as_ref().map(Key::as_str).unwrap_or_default();
@@ -225,13 +292,15 @@ impl Recording<'_> {
             reason: String::new(),
         };
         let none = Destinations::new();
-        let to = self.by_space.get(space).unwrap_or(&none);
+        let is_left = kind == ContentEventKind::Delete && self.many.contains(space);
+        let to = self.by_space.get(space).filter(|_| !is_left).unwrap_or(&none);
         if let Some(tasks) = record_one(self.tx, &event, true, to, self.max_attempts)? {
             self.recorded.tasks += tasks;
             match kind {
                 ContentEventKind::Put => self.recorded.puts += 1,
                 ContentEventKind::Delete => self.recorded.deletions += 1,
             }
+            self.recorded.left_to_sweep += u64::from(is_left);
         }
         Ok(())
     }
