@@ -15,6 +15,7 @@ mod deleting_again;
 mod deletions;
 mod duplicating;
 mod duplicating_archived;
+mod duplicating_cases;
 mod duplicating_faults;
 mod duplicating_real;
 mod duplication;
