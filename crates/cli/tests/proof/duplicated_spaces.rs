@@ -50,13 +50,15 @@ enum Way {
     DeletedWithoutEvent,
     /// It is missing, and has a name that some programs cannot have.
     OddName,
+    /// The source has it under a name with control characters, which no content item has: it is counted, and not copied.
+    NoKey,
     /// It is missing, and has no bytes.
     Empty,
     /// The destination has it, and the source has it without bytes.
     Emptied,
 }
 
-const WAYS: [Way; 11] = [
+const WAYS: [Way; 12] = [
     Way::OtherSize,
     Way::SameSizeAndTime,
     Way::Truncated,
@@ -66,22 +68,21 @@ const WAYS: [Way; 11] = [
     Way::DeletedWithEvent,
     Way::DeletedWithoutEvent,
     Way::OddName,
+    Way::NoKey,
     Way::Empty,
     Way::Emptied,
 ];
 
-const ODD: [&str; 12] = [
+const ODD: [&str; 10] = [
     "a b",
     " leading",
     "-rf",
     "per%20cent",
     "plus+and&",
     "quo\"te's",
-    "line\nbreak",
-    "tab\tand\\",
     "e\u{301} and \u{e9}",
     "*?[x]{y}",
-    "~$HOME",
+    "~$HOME\\",
     "\u{65e5}\u{672c}\u{1f5fa}",
 ];
 
@@ -103,7 +104,8 @@ impl Item {
         };
         let name = format!("{:02}/{nth:05}", nth % 7);
         let key = match way {
-            Way::OddName => format!("{name} {}", ODD[number / 3 % ODD.len()]),
+            Way::OddName => format!("{name} {}", ODD[(number % SPACES + number / SPACES) % ODD.len()]),
+            Way::NoKey => format!("{name} line\nbreak"),
             _ => format!("{name}.txt"),
         };
         Self { space, key, way }
@@ -124,7 +126,7 @@ impl Item {
     fn bytes_before(&self) -> Option<Vec<u8>> {
         let bytes = self.bytes();
         match self.way {
-            Way::Missing | Way::OddName | Way::Empty => None,
+            Way::Missing | Way::OddName | Way::NoKey | Way::Empty => None,
             Way::OtherSize => Some([&bytes[..], b", and more"].concat()),
             Way::SameSizeAndTime => Some(bytes.iter().map(u8::to_ascii_uppercase).collect()),
             Way::Truncated => Some(bytes[..bytes.len() / 2].to_vec()),
@@ -198,7 +200,7 @@ fn description(home: &Home, store: &str, item: &Item) -> Description {
 /// Copies some spaces, which are recorded then.
 fn record_some(place: &Place, items: &[Item]) {
     for item in items.iter().filter(|item| item.space < RECORDED) {
-        let is_new = matches!(item.way, Way::Missing | Way::Extra | Way::OddName | Way::Empty);
+        let is_new = matches!(item.way, Way::Missing | Way::Extra | Way::OddName | Way::NoKey | Way::Empty);
         if !is_new {
             let bytes = if item.way == Way::Stale { item.bytes_before().unwrap() } else { item.bytes() };
             write(&item.path(place, "disk"), &bytes);
@@ -350,7 +352,7 @@ fn one_sweep_heals_or_reports_every_difference_while_workers_are_killed() {
     assert_eq!(number(&ended, "listed"), sum, "{ended}");
     assert_eq!(number(&ended, "listed"), in_source + lost, "{ended}");
     let known = items.iter().filter(|item| item.space < RECORDED && item.way == Way::Right).count();
-    assert_eq!((number(&ended, "equal"), number(&ended, "ignored")), (known, 0), "{ended}");
+    assert_eq!((number(&ended, "equal"), number(&ended, "ignored")), (known, of(Way::NoKey)), "{ended}");
     assert_eq!((number(&ended, "held"), number(&ended, "failed_parts")), (0, 0), "{ended}");
 
     // Every difference is healed, or among the problems.
@@ -359,7 +361,7 @@ fn one_sweep_heals_or_reports_every_difference_while_workers_are_killed() {
     for item in &items {
         let path = item.path(&place, "cloud");
         let said = format!("{:?} {} seed {seed}", item.way, path.display());
-        if item.way == Way::DeletedWithEvent {
+        if matches!(item.way, Way::DeletedWithEvent | Way::NoKey) {
             assert!(!after.contains_key(&path), "{said}");
             continue;
         }
@@ -391,6 +393,7 @@ fn one_sweep_heals_or_reports_every_difference_while_workers_are_killed() {
     let again = place.run(["duplicate", "run", "--wait", "--json"]).object();
     assert_eq!(again["state"], "done", "{again}");
     assert_eq!((number(&again, "queued"), number(&again, "dead")), (0, 0), "{again}");
-    assert_eq!((number(&again, "equal"), number(&again, "failed")), (in_source, lost), "{again}");
+    let carried = in_source - of(Way::NoKey);
+    assert_eq!((number(&again, "equal"), number(&again, "failed")), (carried, lost), "{again}");
     println!("and compared: {:?}", began.elapsed());
 }
