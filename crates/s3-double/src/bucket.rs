@@ -134,6 +134,8 @@ pub(crate) struct Part {
 #[derive(Debug, Default)]
 pub(crate) struct Bucket {
     pub(crate) objects: BTreeMap<String, Stored>,
+    /// What lay under each key before its last change; none where nothing did.
+    pub(crate) before: BTreeMap<String, Option<Stored>>,
     /// What was replaced or deleted, and markers of deletions, by key, the oldest first.
     pub(crate) older: BTreeMap<String, Vec<Older>>,
     pub(crate) versions_made: u64,
@@ -153,6 +155,14 @@ impl Bucket {
 
     pub(crate) fn object(&self, key: &str) -> S3Result<&Stored> {
         self.objects.get(key).ok_or_else(|| s3_error!(NoSuchKey))
+    }
+
+    /// The same as it was before its last change.
+    pub(crate) fn object_before(&self, key: &str) -> S3Result<&Stored> {
+        match self.before.get(key) {
+            Some(before) => before.as_ref().ok_or_else(|| s3_error!(NoSuchKey)),
+            None => self.object(key),
+        }
     }
 
     pub(crate) fn upload(&mut self, id: &str, key: &str) -> S3Result<&mut Upload> {

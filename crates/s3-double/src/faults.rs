@@ -47,6 +47,38 @@ pub enum Fault {
         /// Which, counted from 0 in the answer's body.
         at: u64,
     },
+    /// The answer to a read has so many bytes at most, and states that length.
+    Short {
+        /// Bytes that are given out.
+        to: u64,
+    },
+    /// The last byte of what is put has its lowest bit turned. `ETag` and checksum are those of what is kept.
+    KeepsOther,
+    /// The same, and `ETag` and checksum are those of what was sent.
+    KeepsOtherUnnoticed,
+    /// The last byte of what is put is not kept. `ETag` and checksum are those of what is kept.
+    KeepsLess,
+    /// The request is answered as done, and nothing is deleted.
+    NotDone,
+    /// An inspection is answered with what lay there before the last change of the key.
+    Stale,
+    /// A listing of objects is wrong.
+    Listing(WrongListing),
+}
+
+/// How a listing of objects is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WrongListing {
+    /// The last name of a page is there twice.
+    Repeats,
+    /// The second name of a page is missing, or its only one.
+    Omits,
+    /// The first and the last name of a page have changed their places.
+    Misorders,
+    /// The first page claims to be the last one.
+    EndsEarly,
+    /// Each page behind the first one fails with 500.
+    FailsBehindFirst,
 }
 
 /// Faults by operation and number of the request; 1 is the first.
@@ -68,6 +100,10 @@ impl Plans {
             Some(fault) => self.always.insert(operation, fault),
             None => self.always.remove(&operation),
         };
+    }
+
+    pub(crate) fn forget(&mut self) {
+        (self.planned, self.always) = (BTreeMap::new(), BTreeMap::new());
     }
 
     pub(crate) fn due(&mut self, operation: Operation) -> Option<Fault> {

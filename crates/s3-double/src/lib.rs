@@ -16,7 +16,7 @@ mod versions;
 
 pub use bucket::Stored;
 pub use counts::{Counts, Operation};
-pub use faults::Fault;
+pub use faults::{Fault, WrongListing};
 pub use rules::{Rules, VersionListing};
 pub use server::{ACCESS_KEY, BUCKET, Double, SECRET_KEY};
 pub use versions::{Mode, VersionSeen};

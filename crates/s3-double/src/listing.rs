@@ -12,7 +12,7 @@ use s3s::dto::{
 use s3s::{S3Result, s3_error};
 
 use crate::bucket::Bucket;
-use crate::{Rules, VersionListing};
+use crate::{Rules, VersionListing, WrongListing};
 
 /// Most entries of one page.
 const PAGE: i32 = 1000;
@@ -46,7 +46,7 @@ pub(crate) fn objects(bucket: &Bucket, rules: &Rules, input: ListObjectsV2Input)
         _ => Bound::Included(prefix.clone()),
     };
     let encodes = rules.encodes_keys && input.encoding_type.is_some();
-    let most = page_size(input.max_keys);
+    let most = page_size(input.max_keys).min(rules.most_listed);
     let mut below = bucket
         .objects
         .range((bound, Bound::Unbounded))
@@ -78,6 +78,29 @@ pub(crate) fn objects(bucket: &Bucket, rules: &Rules, input: ListObjectsV2Input)
         prefix: Some(encoded(&prefix, encodes)),
         ..ListObjectsV2Output::default()
     })
+}
+
+/// Makes a page wrong.
+pub(crate) fn falsify(output: &mut ListObjectsV2Output, wrong: WrongListing) {
+    let contents = output.contents.get_or_insert_default();
+    match wrong {
+        WrongListing::Repeats => contents.extend(contents.last().cloned()),
+        WrongListing::Omits if contents.is_empty() => {}
+        WrongListing::Omits => {
+            let at = usize::from(contents.len() > 1);
+            contents.remove(at);
+        }
+        WrongListing::Misorders => {
+            if let Some(last) = contents.len().checked_sub(1) {
+                contents.swap(0, last);
+            }
+        }
+        WrongListing::EndsEarly => {
+            output.is_truncated = Some(false);
+            output.next_continuation_token = None;
+        }
+        WrongListing::FailsBehindFirst => {}
+    }
 }
 
 /// A listing that has common prefixes in the place of what lies below them.

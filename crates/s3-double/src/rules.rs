@@ -47,6 +47,8 @@ pub struct Rules {
     pub lists_versions: VersionListing,
     /// The bucket has Object Lock. Then it keeps versions.
     pub locks: bool,
+    /// Most objects of one page of a listing.
+    pub most_listed: usize,
     /// Fewest bytes of a part that is not the last.
     pub least_part: u64,
     /// How long a restoration from a cold class takes, by the server's own clock.
@@ -70,6 +72,7 @@ impl Rules {
         keeps_versions: false,
         lists_versions: VersionListing::Right,
         locks: false,
+        most_listed: 1_000,
         least_part: 5 << 20,
         restoration_takes: Duration::from_hours(4),
     };

@@ -143,6 +143,11 @@ impl Double {
         self.lock().plans.always(operation, fault);
     }
 
+    /// Ends all faults that were planned.
+    pub fn end_faults(&self) {
+        self.lock().plans.forget();
+    }
+
     /// What the server was asked for so far.
     pub fn counts(&self) -> Counts {
         self.lock().counts.clone()

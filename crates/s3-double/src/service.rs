@@ -32,7 +32,7 @@ use crate::faults::Outgoing;
 use crate::listing::{self, hex};
 use crate::server::State;
 use crate::versions::Lock;
-use crate::{Fault, Operation, Rules, copying, multipart};
+use crate::{Fault, Operation, Rules, WrongListing, copying, multipart};
 
 /// What services state as the content type where none was given.
 const NO_TYPE: &str = "binary/octet-stream";
@@ -153,6 +153,23 @@ fn answered(fault: Option<Fault>, sha256: Option<String>) -> Option<String> {
         .map(|sha256| if sha256.starts_with('A') { sha256.replacen('A', "B", 1) } else { format!("A{}", &sha256[1..]) })
 }
 
+/// What is kept of what was put: the same, or something else where that is planned.
+fn kept(fault: Option<Fault>, taken: Taken) -> Taken {
+    let mut bytes = taken.bytes.to_vec();
+    match (fault, bytes.last_mut()) {
+        (Some(Fault::KeepsOther | Fault::KeepsOtherUnnoticed), Some(last)) => *last ^= 1,
+        (Some(Fault::KeepsLess), Some(_)) => {
+            bytes.pop();
+        }
+        _ => return taken,
+    }
+    if fault == Some(Fault::KeepsOtherUnnoticed) {
+        return Taken { bytes: bytes.into(), ..taken };
+    }
+    let sha256 = taken.sha256.map(|_| BASE64.encode(Sha256::digest(&bytes)));
+    Taken { etag: hex(&Md5::digest(&bytes)), sha256, bytes: bytes.into() }
+}
+
 fn checksum_type(sha256: Option<&String>) -> Option<s3s::dto::ChecksumType> {
     let kind = if sha256?.contains('-') { "COMPOSITE" } else { "FULL_OBJECT" };
     Some(kind.to_owned().into())
@@ -171,8 +188,11 @@ impl S3 for Service {
         let input = request.input;
         let fault = self.enter(Operation::HeadObject, &bucket).await?;
         let state = self.lock();
-        let stored = state.at(&bucket).object(&input.key)?;
-        let sha256 = stored.sha256.clone().filter(|_| input.checksum_mode.is_some());
+        let stored = match fault {
+            Some(Fault::Stale) => state.at(&bucket).object_before(&input.key)?,
+            _ => state.at(&bucket).object(&input.key)?,
+        };
+        let sha256 = answered(fault, stored.sha256.clone().filter(|_| input.checksum_mode.is_some()));
         let output = HeadObjectOutput {
             content_length: i64::try_from(stored.size()).ok(),
             e_tag: Some(stored.entity_tag()),
@@ -210,6 +230,10 @@ impl S3 for Service {
             Some(range) => range.check(size)?,
             None => 0..size,
         };
+        let range = match fault {
+            Some(Fault::Short { to }) => range.start..range.end.min(range.start.saturating_add(to)),
+            _ => range,
+        };
         let length = range.end - range.start;
         state.counts.bytes_out += length;
         drop(state);
@@ -237,7 +261,7 @@ impl S3 for Service {
         let input = request.input;
         let fault = self.enter(Operation::PutObject, &bucket).await?;
         let declared = Declared { md5: input.content_md5, sha256: input.checksum_sha256, length: input.content_length };
-        let taken = self.take(input.body, declared).await?;
+        let taken = kept(fault, self.take(input.body, declared).await?);
         let mut state = self.lock();
         let rules = state.rules;
         state.at(&bucket).check_conditions(
@@ -287,6 +311,9 @@ impl S3 for Service {
             let if_match = request.input.if_match.as_ref().filter(|_| rules.delete_if_match);
             let strict = Rules { if_match: true, ..rules };
             state.at(&bucket).check_conditions(&strict, &request.input.key, None, if_match)?;
+            if fault == Some(Fault::NotDone) {
+                return self.leave(None, DeleteObjectOutput::default());
+            }
             let removed =
                 state.at_mut(&bucket).remove(&rules, &request.input.key, request.input.version_id.as_deref())?;
             DeleteObjectOutput {
@@ -415,10 +442,17 @@ impl S3 for Service {
     ) -> S3Result<S3Response<ListObjectsV2Output>> {
         let bucket = request.input.bucket.clone();
         let fault = self.enter(Operation::ListObjects, &bucket).await?;
-        let output = {
+        let is_first = request.input.continuation_token.is_none();
+        if fault == Some(Fault::Listing(WrongListing::FailsBehindFirst)) && !is_first {
+            return Err(self.refusal(500));
+        }
+        let mut output = {
             let state = self.lock();
             listing::objects(state.at(&bucket), &state.rules, request.input)?
         };
+        if let Some(Fault::Listing(wrong)) = fault {
+            listing::falsify(&mut output, wrong);
+        }
         self.leave(fault, output)
     }
 
@@ -503,7 +537,7 @@ impl S3 for Service {
             return Err(s3_error!(InvalidArgument));
         }
         let declared = Declared { md5: input.content_md5, sha256: input.checksum_sha256, length: input.content_length };
-        let taken = self.take(input.body, declared).await?;
+        let taken = kept(fault, self.take(input.body, declared).await?);
         let mut state = self.lock();
         let upload = state.at_mut(&bucket).upload(&input.upload_id, &input.key)?;
         let output = UploadPartOutput {

@@ -106,6 +106,7 @@ fn name(stored: &Stored) -> &str {
 impl Bucket {
     /// Lays an object under a key; what lay there is kept behind it where the bucket keeps versions.
     pub(crate) fn put(&mut self, rules: &Rules, key: &str, mut stored: Stored) -> Stored {
+        self.before.insert(key.to_owned(), self.objects.get(key).cloned());
         if rules.keeps_versions {
             stored.version = Some(self.next_version());
             if let Some(before) = self.objects.remove(key) {
@@ -131,6 +132,7 @@ impl Bucket {
             return self.remove_version(key, version);
         }
         let before = self.objects.remove(key);
+        self.before.insert(key.to_owned(), before.clone());
         if !rules.keeps_versions {
             return Ok(Removed::default());
         }

@@ -5,6 +5,7 @@ mod adoption_at_scale;
 mod buckets;
 mod deposits;
 mod dump;
+mod duplicated_spaces;
 mod fixtures;
 mod homes;
 mod judgements;

@@ -32,7 +32,7 @@ const STUCK: &str = "SELECT concat_ws('|', u.key, u.state, u.note, w.id, w.stage
 /// An upload: keys within the institution's place, with their bytes.
 type Upload = Vec<(String, Vec<u8>)>;
 
-fn number_from(variable: &str) -> Option<u64> {
+pub(crate) fn number_from(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable} is no number: {text}")))
 }
 
@@ -150,10 +150,10 @@ impl World {
 }
 
 /// Numbers that look random and are the same for the same seed (`SplitMix64`, Steele, Lea and Flood 2014).
-struct Chance(u64);
+pub(crate) struct Chance(pub(crate) u64);
 
 impl Chance {
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -134,10 +134,21 @@ struct EqualItem {
     /// Of its bytes, where they were read.
     sha512: Option<Digest>,
     /// Whether the bytes were compared.
-    is_compared: bool,
+    proof: Proof,
     /// Whether that is news, from which something may follow in the destination.
     is_news: bool,
     detail: String,
+}
+
+/// What is known of the bytes of a content item that both have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Proof {
+    /// They were compared now.
+    Compared,
+    /// They were compared when they were recorded last, and are the same.
+    AsRecorded,
+    /// They were not compared: what is archived cannot be read.
+    None,
 }
 
 impl ItemTask<'_> {
@@ -207,11 +218,16 @@ impl ItemTask<'_> {
             if !(source.is_readable && destination.is_readable) {
                 return Ok(Came::AsKnown);
             }
-            let one = self.digest_of(both.source, source)?;
-            let other = self.digest_of(both.destination, destination)?;
+            let recorded = known.sha512_of(&source.etag);
+            let needs_person = |(one, other): (Digest, Digest)| match recorded {
+                Some(recorded) => recorded != one,
+                None => one != other && (is_known_equal || self.applied.is_cyclic),
+            };
+            let read = || Ok((self.digest_of(both.source, source)?, self.digest_of(both.destination, destination)?));
+            let (one, other) = self.read_with_care(&read, &needs_person)?;
             crash_point("duplicate.compared");
             sha512 = (one == other).then_some(one);
-            step = match known.sha512_of(&source.etag) {
+            step = match recorded {
                 Some(recorded) if recorded != one => return Ok(self.damaged(destination, other, known)),
                 // The copy is damaged, and the source has what was copied.
                 Some(_) if one != other => Step::Copy { replaces: Some(destination.etag.clone()) },
@@ -219,8 +235,8 @@ impl ItemTask<'_> {
                 _ => decide_compared(&pair, one == other).map_err(|error| self.undescribed(&error))?,
             };
         }
-        let is_compared = sha512.is_some() || !is_known_equal;
-        self.step(step, both, known, (sha512, is_compared))
+        let proof = if sha512.is_some() || !is_known_equal { Proof::Compared } else { Proof::AsRecorded };
+        self.step(step, both, known, (sha512, proof))
     }
 
     fn step(
@@ -228,10 +244,10 @@ impl ItemTask<'_> {
         step: Step,
         both: &Both<'_>,
         known: &Known,
-        (sha512, is_compared): (Option<Digest>, bool),
+        (sha512, proof): (Option<Digest>, Proof),
     ) -> Result<Came, OperationError> {
         match step {
-            Step::Nothing(reason) => Ok(self.nothing(reason, both, known, (sha512, is_compared))),
+            Step::Nothing(reason) => Ok(self.nothing(reason, both, known, (sha512, proof))),
             Step::Compare => Ok(Came::Later),
             Step::Copy { replaces } => self.copy(both, known, replaces),
             Step::Retrieve => {
@@ -241,9 +257,7 @@ impl ItemTask<'_> {
                 let _: Retrieval = both.source.request_retrieval(self.space, self.key, &how)?;
                 Ok(Came::Later)
             }
-            Step::Describe { etag, description } => {
-                self.describe(both, &etag, &description, (sha512, is_compared), known)
-            }
+            Step::Describe { etag, description } => self.describe(both, &etag, &description, (sha512, proof), known),
             Step::Delete { etag } => self.delete(both, &etag, known),
             Step::ReportLost => Ok(Came::Else {
                 outcome: CopyOutcome::Lost,
@@ -262,7 +276,7 @@ impl ItemTask<'_> {
         reason: Reason,
         both: &Both<'_>,
         known: &Known,
-        (sha512, is_compared): (Option<Digest>, bool),
+        (sha512, proof): (Option<Digest>, Proof),
     ) -> Came {
         let detail = match reason {
             Reason::Equal => "",
@@ -292,8 +306,9 @@ impl ItemTask<'_> {
         if is_recorded && is_as_listed && sha512.is_none() {
             return Came::AsKnown;
         }
-        let (detail, is_compared) = (detail.to_owned(), is_compared && reason != Reason::Archived);
-        Came::Equal(Box::new(EqualItem { source, destination, sha512, is_compared, is_news: !is_recorded, detail }))
+        let proof = if reason == Reason::Archived { Proof::None } else { proof };
+        let detail = detail.to_owned();
+        Came::Equal(Box::new(EqualItem { source, destination, sha512, proof, is_news: !is_recorded, detail }))
     }
 
     fn both_missing(&self, known: &Known) -> Came {
@@ -368,6 +383,10 @@ impl ItemTask<'_> {
         let put = match put {
             Ok(put) => put,
             Err(error @ StorageError::Mismatch { .. }) if recorded.is_some() => {
+                // A read that goes wrong is no damage.
+                if recorded == Some(self.digest_of(both.source, source)?) {
+                    return Err(error.into());
+                }
                 let destination = both.in_destination.clone();
                 let detail =
                     format!("its bytes in {} are not those that it had under its etag: {error}", self.route.source);
@@ -377,28 +396,29 @@ impl ItemTask<'_> {
         };
         crash_point("duplicate.put");
         let (_, read) = body.finish();
-        let is_compared = self.prove(both.destination, &put, &read)?;
+        let proof = self.prove(both.destination, &put, &read)?;
         // The copy is one of what the source has now.
         let source = self.still(both.source, &source.etag)?;
         let destination = self.still(both.destination, &put.etag)?;
-        let unproved = if is_compared { "" } else { ", where it is archived: its bytes cannot be read back" };
+        let unproved =
+            if proof == Proof::Compared { "" } else { ", where it is archived: its bytes cannot be read back" };
         let detail = format!("copied to {}{unproved}", self.route.destination);
         let sha512 = read.get(Algorithm::Sha512);
-        Ok(Came::Equal(Box::new(EqualItem { source, destination, sha512, is_compared, is_news: true, detail })))
+        Ok(Came::Equal(Box::new(EqualItem { source, destination, sha512, proof, is_news: true, detail })))
     }
 
     /// Proves that a copy has the bytes that were read from the source: by a digest that its store vouches for, or by reading it.
-    /// False where neither can be: it is in an archived storage class.
-    fn prove(&self, store: &dyn PlainStore, put: &ItemHead, read: &DigestSet) -> Result<bool, OperationError> {
+    /// None where neither can be: it is in an archived storage class.
+    fn prove(&self, store: &dyn PlainStore, put: &ItemHead, read: &DigestSet) -> Result<Proof, OperationError> {
         let vouched = store.capabilities().vouched.iter();
         let common = vouched.filter_map(|algorithm| Some((put.checksum(*algorithm)?, read.get(*algorithm)?)));
         let is_equal = match common.map(|(one, other)| one == other).reduce(|all, one| all && one) {
             Some(is_equal) => is_equal,
-            None if !put.is_readable => return Ok(false),
+            None if !put.is_readable => return Ok(Proof::None),
             None => Some(self.digest_of(store, put)?) == read.get(Algorithm::Sha512),
         };
         if is_equal {
-            return Ok(true);
+            return Ok(Proof::Compared);
         }
         Err(EngineError::CheckFailed(format!(
             "the copy of {}/{} in {} does not have the bytes that were written",
@@ -430,6 +450,27 @@ impl ItemTask<'_> {
         }
     }
 
+    /// Digests of both, read once more where people would have to act on them: a read that goes wrong is no damage.
+    fn read_with_care(
+        &self,
+        read: &dyn Fn() -> Result<(Digest, Digest), OperationError>,
+        needs_person: &dyn Fn((Digest, Digest)) -> bool,
+    ) -> Result<(Digest, Digest), OperationError> {
+        let first = read()?;
+        if !needs_person(first) {
+            return Ok(first);
+        }
+        let second = read()?;
+        if needs_person(second) && first != second {
+            return Err(EngineError::CheckFailed(format!(
+                "{}/{} was read twice in {} and {}, and other bytes came each time",
+                self.space, self.key, self.route.source, self.route.destination
+            ))
+            .into());
+        }
+        Ok(second)
+    }
+
     fn damaged(&self, destination: &ItemHead, other: Digest, known: &Known) -> Came {
         let recorded = known.item.as_ref().and_then(|item| Digest::from_bytes(item.sha512.as_deref()?).ok());
         let Route { source: from, destination: to, .. } = self.route;
@@ -450,7 +491,7 @@ impl ItemTask<'_> {
         both: &Both<'_>,
         etag: &str,
         description: &Description,
-        (sha512, is_compared): (Option<Digest>, bool),
+        (sha512, proof): (Option<Digest>, Proof),
         known: &Known,
     ) -> Result<Came, OperationError> {
         let (Some(source), Some(before)) = (both.in_source.clone(), both.in_destination.clone()) else {
@@ -466,19 +507,12 @@ impl ItemTask<'_> {
             Ok(described) => {
                 let destination = self.still(both.destination, &described.etag)?;
                 let detail = format!("described anew in {}", self.route.destination);
-                Ok(Came::Equal(Box::new(EqualItem { source, destination, sha512, is_compared, is_news: true, detail })))
+                Ok(Came::Equal(Box::new(EqualItem { source, destination, sha512, proof, is_news: true, detail })))
             }
             Err(error) if error.is_archived() => {
                 let detail = format!("the description differs, and cannot be changed: {error}");
                 let destination = before;
-                Ok(Came::Equal(Box::new(EqualItem {
-                    source,
-                    destination,
-                    sha512,
-                    is_compared,
-                    is_news: false,
-                    detail,
-                })))
+                Ok(Came::Equal(Box::new(EqualItem { source, destination, sha512, proof, is_news: false, detail })))
             }
             Err(error) => Err(error.into()),
         }
@@ -510,6 +544,14 @@ impl ItemTask<'_> {
         match both.destination.delete(self.space, self.key, etag)? {
             Removal::Removed | Removal::Absent => {}
             Removal::Changed => return Err(self.changed(&self.route.destination).into()),
+        }
+        // Once it is recorded as deleted, no sweep deletes it.
+        if self.head(both.destination)?.is_some_and(|left| left.etag == etag) {
+            return Err(EngineError::CheckFailed(format!(
+                "{}/{} is still in {}, which answered that it is deleted",
+                self.space, self.key, self.route.destination
+            ))
+            .into());
         }
         crash_point("duplicate.deleted");
         Ok(Came::Else {
@@ -557,7 +599,7 @@ impl ItemTask<'_> {
                 return Ok(end.with(Box::new(move |tx, _| items::remove(tx, route, &key).map(|()| Vec::new()))));
             }
             Came::Equal(equal) => {
-                let EqualItem { source, destination, sha512, is_compared, is_news, detail } = *equal;
+                let EqualItem { source, destination, sha512, proof, is_news, detail } = *equal;
                 let before = known.item.as_ref();
                 let kept = before.filter(|item| item.source_etag.as_ref() == Some(&source.etag));
                 let item = DuplicatedItem {
@@ -565,7 +607,11 @@ impl ItemTask<'_> {
                     outcome: CopyOutcome::Equal,
                     size: Some(source.size),
                     sha512: sha512.map(|digest| digest.as_bytes().to_vec()).or_else(|| kept?.sha512.clone()),
-                    verified_at: if is_compared { Some(now) } else { kept.and_then(|item| item.verified_at) },
+                    verified_at: match proof {
+                        Proof::Compared => Some(now),
+                        Proof::AsRecorded => kept.and_then(|item| item.verified_at),
+                        Proof::None => None,
+                    },
                     source_revision: source.revision,
                     source_etag: Some(source.etag),
                     destination_revision: destination.revision,

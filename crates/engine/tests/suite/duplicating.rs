@@ -1,6 +1,9 @@
 //! Spaces of plain stores are copied by policies: the decision table through the real processor over every pair of kinds of stores, events,
 //! chains and cycles, sweeps with exact totals, and what must never happen by them.
 
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use strongroom_digest::{Algorithm, hash_reader};
@@ -14,7 +17,7 @@ use strongroom_engine::build_runtime;
 use strongroom_engine::duplication::{HIGH, LOW};
 use strongroom_engine::runtime::Shutdown;
 use strongroom_queue::tasks;
-use strongroom_registry::duplicated_items;
+use strongroom_registry::duplicated_items::{self, DuplicatedItem};
 use strongroom_registry::duplication_routes as routes;
 use strongroom_registry::{CopyOutcome, RegistryError, Scope, tenants};
 use strongroom_s3_double::{ACCESS_KEY, BUCKET, Double, SECRET_KEY};
@@ -24,6 +27,8 @@ use strongroom_storage::{Key, PutCondition};
 use crate::deletions::{ANN, add_admins, as_user, console};
 use crate::fixture::{Engine, INSTITUTION, TestHome, home_on, on_both_databases};
 
+/// The variable by which tests find an S3 server: the settings of a store, as JSON.
+const REAL: &str = "STRONGROOM_TEST_S3";
 const ROOT: &str = "root@example.net";
 pub(crate) const SPACE: &str = "maps";
 
@@ -52,35 +57,56 @@ on_both_databases! {
 }
 
 /// What kind a plain store is.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Folder,
     /// A folder that is watched.
     Watched,
     S3,
+    /// The same with further settings, as lines.
+    S3With(&'static str),
+    /// A real server, of which `STRONGROOM_TEST_S3` says how to reach it.
+    Real,
 }
 
 pub(crate) struct World {
     pub(crate) home: TestHome,
-    _double: Double,
+    pub(crate) double: Double,
+}
+
+/// The settings of a plain store on a real server, in a place of its own; none where there is no server.
+fn real(name: &str) -> Option<String> {
+    static PLACES: AtomicU32 = AtomicU32::new(0);
+    let Ok(text) = std::env::var(REAL) else {
+        println!("SKIPPED: duplication over a real S3 server: {REAL} is not set");
+        return None;
+    };
+    let given: BTreeMap<String, String> = serde_json::from_str(&text).expect("the settings of a store as JSON");
+    let settings: String = given.iter().map(|(key, value)| format!("{key} = {value:?}\n")).collect();
+    let place = PLACES.fetch_add(1, Ordering::SeqCst);
+    Some(format!("{settings}prefix = \"duplicating/{}/{place}/{name}\"\nfirst_wait = \"20ms\"\n", std::process::id()))
 }
 
 pub(crate) fn world(engine: Engine, stores: &[(&str, Kind)], more: &str) -> Option<World> {
     let double = Double::start().expect("starts");
-    let settings: String = stores
-        .iter()
-        .map(|(name, kind)| match kind {
-            Kind::Folder => format!("[plain_stores.{name}]\npath = \"plain/{name}\"\nmarker = \".here\"\n"),
-            Kind::Watched => {
-                format!("[plain_stores.{name}]\npath = \"plain/{name}\"\nmarker = \".here\"\nwatch = true\n")
-            }
-            Kind::S3 => format!(
-                "[plain_stores.{name}]\nkind = \"s3\"\nbucket = \"{BUCKET}\"\nprefix = \"{name}\"\nendpoint = \"{}\"\n\
-                 access_key = \"{ACCESS_KEY}\"\nsecret_key = \"{SECRET_KEY}\"\nfirst_wait = \"1ms\"\n",
+    let mut settings = String::new();
+    for (name, kind) in stores {
+        let in_double = |more: &str| {
+            format!(
+                "kind = \"s3\"\nbucket = \"{BUCKET}\"\nprefix = \"{name}\"\nendpoint = \"{}\"\naccess_key = \"{ACCESS_KEY}\"\n\
+                 secret_key = \"{SECRET_KEY}\"\nfirst_wait = \"1ms\"\n{more}",
                 double.endpoint()
-            ),
-        })
-        .collect();
+            )
+        };
+        let place = match kind {
+            Kind::Folder => format!("path = \"plain/{name}\"\nmarker = \".here\"\n"),
+            Kind::Watched => format!("path = \"plain/{name}\"\nmarker = \".here\"\nwatch = true\n"),
+            Kind::S3 => in_double(""),
+            Kind::S3With(more) => in_double(more),
+            Kind::Real => format!("kind = \"s3\"\n{}", real(name)?),
+        };
+        writeln!(settings, "[plain_stores.{name}]\n{place}").expect("is written");
+    }
     let home = home_on(engine, &(settings + more))?;
     for (name, kind) in stores {
         if let Kind::Folder | Kind::Watched = kind {
@@ -92,7 +118,7 @@ pub(crate) fn world(engine: Engine, stores: &[(&str, Kind)], more: &str) -> Opti
     add_admins(&home);
     let root = NewUser { email: ROOT.to_owned(), role: UserRole::SystemAdmin, institution: None, password: None };
     users::add(&console(&home), root).expect("is added");
-    Some(World { home, _double: double })
+    Some(World { home, double })
 }
 
 impl World {
@@ -123,7 +149,7 @@ impl World {
         }
     }
 
-    fn store(&self, name: &str) -> std::sync::Arc<dyn PlainStore> {
+    pub(crate) fn store(&self, name: &str) -> std::sync::Arc<dyn PlainStore> {
         self.home.plain_stores.get(name).expect("opens")
     }
 
@@ -136,7 +162,7 @@ impl World {
         store.put(&space(), &self::key(key), &mut bytes.as_bytes(), &how).expect("is put");
     }
 
-    fn remove(&self, store: &str, key: &str) {
+    pub(crate) fn remove(&self, store: &str, key: &str) {
         let store = self.store(store);
         let head = store.head(&space(), &self::key(key)).expect("is there");
         store.delete(&space(), &self::key(key), &head.etag).expect("is deleted");
@@ -156,7 +182,7 @@ impl World {
         Some((text, head.description.properties().get("creator").unwrap_or_default().to_owned()))
     }
 
-    fn report(&self, item: &str, is_deletion: bool, at: Option<&str>) -> u64 {
+    pub(crate) fn report(&self, item: &str, is_deletion: bool, at: Option<&str>) -> u64 {
         let event = ReportedEvent {
             item: item.to_owned(),
             is_deletion,
@@ -184,13 +210,18 @@ impl World {
         ended
     }
 
-    pub(crate) fn outcome(&self, (source, destination): (&str, &str), key: &str) -> Option<(CopyOutcome, String)> {
+    pub(crate) fn outcome(&self, pair: (&str, &str), key: &str) -> Option<(CopyOutcome, String)> {
+        self.recorded(pair, key).map(|item| (item.outcome, item.detail))
+    }
+
+    /// What is recorded of a content item.
+    pub(crate) fn recorded(&self, (source, destination): (&str, &str), key: &str) -> Option<DuplicatedItem> {
         let found = self.home.registry.read(|tx| {
             let of = tenants::institution(tx, Scope::System, INSTITUTION)?.expect("is there");
             let Some(route) = routes::find(tx, of.id, (source, destination, SPACE))? else { return Ok(None) };
             duplicated_items::get(tx, route.id, key)
         });
-        found.expect("reads").map(|item| (item.outcome, item.detail))
+        found.expect("reads")
     }
 
     pub(crate) fn dead(&self) -> u64 {
@@ -199,11 +230,11 @@ impl World {
     }
 }
 
-fn space() -> SpaceName {
+pub(crate) fn space() -> SpaceName {
     SpaceName::new(SPACE).expect("a name")
 }
 
-fn key(text: &str) -> Key {
+pub(crate) fn key(text: &str) -> Key {
     Key::new(text).expect("a key")
 }
 
@@ -259,7 +290,7 @@ impl Row {
     }
 }
 
-fn run_table(engine: Engine, source: Kind, destination: Kind) {
+pub(crate) fn run_table(engine: Engine, source: Kind, destination: Kind) {
     for may_delete in [false, true] {
         let settings = "[duplication]\nverify_one_in = 0\n";
         let Some(world) = world(engine, &[("one", source), ("two", destination)], settings) else { return };
