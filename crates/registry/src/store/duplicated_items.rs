@@ -3,6 +3,7 @@
 use strongroom_database::{Row, Statement, Time, Transaction};
 
 use super::duplication_routes::{Route, route_row};
+use super::objects::optional_count;
 use crate::{CopyOutcome, RegistryError, RouteId, Scope};
 
 /// Longer details are cut, in characters: parts of them come from stores.
@@ -157,10 +158,6 @@ pub fn in_trouble(
 pub fn count_in_trouble(tx: &mut dyn Transaction) -> Result<Vec<(Route, CopyOutcome, u64)>, RegistryError> {
     let rows = tx.query(Statement("duplicated_items.count_in_trouble"), &[])?;
     rows.iter().map(|row| Ok((route_row(row)?, row.text("outcome")?.parse()?, row.count("items")?))).collect()
-}
-
-fn optional_count(row: &Row, column: &'static str) -> Result<Option<u64>, RegistryError> {
-    Ok(row.optional_integer(column)?.and_then(|number| u64::try_from(number).ok()))
 }
 
 fn item_row(row: &Row) -> Result<DuplicatedItem, RegistryError> {
