@@ -8,15 +8,18 @@ use std::io::Read;
 use strongroom_digest::{Algorithm, Digest, DigestSet, HashingReader, hash_reader};
 use strongroom_duplication::{Pair, Reason, Seen, Step, decide, decide_compared, description_of_copy};
 use strongroom_queue::Outcome;
+use strongroom_registry::content_acts::{ActEvent, ActTask, ContentAct};
 use strongroom_registry::content_events::{self, ContentEvent};
 use strongroom_registry::duplicated_items::{self as items, DuplicatedItem};
 use strongroom_registry::duplication_routes::{self as routes, Route};
-use strongroom_registry::{ContentEventKind, CopyOutcome, RegistryError, Transaction};
+use strongroom_registry::{ContentActKind, ContentEventKind, CopyOutcome, RegistryError, Time, Transaction};
 use strongroom_spaces::{Description, ItemHead, ItemPut, PlainStore, PropertyError, Removal, SpaceName, shown_key};
 use strongroom_storage::{Key, PutCondition, Retrieval, RetrievalRequest, StorageError};
 
+use super::acts::{self, Acts, SeenAgain};
 use super::events::{Follow, policies};
 use super::handler::Applied;
+use super::tasks::HIGH;
 use crate::hold::{OperationError, now};
 use crate::interruptible::Interruptible;
 use crate::runtime::{TaskContext, TaskEnd};
@@ -29,6 +32,7 @@ pub(super) struct ItemTask<'t> {
     pub(super) space: &'t SpaceName,
     pub(super) key: &'t Key,
     pub(super) applied: Applied,
+    pub(super) task: &'t ActTask,
     pub(super) context: &'t TaskContext,
 }
 
@@ -120,7 +124,7 @@ enum Came {
     /// It is as it was recorded.
     AsKnown,
     /// Of something else.
-    Else { outcome: CopyOutcome, destination: Option<ItemHead>, detail: String, is_followed: bool },
+    Else { outcome: CopyOutcome, act: ContentActKind, destination: Option<ItemHead>, detail: String, is_followed: bool },
     /// Nothing is there, and nothing is known to be missing.
     Nothing,
     /// It is asked again later.
@@ -137,6 +141,10 @@ struct EqualItem {
     is_compared: bool,
     /// Whether that is news, from which something may follow in the destination.
     is_news: bool,
+    /// What was done in the destination.
+    did: Option<ContentActKind>,
+    /// Whether the space was made there for it.
+    makes_space: bool,
     detail: String,
 }
 
@@ -154,7 +162,7 @@ impl ItemTask<'_> {
         };
         let came = self.carry_out(&both, &known, is_read_whole)?;
         crash_point("duplicate.done");
-        self.end(came, known, both.in_source)
+        self.end(came, known, both)
     }
 
     fn known(&self) -> Result<Known, OperationError> {
@@ -247,6 +255,7 @@ impl ItemTask<'_> {
             Step::Delete { etag } => self.delete(both, &etag, known),
             Step::ReportLost => Ok(Came::Else {
                 outcome: CopyOutcome::Lost,
+                act: ContentActKind::Lost,
                 destination: both.in_destination.clone(),
                 detail: format!(
                     "{} has it not, and no deletion is recorded; {} keeps its copy",
@@ -271,6 +280,7 @@ impl ItemTask<'_> {
             Reason::Kept => {
                 return Came::Else {
                     outcome: CopyOutcome::Kept,
+                    act: ContentActKind::Kept,
                     destination: both.in_destination.clone(),
                     detail: Self::by_event(known, "deleted in the source, and the rule keeps the copy"),
                     is_followed: false,
@@ -293,13 +303,16 @@ impl ItemTask<'_> {
             return Came::AsKnown;
         }
         let (detail, is_compared) = (detail.to_owned(), is_compared && reason != Reason::Archived);
-        Came::Equal(Box::new(EqualItem { source, destination, sha512, is_compared, is_news: !is_recorded, detail }))
+        let is_news = !is_recorded;
+        let (did, makes_space) = (None, false);
+        Came::Equal(Box::new(EqualItem { source, destination, sha512, is_compared, is_news, did, makes_space, detail }))
     }
 
     fn both_missing(&self, known: &Known) -> Came {
         if known.is_deletion_recorded() {
             return Came::Else {
                 outcome: CopyOutcome::Deleted,
+                act: ContentActKind::Absent,
                 destination: None,
                 detail: Self::by_event(known, "deleted in the source, and not there in the destination"),
                 // What a task did that was cut off before its end. A deletion that is known there has its tasks.
@@ -310,7 +323,8 @@ impl ItemTask<'_> {
             known.item.as_ref().is_some_and(|item| !matches!(item.outcome, CopyOutcome::Kept | CopyOutcome::Deleted));
         if was_there {
             let detail = "both stores had it, and neither has it now; no deletion is recorded".to_owned();
-            return Came::Else { outcome: CopyOutcome::Lost, destination: None, detail, is_followed: false };
+            let (outcome, act) = (CopyOutcome::Lost, ContentActKind::Lost);
+            return Came::Else { outcome, act, destination: None, detail, is_followed: false };
         }
         Came::Nothing
     }
@@ -333,6 +347,7 @@ impl ItemTask<'_> {
             Some((here, _)) if here == Some(source.etag.as_str()) => Some(Came::AsKnown),
             _ => Some(Came::Else {
                 outcome: CopyOutcome::Conflict,
+                act: ContentActKind::Conflict,
                 destination: Some(destination.clone()),
                 detail: format!(
                     "{} and {} have different bytes, and rules copy in both directions: nothing is overwritten; make both alike, or remove one \
@@ -350,15 +365,15 @@ impl ItemTask<'_> {
             return Ok(came);
         }
         let description = description_of_copy(&source.description).map_err(|error| self.undescribed(&error))?;
-        if both.destination.capabilities().keeps_empty_spaces {
-            both.destination.create_space(self.space)?;
-        }
+        let makes_space =
+            both.destination.capabilities().keeps_empty_spaces && both.destination.create_space(self.space)?;
         let recorded = known.sha512_of(&source.etag);
         let mut digests: Vec<(Algorithm, Digest)> =
             recorded.map(|digest| (Algorithm::Sha512, digest)).into_iter().collect();
         let vouched = both.source.capabilities().vouched.iter();
         digests.extend(vouched.filter_map(|algorithm| Some((*algorithm, source.checksum(*algorithm)?))));
         digests.dedup_by_key(|(algorithm, _)| *algorithm);
+        let did = Some(if replaces.is_some() { ContentActKind::Replaced } else { ContentActKind::Copied });
         let condition = replaces.map_or(PutCondition::IfAbsent, PutCondition::IfMatch);
         let how = ItemPut { description, size: Some(source.size), digests, class: None, condition };
         let body = both.source.open(self.space, self.key, &source.etag)?;
@@ -371,7 +386,8 @@ impl ItemTask<'_> {
                 let destination = both.in_destination.clone();
                 let detail =
                     format!("its bytes in {} are not those that it had under its etag: {error}", self.route.source);
-                return Ok(Came::Else { outcome: CopyOutcome::Damaged, destination, detail, is_followed: false });
+                let (outcome, act) = (CopyOutcome::Damaged, ContentActKind::Damaged);
+                return Ok(Came::Else { outcome, act, destination, detail, is_followed: false });
             }
             Err(error) => return Err(error.into()),
         };
@@ -384,7 +400,17 @@ impl ItemTask<'_> {
         let unproved = if is_compared { "" } else { ", where it is archived: its bytes cannot be read back" };
         let detail = format!("copied to {}{unproved}", self.route.destination);
         let sha512 = read.get(Algorithm::Sha512);
-        Ok(Came::Equal(Box::new(EqualItem { source, destination, sha512, is_compared, is_news: true, detail })))
+        let is_news = true;
+        Ok(Came::Equal(Box::new(EqualItem {
+            source,
+            destination,
+            sha512,
+            is_compared,
+            is_news,
+            did,
+            makes_space,
+            detail,
+        })))
     }
 
     /// Proves that a copy has the bytes that were read from the source: by a digest that its store vouches for, or by reading it.
@@ -442,7 +468,8 @@ impl ItemTask<'_> {
         };
         let detail = format!("{which}, under the same etag; nothing is overwritten");
         let destination = Some(destination.clone());
-        Came::Else { outcome: CopyOutcome::Damaged, destination, detail, is_followed: false }
+        let (outcome, act) = (CopyOutcome::Damaged, ContentActKind::Damaged);
+        Came::Else { outcome, act, destination, detail, is_followed: false }
     }
 
     fn describe(
@@ -466,7 +493,16 @@ impl ItemTask<'_> {
             Ok(described) => {
                 let destination = self.still(both.destination, &described.etag)?;
                 let detail = format!("described anew in {}", self.route.destination);
-                Ok(Came::Equal(Box::new(EqualItem { source, destination, sha512, is_compared, is_news: true, detail })))
+                Ok(Came::Equal(Box::new(EqualItem {
+                    source,
+                    destination,
+                    sha512,
+                    is_compared,
+                    is_news: true,
+                    did: Some(ContentActKind::Described),
+                    makes_space: false,
+                    detail,
+                })))
             }
             Err(error) if error.is_archived() => {
                 let detail = format!("the description differs, and cannot be changed: {error}");
@@ -477,6 +513,8 @@ impl ItemTask<'_> {
                     sha512,
                     is_compared,
                     is_news: false,
+                    did: None,
+                    makes_space: false,
                     detail,
                 })))
             }
@@ -494,6 +532,7 @@ impl ItemTask<'_> {
             // Nothing of this route is there, so nothing of its deletion is left to be done.
             return Ok(Came::Else {
                 outcome: CopyOutcome::Deleted,
+                act: ContentActKind::Kept,
                 destination: None,
                 detail: Self::by_event(
                     known,
@@ -514,6 +553,7 @@ impl ItemTask<'_> {
         crash_point("duplicate.deleted");
         Ok(Came::Else {
             outcome: CopyOutcome::Deleted,
+            act: ContentActKind::Deleted,
             destination: None,
             detail: Self::by_event(known, "deleted in both"),
             is_followed: true,
@@ -537,11 +577,109 @@ impl ItemTask<'_> {
         ))
     }
 
+    /// What the history of the content item gets.
+    fn acts(&self, came: &Came, known: &Known, both: &Both<'_>, now: Time) -> Acts {
+        let of = |kind| acts::of_task(kind, self.route, self.key.as_str(), self.task, now);
+        let there = both.in_destination.as_ref();
+        let before = there.map(|head| head.etag.clone());
+        let recorded = known.item.as_ref().and_then(|item| item.destination_etag.clone());
+        match came {
+            Came::AsKnown | Came::Nothing | Came::Later => Acts::default(),
+            Came::Equal(equal) => {
+                let is_first = equal.is_compared && !known.is_equal(&equal.source, &equal.destination);
+                let Some(kind) = equal.did.or(is_first.then_some(ContentActKind::Equal)) else {
+                    return Acts::default();
+                };
+                let mut acts = Vec::new();
+                if equal.makes_space {
+                    acts.push(acts::of_task(ContentActKind::SpaceCreated, self.route, "", self.task, now));
+                }
+                let sha512 = equal.sha512.or_else(|| known.sha512_of(&equal.source.etag));
+                let act = ContentAct {
+                    size: Some(equal.source.size),
+                    sha512: sha512.map(|digest| digest.as_bytes().to_vec()),
+                    source_etag: Some(equal.source.etag.clone()),
+                    etag_before: if acts::is_change(kind) { before } else { recorded },
+                    etag_after: Some(equal.destination.etag.clone()),
+                    event: self.event_of(kind, known),
+                    detail: equal.detail.clone(),
+                    ..of(kind)
+                };
+                let was_equal =
+                    both.in_source.as_ref().zip(there).is_some_and(|(one, other)| known.is_equal(one, other));
+                if kind == ContentActKind::Replaced && was_equal {
+                    // Equal by its etag, and not by its bytes.
+                    acts.push(ContentAct {
+                        etag_after: act.etag_before.clone(),
+                        detail: format!(
+                            "{} has other bytes than it had under the same etag; they are replaced",
+                            self.route.destination
+                        ),
+                        event: None,
+                        source_etag: act.source_etag.clone(),
+                        etag_before: act.etag_before.clone(),
+                        sha512: act.sha512.clone(),
+                        size: act.size,
+                        ..of(ContentActKind::Damaged)
+                    });
+                }
+                let is_unproved = acts::is_change(kind) && !equal.is_compared;
+                acts.push(match kind {
+                    ContentActKind::Equal => self.perhaps_before(act, "both have the same bytes", "copied"),
+                    _ if is_unproved => ContentAct { outcome: acts::WARNING.to_owned(), ..act },
+                    _ => act,
+                });
+                Acts(acts)
+            }
+            Came::Else { act: kind, detail, .. } => {
+                let is_deleted = *kind == ContentActKind::Deleted;
+                let item = known.item.as_ref();
+                // What is recorded of the bytes is about this etag alone.
+                let is_recorded = there.is_none_or(|head| recorded.as_ref() == Some(&head.etag));
+                let act = ContentAct {
+                    size: there.map(|head| head.size).or_else(|| item.and_then(|item| item.size)),
+                    sha512: item.filter(|_| is_recorded).and_then(|item| item.sha512.clone()),
+                    source_etag: both.in_source.as_ref().map(|head| head.etag.clone()),
+                    etag_before: if is_deleted { before.clone() } else { recorded },
+                    etag_after: before.filter(|_| !is_deleted),
+                    event: self.event_of(*kind, known),
+                    detail: detail.clone(),
+                    ..of(*kind)
+                };
+                let act = if *kind == ContentActKind::Absent { self.perhaps_before(act, "", "deleted") } else { act };
+                Acts(vec![act])
+            }
+        }
+    }
+
+    /// What was found may have been done by an attempt of this task that was cut off before its end.
+    fn perhaps_before(&self, act: ContentAct, what: &str, done: &str) -> ContentAct {
+        let mut detail = if act.detail.is_empty() { what.to_owned() } else { act.detail.clone() };
+        if self.task.attempt > 1 {
+            let attempt = self.task.attempt;
+            detail += &format!("; found so at attempt {attempt} of this task, and an earlier one may have {done} it");
+        }
+        ContentAct { detail, ..act }
+    }
+
+    /// The event for which something was done: of what follows from a deletion, and of a change by a task that an event has made.
+    fn event_of(&self, kind: ContentActKind, known: &Known) -> Option<ActEvent> {
+        let event = known.event.as_ref()?;
+        let is_of_deletion = matches!(kind, ContentActKind::Deleted | ContentActKind::Absent | ContentActKind::Kept);
+        let is_cause = match event.kind {
+            ContentEventKind::Delete => is_of_deletion,
+            ContentEventKind::Put => acts::is_change(kind) && !is_of_deletion && self.task.topic == HIGH,
+        };
+        is_cause.then(|| event.into())
+    }
+
     /// The end of the task, with what is recorded in its transaction.
-    fn end(&self, came: Came, known: Known, source: Option<ItemHead>) -> Result<TaskEnd, OperationError> {
-        let is_in_source = source.is_some();
-        let (now, route, key) = (now(self.home)?, self.route.id, self.key.to_string());
-        let seen_again = known.event.filter(|event| is_in_source && event.kind == ContentEventKind::Delete);
+    fn end(&self, came: Came, known: Known, both: Both<'_>) -> Result<TaskEnd, OperationError> {
+        let (now, route, key) = (now(self.home)?, self.route.clone(), self.key.to_string());
+        let acts = self.acts(&came, &known, &both, now);
+        let source = both.in_source;
+        let seen_again = source.as_ref().and_then(|found| SeenAgain::new(&route, known.event, found, now));
+        let seen_again = seen_again.map(|seen| seen.by(self.task));
         let follow = |kind, reason: &str| {
             let place = (self.route.destination.as_str(), self.route.space.as_str(), key.as_str());
             Ok::<_, EngineError>(Follow::new(self.home, &policies(self.home)?, place, kind, reason, now))
@@ -554,10 +692,10 @@ impl ItemTask<'_> {
             Came::AsKnown => (None, None),
             Came::Nothing => {
                 let end = TaskEnd::from(Outcome::Done);
-                return Ok(end.with(Box::new(move |tx, _| items::remove(tx, route, &key).map(|()| Vec::new()))));
+                return Ok(end.with(Box::new(move |tx, _| items::remove(tx, route.id, &key).map(|()| Vec::new()))));
             }
             Came::Equal(equal) => {
-                let EqualItem { source, destination, sha512, is_compared, is_news, detail } = *equal;
+                let EqualItem { source, destination, sha512, is_compared, is_news, detail, .. } = *equal;
                 let before = known.item.as_ref();
                 let kept = before.filter(|item| item.source_etag.as_ref() == Some(&source.etag));
                 let item = DuplicatedItem {
@@ -575,7 +713,7 @@ impl ItemTask<'_> {
                 };
                 (Some(item), is_news.then(|| follow(ContentEventKind::Put, "")).transpose()?)
             }
-            Came::Else { outcome, destination, detail, is_followed } => {
+            Came::Else { outcome, destination, detail, is_followed, .. } => {
                 // What people have to act on is known by the etags of both.
                 let source = source.filter(|_| matches!(outcome, CopyOutcome::Damaged | CopyOutcome::Conflict));
                 let mut before = known.item.unwrap_or_else(|| DuplicatedItem::empty(&key, now));
@@ -600,11 +738,12 @@ impl ItemTask<'_> {
             }
         };
         let write = move |tx: &mut dyn Transaction, _: Option<&_>| {
-            if let Some(event) = &seen_again {
-                content_events::supersede(tx, event)?;
+            if let Some(seen_again) = &seen_again {
+                seen_again.write(tx)?;
             }
             if let Some(item) = &item {
-                items::put(tx, route, item)?;
+                acts.append(tx, &route, item)?;
+                items::put(tx, route.id, item)?;
             }
             follow.as_ref().map_or(Ok(Vec::new()), |follow| follow.write(tx))
         };

@@ -24,7 +24,7 @@ use strongroom_storage::{Key, PutCondition};
 use crate::deletions::{ANN, add_admins, as_user, console};
 use crate::fixture::{Engine, INSTITUTION, TestHome, home_on, on_both_databases};
 
-const ROOT: &str = "root@example.net";
+pub(crate) const ROOT: &str = "root@example.net";
 pub(crate) const SPACE: &str = "maps";
 
 on_both_databases! {
@@ -136,7 +136,7 @@ impl World {
         store.put(&space(), &self::key(key), &mut bytes.as_bytes(), &how).expect("is put");
     }
 
-    fn remove(&self, store: &str, key: &str) {
+    pub(crate) fn remove(&self, store: &str, key: &str) {
         let store = self.store(store);
         let head = store.head(&space(), &self::key(key)).expect("is there");
         store.delete(&space(), &self::key(key), &head.etag).expect("is deleted");
@@ -156,7 +156,7 @@ impl World {
         Some((text, head.description.properties().get("creator").unwrap_or_default().to_owned()))
     }
 
-    fn report(&self, item: &str, is_deletion: bool, at: Option<&str>) -> u64 {
+    pub(crate) fn report(&self, item: &str, is_deletion: bool, at: Option<&str>) -> u64 {
         let event = ReportedEvent {
             item: item.to_owned(),
             is_deletion,
@@ -440,7 +440,7 @@ fn what_vanishes_from_both_stores_is_lost(engine: Engine) {
 }
 
 /// Changes the bytes of a file, and nothing else that shows.
-fn rot(world: &World, store: &str, key: &str, bytes: &str) {
+pub(crate) fn rot(world: &World, store: &str, key: &str, bytes: &str) {
     let path = world.home.path().join("plain").join(store).join(SPACE).join(key);
     let before = std::fs::metadata(&path).expect("is there");
     std::fs::write(&path, bytes).expect("is written");

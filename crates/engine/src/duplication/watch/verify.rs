@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::pending::{Due, Name};
 use crate::duplication::HIGH;
-use crate::duplication::events::{Destinations, destinations, policies, record_one};
+use crate::duplication::events::{self, Destinations, destinations, policies, record_one};
 use crate::{EngineError, Home};
 
 /// Who reports, as events name it.
@@ -226,7 +226,8 @@ impl Recording<'_> {
         };
         let none = Destinations::new();
         let to = self.by_space.get(space).unwrap_or(&none);
-        if let Some(tasks) = record_one(self.tx, &event, true, to, self.max_attempts)? {
+        let how = events::Recording { has_time: true, is_reported: true, max_attempts: self.max_attempts };
+        if let Some(tasks) = record_one(self.tx, &event, to, how)? {
             self.recorded.tasks += tasks;
             match kind {
                 ContentEventKind::Put => self.recorded.puts += 1,
