@@ -546,14 +546,15 @@ impl ItemTask<'_> {
         if self.head(source.as_ref())?.is_some() {
             return Err(self.changed(&self.route.source).into());
         }
-        match both.destination.delete(self.space, self.key, etag)? {
-            Removal::Removed | Removal::Absent => {}
+        let act = match both.destination.delete(self.space, self.key, etag)? {
+            Removal::Removed => ContentActKind::Deleted,
+            Removal::Absent => ContentActKind::Absent,
             Removal::Changed => return Err(self.changed(&self.route.destination).into()),
-        }
+        };
         crash_point("duplicate.deleted");
         Ok(Came::Else {
             outcome: CopyOutcome::Deleted,
-            act: ContentActKind::Deleted,
+            act,
             destination: None,
             detail: Self::by_event(known, "deleted in both"),
             is_followed: true,
@@ -605,8 +606,12 @@ impl ItemTask<'_> {
                     detail: equal.detail.clone(),
                     ..of(kind)
                 };
-                let was_equal =
-                    both.in_source.as_ref().zip(there).is_some_and(|(one, other)| known.is_equal(one, other));
+                let was_equal = known.item.as_ref().is_some_and(|item| {
+                    item.outcome == CopyOutcome::Equal
+                        && item.verified_at.is_some()
+                        && item.source_etag.as_ref() == Some(&equal.source.etag)
+                        && item.destination_etag == act.etag_before
+                });
                 if kind == ContentActKind::Replaced && was_equal {
                     // Equal by its etag, and not by its bytes.
                     acts.push(ContentAct {
@@ -632,7 +637,7 @@ impl ItemTask<'_> {
                 Acts(acts)
             }
             Came::Else { act: kind, detail, .. } => {
-                let is_deleted = *kind == ContentActKind::Deleted;
+                let is_deleted = matches!(kind, ContentActKind::Deleted | ContentActKind::Absent);
                 let item = known.item.as_ref();
                 // What is recorded of the bytes is about this etag alone.
                 let is_recorded = there.is_none_or(|head| recorded.as_ref() == Some(&head.etag));
@@ -640,7 +645,7 @@ impl ItemTask<'_> {
                     size: there.map(|head| head.size).or_else(|| item.and_then(|item| item.size)),
                     sha512: item.filter(|_| is_recorded).and_then(|item| item.sha512.clone()),
                     source_etag: both.in_source.as_ref().map(|head| head.etag.clone()),
-                    etag_before: if is_deleted { before.clone() } else { recorded },
+                    etag_before: if is_deleted { before.clone().or(recorded) } else { recorded },
                     etag_after: before.filter(|_| !is_deleted),
                     event: self.event_of(*kind, known),
                     detail: detail.clone(),

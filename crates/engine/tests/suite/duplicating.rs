@@ -24,7 +24,7 @@ use strongroom_storage::{Key, PutCondition};
 use crate::deletions::{ANN, add_admins, as_user, console};
 use crate::fixture::{Engine, INSTITUTION, TestHome, home_on, on_both_databases};
 
-pub(crate) const ROOT: &str = "root@example.net";
+const ROOT: &str = "root@example.net";
 pub(crate) const SPACE: &str = "maps";
 
 on_both_databases! {
