@@ -36,7 +36,7 @@ pub(super) fn run(
     crash_point("duplicate.space");
     let end = TaskEnd::from(Outcome::Done);
     let now = crate::hold::now(home)?;
-    let act = |event| {
+    let act_of = |event| {
         let kind = match event {
             ContentEventKind::Put => ContentActKind::SpaceCreated,
             ContentEventKind::Delete => ContentActKind::SpaceRemoved,
@@ -44,7 +44,7 @@ pub(super) fn run(
         acts::of_task(kind, route, "", task, now)
     };
     if let Some(kind) = kind {
-        let act = act(kind);
+        let act = act_of(kind);
         let follow = Follow::new(home, &policies(home)?, (&route.destination, &route.space, ""), kind, "", now);
         return Ok(end.with(Box::new(move |tx, _| {
             content_acts::append(tx, &act)?;
@@ -60,7 +60,7 @@ pub(super) fn run(
     };
     let Some(done) = done else { return Ok(end) };
     let detail = format!("found so at attempt {} of this task; an earlier one may have done it", task.attempt);
-    let act = ContentAct { detail, ..act(done) };
+    let act = ContentAct { detail, ..act_of(done) };
     let route = route.clone();
     Ok(end.with(Box::new(move |tx, _| {
         let last = content_acts::last_of_space(tx, (&route.destination, &route.space))?;
