@@ -322,6 +322,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("duplicate run list", &["strongroom duplicate run list --institution example.edu"]),
     ("duplicate run show", &["strongroom duplicate run show RUN"]),
     ("duplicate problems", &["strongroom duplicate problems --institution example.edu"]),
+    ("duplicate history", &["strongroom duplicate history cloud/maps/12.tif"]),
     ("duplicate event put", &["strongroom duplicate event put disk/maps/12.tif"]),
     ("duplicate event delete", &["strongroom duplicate event delete disk/maps/12.tif --reason \"scanned twice\""]),
     ("duplicate event import", &["strongroom duplicate event import events.jsonl"]),

@@ -120,7 +120,8 @@ macro_rules! schema_in {
                 66 "audited deletions" "0072_audited_deletions"
                 67 "duplication policies" "0073_duplication_policies"
                 68 "duplication" "0074_duplication"
-                69 "requested placements" "0075_requested_placements"),
+                69 "requested placements" "0075_requested_placements"
+                70 "acts on content items" "0076_content_acts"),
         )
     };
 }

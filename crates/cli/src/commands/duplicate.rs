@@ -47,6 +47,18 @@ pub(crate) enum Duplicate {
         #[command(flatten)]
         options: TableOptions,
     },
+    /// Show what was done with a content item, and what was found of it, the oldest first
+    #[command(after_help = "Acts are never changed or removed. What is as it was recorded before adds none.")]
+    History {
+        /// The content item, as STORE/SPACE/KEY; STORE/SPACE for the space itself
+        #[arg(value_name = "STORE/SPACE/KEY")]
+        item: String,
+        /// Only what was done by rules of this institution
+        #[arg(long, value_name = "DOMAIN")]
+        institution: Option<String>,
+        #[command(flatten)]
+        options: ListOptions,
+    },
     /// Report what happened to a content item, so that its copies follow
     #[command(subcommand)]
     Event(Event),
@@ -234,6 +246,9 @@ pub(crate) fn run(command: Duplicate, context: &Context) -> Outcome {
         Duplicate::Policy(command) => policy(&call, command, context),
         Duplicate::Run(asked) => runs::run(&call, asked, context),
         Duplicate::Problems { institution, options } => runs::problems(&call, institution.as_deref(), options, context),
+        Duplicate::History { item, institution, options } => {
+            runs::history(&call, &item, institution.as_deref(), options, context)
+        }
         Duplicate::Event(command) => runs::event(&call, command, context),
     }
 }

@@ -97,6 +97,35 @@ fn wanted(home: &Path) -> BTreeMap<String, String> {
     wanted
 }
 
+/// What was done with something, by its name in the second store.
+fn history(home: &Path, item: &str) -> Vec<String> {
+    let output = program(home).args(["--json", "duplicate", "history", item]).output().expect("the program starts");
+    let text = String::from_utf8(output.stdout).expect("text");
+    let acts = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    acts.map(|act| act["act"].as_str().expect("a text").to_owned()).collect()
+}
+
+/// Each change is in the history once. What a killed attempt has done, the next one finds done.
+fn check_history(home: &Path, point: &str) {
+    let is_one_of = |item: &str, allowed: &[&str]| {
+        let found = history(home, item);
+        let [one] = found.as_slice() else { panic!("{point}: {item}: {found:?}") };
+        assert!(allowed.contains(&one.as_str()), "{point}: {item}: {found:?}");
+    };
+    for number in 0..FILES {
+        let item = format!("two/maps/{number:02}.txt");
+        match number % 3 {
+            0 => is_one_of(&item, &["equal"]),
+            1 => is_one_of(&item, &["replaced", "equal"]),
+            _ => is_one_of(&item, &["copied", "equal"]),
+        }
+    }
+    is_one_of("two/maps/deleted.txt", &["deleted", "absent"]);
+    is_one_of("two/maps/kept.txt", &["lost"]);
+    is_one_of("two/empty", &["space_created"]);
+    assert_eq!(history(home, "one/maps/deleted.txt")[0], "deletion_reported", "{point}");
+}
+
 #[test]
 fn a_sweep_and_its_copies_end_as_they_do_undisturbed_after_a_kill_at_each_step() {
     let points = [
@@ -129,6 +158,7 @@ fn a_sweep_and_its_copies_end_as_they_do_undisturbed_after_a_kill_at_each_step()
             // The files, the kept one, the deleted one, and the space that is made.
             let all = FILES as u64 + 3;
             assert!(runs[0]["listed"].as_u64().is_some_and(|listed| listed <= all), "{point}: {runs:?}");
+            check_history(&home, point);
             let left = json(program(&home).args(["--json", "duplicate", "run", "--wait"]));
             assert_eq!((&left["queued"], &left["deletions"]), (&0.into(), &0.into()), "{point}: {left}");
             let lost = program(&home).args(["--json", "duplicate", "problems"]).output().expect("the program starts");

@@ -176,6 +176,7 @@ permissions! {
     DEPOSITS_SUBMIT "deposits.submit" Institutions Writes [SystemAdmin InstitutionAdmin InstitutionUser System]
     DOCUMENTS_SHOW "documents.show" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     DUPLICATION_ALLOW_DELETIONS "duplication.allow_deletions" Institutions Writes [SystemAdmin InstitutionAdmin]
+    DUPLICATION_HISTORY "duplication.history" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     DUPLICATION_PROBLEMS "duplication.problems" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]
     DUPLICATION_RECORD_EVENTS "duplication.record_events" Installation Writes [SystemAdmin]
     DUPLICATION_RUNS "duplication.runs" Institutions Reads [SystemAdmin InstitutionAdmin InstitutionUser Auditor]

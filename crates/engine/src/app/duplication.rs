@@ -1,6 +1,7 @@
 //! Duplication as people start and follow it: sweeps, what they found, and events of content items that others report.
 
 use strongroom_queue::tasks;
+use strongroom_registry::content_acts;
 use strongroom_registry::duplicated_items;
 use strongroom_registry::sweeps::{self, Sweep};
 use strongroom_registry::{ContentEventKind, RegistryError, RouteId, Scope, SweepId, Time, schedules};
@@ -9,10 +10,11 @@ use strongroom_storage::Key;
 use uuid::Uuid;
 
 use super::authorization::{
-    DUPLICATION_ALLOW_DELETIONS, DUPLICATION_PROBLEMS, DUPLICATION_RECORD_EVENTS, DUPLICATION_RUNS, DUPLICATION_START,
+    DUPLICATION_ALLOW_DELETIONS, DUPLICATION_HISTORY, DUPLICATION_PROBLEMS, DUPLICATION_RECORD_EVENTS,
+    DUPLICATION_RUNS, DUPLICATION_START,
 };
 use super::duplication_policies::begin;
-use super::views::{RecordedEventsView, SweepPartView, SweepView, TroubledItemView, WaitedSweepView};
+use super::views::{ContentActView, RecordedEventsView, SweepPartView, SweepView, TroubledItemView, WaitedSweepView};
 use super::{Authorized, OpContext, Page, Shutdown};
 use crate::EngineError;
 use crate::background::duplication::NAME;
@@ -169,12 +171,33 @@ pub fn record_events(context: &OpContext, events: &[ReportedEvent]) -> Result<Re
     Ok(view)
 }
 
-fn new_event(event: &ReportedEvent, actor: &str) -> Result<NewEvent, EngineError> {
+/// The acts on a content item in a store, or with `STORE/SPACE` on a space, the oldest first: those within the caller's scope.
+///
+/// # Errors
+/// The text names no content item.
+pub fn history(
+    context: &OpContext,
+    item: &str,
+    institution: Option<&str>,
+    after: Option<u64>,
+) -> Result<Page<ContentActView, u64>, EngineError> {
+    let authorized = context.authorize(&DUPLICATION_HISTORY)?;
+    let scope = authorized.scope_of(institution)?;
+    let (store, space, key) = place_of(item)?;
+    let key = key.map(|key| key.to_string()).unwrap_or_default();
+    let place = (store.as_str(), space.as_str(), key.as_str());
+    let found = authorized.read(|tx| content_acts::of_item(tx, scope, place, after.unwrap_or_default(), PAGE))?;
+    let next = found.last().filter(|_| found.len() == PAGE).map(|last| last.id);
+    Ok(Page { items: found.into_iter().map(ContentActView::from).collect(), next })
+}
+
+/// What `STORE/SPACE/KEY`, or `STORE/SPACE` names.
+fn place_of(item: &str) -> Result<(String, SpaceName, Option<Key>), EngineError> {
     let refused = |reason: String| {
-        EngineError::Usage(format!("{:?} names no content item: {reason}", event.item))
+        EngineError::Usage(format!("{item:?} names no content item: {reason}"))
             .next("give STORE/SPACE/KEY, with the key as it is (\"strongroom space items\" shows % as %25)")
     };
-    let mut segments = event.item.splitn(3, '/');
+    let mut segments = item.splitn(3, '/');
     let (Some(store), Some(space)) = (segments.next(), segments.next()) else {
         return Err(refused("it has no space".to_owned()));
     };
@@ -183,6 +206,11 @@ fn new_event(event: &ReportedEvent, actor: &str) -> Result<NewEvent, EngineError
     if let Some(reason) = key.as_ref().and_then(why_not_carried) {
         return Err(refused(format!("the key {reason}")));
     }
+    Ok((store.to_owned(), space, key))
+}
+
+fn new_event(event: &ReportedEvent, actor: &str) -> Result<NewEvent, EngineError> {
+    let (store, space, key) = place_of(&event.item)?;
     if event.reason.chars().count() > LONGEST_REASON {
         return Err(EngineError::Usage(format!("the reason has more than {LONGEST_REASON} characters")));
     }
@@ -193,7 +221,7 @@ fn new_event(event: &ReportedEvent, actor: &str) -> Result<NewEvent, EngineError
         })
     };
     Ok(NewEvent {
-        store: store.to_owned(),
+        store,
         space,
         key,
         kind: if event.is_deletion { ContentEventKind::Delete } else { ContentEventKind::Put },

@@ -1,7 +1,7 @@
 //! Events of content items: each is recorded with the tasks that follow from it, in one transaction. What is known already, or is older than
 //! what is known, makes none, so a feed may repeat its events and bring them in any order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use strongroom_queue::tasks;
 use strongroom_registry::content_events::{self as rows, ContentEvent};
@@ -11,12 +11,13 @@ use strongroom_spaces::SpaceName;
 use strongroom_storage::Key;
 use uuid::Uuid;
 
+use super::acts::append_event;
 use super::tasks::{Cause, HIGH, new_task};
 use super::{CurrentPolicy, current};
 use crate::{EngineError, Home};
 
 /// Who acts in a destination, as events name it.
-const ACTOR: &str = "duplication";
+pub(super) const ACTOR: &str = "duplication";
 /// How far ahead of the clock of the registry an event may be, in microseconds: one that is further ahead would hide all that follow.
 const FURTHEST_AHEAD: i64 = 24 * 3_600_000_000;
 
@@ -107,7 +108,8 @@ pub fn record(home: &Home, events: &[NewEvent]) -> Result<Recorded, EngineError>
         for (event, has_time) in &events {
             let none = Destinations::new();
             let to = by_space.get(&(event.store.clone(), event.space.clone())).unwrap_or(&none);
-            match record_one(tx, event, *has_time, to, max_attempts)? {
+            let how = Recording { has_time: *has_time, is_reported: true, max_attempts };
+            match record_one(tx, event, to, how)? {
                 Some(tasks) => {
                     recorded.recorded += 1;
                     recorded.tasks += tasks;
@@ -123,24 +125,38 @@ pub fn record(home: &Home, events: &[NewEvent]) -> Result<Recorded, EngineError>
     Ok(recorded)
 }
 
+/// How an event is recorded.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Recording {
+    /// Whether its time was stated; else it comes after everything that is known.
+    pub(super) has_time: bool,
+    /// Whether it was reported, and is no act of duplication itself, which has its own place in the history.
+    pub(super) is_reported: bool,
+    /// The attempts of its tasks.
+    pub(super) max_attempts: u32,
+}
+
 /// Records an event and its tasks; how many these are, or none where the event is no news.
 pub(super) fn record_one(
     tx: &mut dyn Transaction,
     event: &ContentEvent,
-    has_time: bool,
     to: &Destinations,
-    max_attempts: u32,
+    how: Recording,
 ) -> Result<Option<u64>, RegistryError> {
+    let Recording { has_time, is_reported, max_attempts } = how;
     let mut event = event.clone();
-    if !has_time {
+    let known = if has_time && !is_reported { None } else { rows::get(tx, (&event.store, &event.space, &event.key))? };
+    if let Some(known) = known.as_ref().filter(|known| !has_time && known.id != event.id) {
         // An act that is reported now comes after everything that is known, whatever clocks say.
-        let known = rows::get(tx, (&event.store, &event.space, &event.key))?;
-        if let Some(known) = known.filter(|known| known.id != event.id) {
-            event.happened_at = event.happened_at.max(known.happened_at.plus(1));
-        }
+        event.happened_at = event.happened_at.max(known.happened_at.plus(1));
     }
     if !rows::record(tx, &event)? {
         return Ok(None);
+    }
+    if is_reported {
+        let whose: BTreeSet<InstitutionId> = to.iter().map(|(institution, _)| *institution).collect();
+        let whose: Vec<_> = if whose.is_empty() { vec![None] } else { whose.into_iter().map(Some).collect() };
+        append_event(tx, &event, known.as_ref(), &whose)?;
     }
     let mut new = Vec::with_capacity(to.len());
     for (institution, destination) in to {
@@ -206,7 +222,8 @@ impl Follow {
                 return Ok(Vec::new());
             }
         }
-        let tasks = record_one(tx, event, false, &self.to, self.max_attempts)?.unwrap_or_default();
+        let how = Recording { has_time: false, is_reported: false, max_attempts: self.max_attempts };
+        let tasks = record_one(tx, event, &self.to, how)?.unwrap_or_default();
         Ok(if tasks > 0 { vec![HIGH.to_owned()] } else { Vec::new() })
     }
 }

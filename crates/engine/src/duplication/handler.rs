@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use strongroom_duplication::Rule;
 use strongroom_queue::Outcome;
+use strongroom_registry::content_acts::ActTask;
 use strongroom_registry::duplication_routes::{self as routes, Route};
 use strongroom_registry::work::Assignment;
 use strongroom_registry::{RegistryError, RouteId};
@@ -43,6 +44,8 @@ struct DuplicationHandler {
 
 /// A rule that applies to a route now.
 pub(super) struct Applied {
+    /// The version of the policy.
+    pub(super) version: u64,
     /// Whether it deletes now.
     pub(super) may_delete: bool,
     /// Whether rules copy the space back, from the destination to the source, directly or by way of other stores.
@@ -76,13 +79,21 @@ impl DuplicationHandler {
             // The policy was changed since.
             return Ok(Outcome::Done.into());
         };
+        let leased = &assignment.task;
+        let task = ActTask {
+            id: leased.lease.task.0,
+            topic: leased.topic.clone(),
+            attempt: leased.lease.attempt.into(),
+            policy_version: applied.version,
+        };
         if payload.key.is_empty() {
-            return space::run(&self.home, &route, &space, &applied);
+            return space::run(&self.home, &route, &space, &applied, &task);
         }
         applied.may_delete &= !payload.is_kept;
         let Ok(key) = Key::new(payload.key.as_str()) else { return Ok(dead("the task has no key of a content item")) };
         let home = self.home.as_ref();
-        ItemTask { home, route: &route, space: &space, key: &key, applied, context }.run(payload.is_read_whole)
+        ItemTask { home, route: &route, space: &space, key: &key, applied, task: &task, context }
+            .run(payload.is_read_whole)
     }
 }
 
@@ -95,6 +106,7 @@ pub(super) fn applied(home: &Home, route: &Route) -> Result<Option<Applied>, Eng
     let deleting: Vec<&Rule> = rules.iter().filter(|rule| policy.deletes(rule)).collect();
     let all: Vec<&Rule> = rules.iter().collect();
     Ok(Some(Applied {
+        version: policy.version,
         may_delete: policy.deletes(rule),
         is_cyclic: is_way(&all, &route.destination, &route.source),
         way_back_deletes: is_way(&deleting, &route.destination, &route.source),

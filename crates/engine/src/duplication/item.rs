@@ -8,19 +8,23 @@ use std::io::Read;
 use strongroom_digest::{Algorithm, Digest, DigestSet, HashingReader, hash_reader};
 use strongroom_duplication::{Pair, Reason, Seen, Step, decide, decide_compared, description_of_copy};
 use strongroom_queue::Outcome;
+use strongroom_registry::content_acts::ActTask;
 use strongroom_registry::content_events::{self, ContentEvent};
 use strongroom_registry::duplicated_items::{self as items, DuplicatedItem};
 use strongroom_registry::duplication_routes::{self as routes, Route};
-use strongroom_registry::{ContentEventKind, CopyOutcome, RegistryError, Transaction};
+use strongroom_registry::{ContentActKind, ContentEventKind, CopyOutcome, RegistryError, Transaction};
 use strongroom_spaces::{Description, ItemHead, ItemPut, PlainStore, PropertyError, Removal, SpaceName, shown_key};
 use strongroom_storage::{Key, PutCondition, Retrieval, RetrievalRequest, StorageError};
 
+use super::acts::SeenAgain;
 use super::events::{Follow, policies};
 use super::handler::Applied;
 use crate::hold::{OperationError, now};
 use crate::interruptible::Interruptible;
 use crate::runtime::{TaskContext, TaskEnd};
 use crate::{EngineError, Home, crash_point};
+
+mod history;
 
 /// A task for a content item of a route.
 pub(super) struct ItemTask<'t> {
@@ -29,6 +33,7 @@ pub(super) struct ItemTask<'t> {
     pub(super) space: &'t SpaceName,
     pub(super) key: &'t Key,
     pub(super) applied: Applied,
+    pub(super) task: &'t ActTask,
     pub(super) context: &'t TaskContext,
 }
 
@@ -120,7 +125,7 @@ enum Came {
     /// It is as it was recorded.
     AsKnown,
     /// Of something else.
-    Else { outcome: CopyOutcome, destination: Option<ItemHead>, detail: String, is_followed: bool },
+    Else { outcome: CopyOutcome, act: ContentActKind, destination: Option<ItemHead>, detail: String, is_followed: bool },
     /// Nothing is there, and nothing is known to be missing.
     Nothing,
     /// It is asked again later.
@@ -137,6 +142,10 @@ struct EqualItem {
     proof: Proof,
     /// Whether that is news, from which something may follow in the destination.
     is_news: bool,
+    /// What was done in the destination.
+    did: Option<ContentActKind>,
+    /// Whether the space was made there for it.
+    makes_space: bool,
     detail: String,
 }
 
@@ -165,7 +174,7 @@ impl ItemTask<'_> {
         };
         let came = self.carry_out(&both, &known, is_read_whole)?;
         crash_point("duplicate.done");
-        self.end(came, known, both.in_source)
+        self.end(came, known, both)
     }
 
     fn known(&self) -> Result<Known, OperationError> {
@@ -261,6 +270,7 @@ impl ItemTask<'_> {
             Step::Delete { etag } => self.delete(both, &etag, known),
             Step::ReportLost => Ok(Came::Else {
                 outcome: CopyOutcome::Lost,
+                act: ContentActKind::Lost,
                 destination: both.in_destination.clone(),
                 detail: format!(
                     "{} has it not, and no deletion is recorded; {} keeps its copy",
@@ -285,6 +295,7 @@ impl ItemTask<'_> {
             Reason::Kept => {
                 return Came::Else {
                     outcome: CopyOutcome::Kept,
+                    act: ContentActKind::Kept,
                     destination: both.in_destination.clone(),
                     detail: Self::by_event(known, "deleted in the source, and the rule keeps the copy"),
                     is_followed: false,
@@ -308,13 +319,16 @@ impl ItemTask<'_> {
         }
         let proof = if reason == Reason::Archived { Proof::None } else { proof };
         let detail = detail.to_owned();
-        Came::Equal(Box::new(EqualItem { source, destination, sha512, proof, is_news: !is_recorded, detail }))
+        let is_news = !is_recorded;
+        let (did, makes_space) = (None, false);
+        Came::Equal(Box::new(EqualItem { source, destination, sha512, proof, is_news, did, makes_space, detail }))
     }
 
     fn both_missing(&self, known: &Known) -> Came {
         if known.is_deletion_recorded() {
             return Came::Else {
                 outcome: CopyOutcome::Deleted,
+                act: ContentActKind::Absent,
                 destination: None,
                 detail: Self::by_event(known, "deleted in the source, and not there in the destination"),
                 // What a task did that was cut off before its end. A deletion that is known there has its tasks.
@@ -325,7 +339,8 @@ impl ItemTask<'_> {
             known.item.as_ref().is_some_and(|item| !matches!(item.outcome, CopyOutcome::Kept | CopyOutcome::Deleted));
         if was_there {
             let detail = "both stores had it, and neither has it now; no deletion is recorded".to_owned();
-            return Came::Else { outcome: CopyOutcome::Lost, destination: None, detail, is_followed: false };
+            let (outcome, act) = (CopyOutcome::Lost, ContentActKind::Lost);
+            return Came::Else { outcome, act, destination: None, detail, is_followed: false };
         }
         Came::Nothing
     }
@@ -348,6 +363,7 @@ impl ItemTask<'_> {
             Some((here, _)) if here == Some(source.etag.as_str()) => Some(Came::AsKnown),
             _ => Some(Came::Else {
                 outcome: CopyOutcome::Conflict,
+                act: ContentActKind::Conflict,
                 destination: Some(destination.clone()),
                 detail: format!(
                     "{} and {} have different bytes, and rules copy in both directions: nothing is overwritten; make both alike, or remove one \
@@ -365,15 +381,15 @@ impl ItemTask<'_> {
             return Ok(came);
         }
         let description = description_of_copy(&source.description).map_err(|error| self.undescribed(&error))?;
-        if both.destination.capabilities().keeps_empty_spaces {
-            both.destination.create_space(self.space)?;
-        }
+        let makes_space =
+            both.destination.capabilities().keeps_empty_spaces && both.destination.create_space(self.space)?;
         let recorded = known.sha512_of(&source.etag);
         let mut digests: Vec<(Algorithm, Digest)> =
             recorded.map(|digest| (Algorithm::Sha512, digest)).into_iter().collect();
         let vouched = both.source.capabilities().vouched.iter();
         digests.extend(vouched.filter_map(|algorithm| Some((*algorithm, source.checksum(*algorithm)?))));
         digests.dedup_by_key(|(algorithm, _)| *algorithm);
+        let did = Some(if replaces.is_some() { ContentActKind::Replaced } else { ContentActKind::Copied });
         let condition = replaces.map_or(PutCondition::IfAbsent, PutCondition::IfMatch);
         let how = ItemPut { description, size: Some(source.size), digests, class: None, condition };
         let body = both.source.open(self.space, self.key, &source.etag)?;
@@ -390,7 +406,8 @@ impl ItemTask<'_> {
                 let destination = both.in_destination.clone();
                 let detail =
                     format!("its bytes in {} are not those that it had under its etag: {error}", self.route.source);
-                return Ok(Came::Else { outcome: CopyOutcome::Damaged, destination, detail, is_followed: false });
+                let (outcome, act) = (CopyOutcome::Damaged, ContentActKind::Damaged);
+                return Ok(Came::Else { outcome, act, destination, detail, is_followed: false });
             }
             Err(error) => return Err(error.into()),
         };
@@ -404,7 +421,8 @@ impl ItemTask<'_> {
             if proof == Proof::Compared { "" } else { ", where it is archived: its bytes cannot be read back" };
         let detail = format!("copied to {}{unproved}", self.route.destination);
         let sha512 = read.get(Algorithm::Sha512);
-        Ok(Came::Equal(Box::new(EqualItem { source, destination, sha512, proof, is_news: true, detail })))
+        let is_news = true;
+        Ok(Came::Equal(Box::new(EqualItem { source, destination, sha512, proof, is_news, did, makes_space, detail })))
     }
 
     /// Proves that a copy has the bytes that were read from the source: by a digest that its store vouches for, or by reading it.
@@ -483,7 +501,8 @@ impl ItemTask<'_> {
         };
         let detail = format!("{which}, under the same etag; nothing is overwritten");
         let destination = Some(destination.clone());
-        Came::Else { outcome: CopyOutcome::Damaged, destination, detail, is_followed: false }
+        let (outcome, act) = (CopyOutcome::Damaged, ContentActKind::Damaged);
+        Came::Else { outcome, act, destination, detail, is_followed: false }
     }
 
     fn describe(
@@ -507,12 +526,30 @@ impl ItemTask<'_> {
             Ok(described) => {
                 let destination = self.still(both.destination, &described.etag)?;
                 let detail = format!("described anew in {}", self.route.destination);
-                Ok(Came::Equal(Box::new(EqualItem { source, destination, sha512, proof, is_news: true, detail })))
+                Ok(Came::Equal(Box::new(EqualItem {
+                    source,
+                    destination,
+                    sha512,
+                    proof,
+                    is_news: true,
+                    did: Some(ContentActKind::Described),
+                    makes_space: false,
+                    detail,
+                })))
             }
             Err(error) if error.is_archived() => {
                 let detail = format!("the description differs, and cannot be changed: {error}");
                 let destination = before;
-                Ok(Came::Equal(Box::new(EqualItem { source, destination, sha512, proof, is_news: false, detail })))
+                Ok(Came::Equal(Box::new(EqualItem {
+                    source,
+                    destination,
+                    sha512,
+                    proof,
+                    is_news: false,
+                    did: None,
+                    makes_space: false,
+                    detail,
+                })))
             }
             Err(error) => Err(error.into()),
         }
@@ -528,6 +565,7 @@ impl ItemTask<'_> {
             // Nothing of this route is there, so nothing of its deletion is left to be done.
             return Ok(Came::Else {
                 outcome: CopyOutcome::Deleted,
+                act: ContentActKind::Kept,
                 destination: None,
                 detail: Self::by_event(
                     known,
@@ -541,10 +579,11 @@ impl ItemTask<'_> {
         if self.head(source.as_ref())?.is_some() {
             return Err(self.changed(&self.route.source).into());
         }
-        match both.destination.delete(self.space, self.key, etag)? {
-            Removal::Removed | Removal::Absent => {}
+        let act = match both.destination.delete(self.space, self.key, etag)? {
+            Removal::Removed => ContentActKind::Deleted,
+            Removal::Absent => ContentActKind::Absent,
             Removal::Changed => return Err(self.changed(&self.route.destination).into()),
-        }
+        };
         // Once it is recorded as deleted, no sweep deletes it.
         if self.head(both.destination)?.is_some_and(|left| left.etag == etag) {
             return Err(EngineError::CheckFailed(format!(
@@ -556,6 +595,7 @@ impl ItemTask<'_> {
         crash_point("duplicate.deleted");
         Ok(Came::Else {
             outcome: CopyOutcome::Deleted,
+            act,
             destination: None,
             detail: Self::by_event(known, "deleted in both"),
             is_followed: true,
@@ -580,10 +620,12 @@ impl ItemTask<'_> {
     }
 
     /// The end of the task, with what is recorded in its transaction.
-    fn end(&self, came: Came, known: Known, source: Option<ItemHead>) -> Result<TaskEnd, OperationError> {
-        let is_in_source = source.is_some();
-        let (now, route, key) = (now(self.home)?, self.route.id, self.key.to_string());
-        let seen_again = known.event.filter(|event| is_in_source && event.kind == ContentEventKind::Delete);
+    fn end(&self, came: Came, known: Known, both: Both<'_>) -> Result<TaskEnd, OperationError> {
+        let (now, route, key) = (now(self.home)?, self.route.clone(), self.key.to_string());
+        let acts = self.acts(&came, &known, &both, now);
+        let source = both.in_source;
+        let seen_again = source.as_ref().and_then(|found| SeenAgain::new(&route, known.event, found, now));
+        let seen_again = seen_again.map(|seen| seen.by(self.task));
         let follow = |kind, reason: &str| {
             let place = (self.route.destination.as_str(), self.route.space.as_str(), key.as_str());
             Ok::<_, EngineError>(Follow::new(self.home, &policies(self.home)?, place, kind, reason, now))
@@ -596,10 +638,10 @@ impl ItemTask<'_> {
             Came::AsKnown => (None, None),
             Came::Nothing => {
                 let end = TaskEnd::from(Outcome::Done);
-                return Ok(end.with(Box::new(move |tx, _| items::remove(tx, route, &key).map(|()| Vec::new()))));
+                return Ok(end.with(Box::new(move |tx, _| items::remove(tx, route.id, &key).map(|()| Vec::new()))));
             }
             Came::Equal(equal) => {
-                let EqualItem { source, destination, sha512, proof, is_news, detail } = *equal;
+                let EqualItem { source, destination, sha512, proof, is_news, detail, .. } = *equal;
                 let before = known.item.as_ref();
                 let kept = before.filter(|item| item.source_etag.as_ref() == Some(&source.etag));
                 let item = DuplicatedItem {
@@ -621,7 +663,7 @@ impl ItemTask<'_> {
                 };
                 (Some(item), is_news.then(|| follow(ContentEventKind::Put, "")).transpose()?)
             }
-            Came::Else { outcome, destination, detail, is_followed } => {
+            Came::Else { outcome, destination, detail, is_followed, .. } => {
                 // What people have to act on is known by the etags of both.
                 let source = source.filter(|_| matches!(outcome, CopyOutcome::Damaged | CopyOutcome::Conflict));
                 let mut before = known.item.unwrap_or_else(|| DuplicatedItem::empty(&key, now));
@@ -646,11 +688,12 @@ impl ItemTask<'_> {
             }
         };
         let write = move |tx: &mut dyn Transaction, _: Option<&_>| {
-            if let Some(event) = &seen_again {
-                content_events::supersede(tx, event)?;
+            if let Some(seen_again) = &seen_again {
+                seen_again.write(tx)?;
             }
             if let Some(item) = &item {
-                items::put(tx, route, item)?;
+                acts.append(tx, &route, item)?;
+                items::put(tx, route.id, item)?;
             }
             follow.as_ref().map_or(Ok(Vec::new()), |follow| follow.write(tx))
         };

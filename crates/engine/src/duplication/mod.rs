@@ -2,6 +2,7 @@
 //! its document only where this process has not read that version yet, so a version that was set applies at once. What is wrong with the
 //! policy of one institution is an error of that institution alone.
 
+mod acts;
 mod check;
 mod events;
 mod handler;

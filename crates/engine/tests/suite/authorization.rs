@@ -259,6 +259,9 @@ const CASES: &[Case] = cases! {
     "duplication::problems" "duplication.problems" |call, _| {
         something(app::duplication::problems(call, Some(INSTITUTION), None))
     };
+    "duplication::history" "duplication.history" |call, _| {
+        something(app::duplication::history(call, "disk/maps/1.txt", Some(INSTITUTION), None))
+    };
     "duplication::record_events" "duplication.record_events" |call, _| {
         something(app::duplication::record_events(call, &[]))
     };

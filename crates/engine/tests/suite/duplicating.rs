@@ -471,7 +471,7 @@ fn what_vanishes_from_both_stores_is_lost(engine: Engine) {
 }
 
 /// Changes the bytes of a file, and nothing else that shows.
-fn rot(world: &World, store: &str, key: &str, bytes: &str) {
+pub(crate) fn rot(world: &World, store: &str, key: &str, bytes: &str) {
     let path = world.home.path().join("plain").join(store).join(SPACE).join(key);
     let before = std::fs::metadata(&path).expect("is there");
     std::fs::write(&path, bytes).expect("is written");

@@ -8,6 +8,7 @@ mod auditing_imports;
 mod authorization;
 mod backfill;
 mod background;
+mod content_acts;
 mod converging;
 mod counting;
 mod deleting;

@@ -109,7 +109,7 @@ WHERE store = ?1 AND space = ?2 AND key = ?3 AND (happened_at < ?6 OR (happened_
 
 -- The content item of a deletion was seen again: it was put after it.
 -- name: content_events.supersede
-UPDATE content_events SET kind = 'put' WHERE store = ?1 AND space = ?2 AND key = ?3 AND id = ?4
+UPDATE content_events SET kind = 'put' WHERE store = ?1 AND space = ?2 AND key = ?3 AND id = ?4 AND kind = 'delete'
 
 -- Deletions in the source of a route that keeps its copies, of which nothing is recorded yet.
 -- name: content_events.unseen
@@ -131,6 +131,32 @@ SELECT e.key, e.recorded_at FROM content_events e
 WHERE e.kind = 'delete' AND e.store = ?1 AND e.space = ?2 AND e.key > ?3 AND e.recorded_at <= ?5
     AND NOT EXISTS (SELECT 1 FROM duplicated_items d WHERE d.route_id = ?4 AND d.key = e.key AND d.outcome = 'deleted')
 ORDER BY e.key LIMIT ?6
+
+-- Acts on content items.
+-- list: content_acts.columns
+institution_id, time, act, event_type, outcome, actor, source, destination, space, key, size, sha512, source_etag, etag_before, etag_after,
+    task_id, topic, attempt, policy_version, event_id, event_at, event_actor, event_reason, detail
+
+-- name: content_acts.append
+INSERT INTO content_acts ({content_acts.columns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
+    ?20, ?21, ?22, ?23, ?24)
+
+-- Those of a content item in a store, behind one.
+-- name: content_acts.of_item
+SELECT a.id, (SELECT i.identifier FROM institutions i WHERE i.id = a.institution_id) AS institution_identifier, {content_acts.columns}
+FROM content_acts a
+WHERE a.space = ?2 AND a.key = ?3 AND (a.source = ?1 OR a.destination = ?1) AND a.id > ?4 ORDER BY a.id LIMIT ?5
+
+-- The same of an institution.
+-- name: content_acts.of_item_of
+SELECT a.id, (SELECT i.identifier FROM institutions i WHERE i.id = a.institution_id) AS institution_identifier, {content_acts.columns}
+FROM content_acts a
+WHERE a.space = ?2 AND a.key = ?3 AND (a.source = ?1 OR a.destination = ?1) AND a.institution_id = ?6 AND a.id > ?4 ORDER BY a.id LIMIT ?5
+
+-- What was done last with a space of a destination.
+-- name: content_acts.last_of_space
+SELECT act FROM content_acts WHERE space = ?2 AND key = '' AND destination = ?1 AND act IN ('space_created', 'space_removed')
+ORDER BY id DESC LIMIT 1
 
 -- Sweeps.
 -- list: duplication_runs.columns

@@ -92,6 +92,38 @@ words! {
         Conflict = "conflict",
     }
 
+    /// What was done with a content item, or found of it.
+    ContentActKind ("a kind of act on a content item") {
+        /// It was copied to where it was missing.
+        Copied = "copied",
+        /// It was copied over other bytes.
+        Replaced = "replaced",
+        /// Its copy got the description of the source.
+        Described = "described",
+        /// Its copy was deleted.
+        Deleted = "deleted",
+        /// The space was made in the destination.
+        SpaceCreated = "space_created",
+        /// The space was removed from the destination.
+        SpaceRemoved = "space_removed",
+        /// Both stores were compared for the first time as they are, and have the same bytes.
+        Equal = "equal",
+        /// Its copy was to be deleted, and was not there.
+        Absent = "absent",
+        /// It was deleted in the source, and its copy is kept.
+        Kept = "kept",
+        /// It is missing, and no deletion is recorded.
+        Lost = "lost",
+        /// The bytes of one of both are not those that were recorded under its etag.
+        Damaged = "damaged",
+        /// Both were changed, and rules copy in both directions.
+        Conflict = "conflict",
+        /// Its deletion in the source was reported.
+        DeletionReported = "deletion_reported",
+        /// A deletion that was reported counts no more: the content item was put again.
+        DeletionEnded = "deletion_ended",
+    }
+
     /// What happened to a content item of a plain store.
     ContentEventKind ("a kind of event of a content item") {
         /// It was put, replaced, or described anew.

@@ -17,8 +17,8 @@ pub(crate) mod version;
 pub(crate) mod workflow;
 
 pub use enums::{
-    ActivityInput, ActivityState, ActorKind, BatchState, ContentEventKind, CopyOutcome, CopyState, Decision,
-    DeletionRequestState, DeletionState, FindingKind, FindingState, GrantAct, Health, HoldKind, ItemStatus,
+    ActivityInput, ActivityState, ActorKind, BatchState, ContentActKind, ContentEventKind, CopyOutcome, CopyState,
+    Decision, DeletionRequestState, DeletionState, FindingKind, FindingState, GrantAct, Health, HoldKind, ItemStatus,
     JournalOutcome, KeyScope, MailKind, ObjectState, OneTimeKind, ProblemState, ProfileOrigin, ProvenanceKind,
     PublicAccess, ReportKind, RestoredState, SpotTestState, SweepPhase, ToolFindingState, UploadState, UserRole,
     VersionState, WaitReason,

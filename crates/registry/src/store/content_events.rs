@@ -61,11 +61,10 @@ pub fn record(tx: &mut dyn Transaction, event: &ContentEvent) -> Result<bool, Re
 }
 
 /// The content item of this deletion was seen in its store after it: it was put again, and a later absence is no consequence of the deletion.
-/// Nothing where another event came meanwhile.
-pub fn supersede(tx: &mut dyn Transaction, event: &ContentEvent) -> Result<(), RegistryError> {
+/// Nothing where another event came meanwhile; whether it was the newest one until now.
+pub fn supersede(tx: &mut dyn Transaction, event: &ContentEvent) -> Result<bool, RegistryError> {
     let values = [(&event.store).into(), (&event.space).into(), (&event.key).into(), event.id.into()];
-    tx.execute(Statement("content_events.supersede"), &values)?;
-    Ok(())
+    Ok(tx.execute(Statement("content_events.supersede"), &values)? == 1)
 }
 
 /// Keys of deletions in a space that were not carried out on a route, behind a key, up to those recorded at a time.

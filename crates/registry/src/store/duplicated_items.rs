@@ -3,6 +3,7 @@
 use strongroom_database::{Row, Statement, Time, Transaction};
 
 use super::duplication_routes::{Route, route_row};
+use super::objects::optional_count;
 use crate::{CopyOutcome, RegistryError, RouteId, Scope};
 
 /// Longer details are cut, in characters: parts of them come from stores.
@@ -163,10 +164,6 @@ pub fn count_in_trouble(tx: &mut dyn Transaction) -> Result<Vec<(Route, CopyOutc
 pub fn count_equal(tx: &mut dyn Transaction, route: RouteId, limit: u64) -> Result<u64, RegistryError> {
     let row = tx.query_one(Statement("duplicated_items.count_equal"), &[route.into(), limit.into()])?;
     Ok(row.map(|row| row.count("items")).transpose()?.unwrap_or_default())
-}
-
-fn optional_count(row: &Row, column: &'static str) -> Result<Option<u64>, RegistryError> {
-    Ok(row.optional_integer(column)?.and_then(|number| u64::try_from(number).ok()))
 }
 
 fn item_row(row: &Row) -> Result<DuplicatedItem, RegistryError> {

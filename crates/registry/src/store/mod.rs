@@ -16,6 +16,7 @@ pub mod checks;
 mod claims;
 pub mod comparing;
 pub mod confirmations;
+pub mod content_acts;
 pub mod content_events;
 pub mod copies;
 pub mod deletion_requests;

@@ -16,6 +16,7 @@ mod bringing;
 mod claims;
 mod collections;
 mod confirming;
+mod content_acts;
 mod endings;
 mod events;
 mod fences;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use strongroom_engine::app::duplication::{self, ReportedEvent};
-use strongroom_engine::app::views::{RecordedEventsView, SweepPartView, SweepView, TroubledItemView};
+use strongroom_engine::app::views::{ContentActView, RecordedEventsView, SweepPartView, SweepView, TroubledItemView};
 use strongroom_engine::app::{self, OpContext};
 
 use super::{Event, Reported, Run, Runs, STANDARD_INPUT};
@@ -188,6 +188,48 @@ pub(super) fn problems(
     )?;
     table.end("no content item is lost or damaged")?;
     Ok(exit)
+}
+
+pub(super) fn history(
+    call: &OpContext,
+    item: &str,
+    institution: Option<&str>,
+    options: ListOptions,
+    context: &Context,
+) -> Outcome {
+    let columns = ["time", "act", "source", "destination", "outcome", "detail"];
+    let in_full = [
+        "number",
+        "time",
+        "act",
+        "event_type",
+        "outcome",
+        "actor",
+        "institution",
+        "source",
+        "destination",
+        "size",
+        "sha512",
+        "source_etag",
+        "etag_before",
+        "etag_after",
+        "policy_version",
+        "topic",
+        "task",
+        "attempt",
+        "event_at",
+        "event_actor",
+        "event_reason",
+        "detail",
+    ];
+    let mut table = context.output.table(&columns).with::<ContentActView>(options.table).in_full(&in_full).wrapping();
+    app::arranged(
+        options.oldest_first(),
+        |after| duplication::history(call, item, institution, after),
+        |act| table.row(&act),
+    )?;
+    table.end("nothing was done with it")?;
+    Ok(Exit::Done)
 }
 
 pub(super) fn event(call: &OpContext, command: Event, context: &Context) -> Outcome {

@@ -3,14 +3,14 @@
 
 use super::{
     ActivityView, AgentView, AreaView, AuditChainView, AuditCheckView, AuditExportView, BackgroundTaskView, BatchView,
-    CheckView, CollectionView, CostReportView, CoverageView, DeletionTargetView, DeletionView, DepositsReportView,
-    DifferenceView, DueView, EventView, FailureGroupView, FileView, FindingView, FixityReportView, FormatsReportView,
-    FoundView, HistoryLineView, InstitutionView, InterimFileView, ItemCountsView, ItemView, JournalView, KeyView,
-    LegalHoldView, LevelRowView, MessageView, ObjectView, PipelineView, PolicyPreviewView, PolicyVersionView,
-    ProblemLineView, ProblemView, ProfileView, RecordView, ReportRowView, ReportView, RulesView, SealRowView,
-    SettingView, SpaceItemView, SpaceView, SpotTestView, StorageReportView, StoreCheckView, StoreView, SweepPartView,
-    SweepView, TaskView, ToolFindingView, TopicView, TroubledItemView, UnfinishedDeletionView, UploadView, UserView,
-    VersionView,
+    CheckView, CollectionView, ContentActView, CostReportView, CoverageView, DeletionTargetView, DeletionView,
+    DepositsReportView, DifferenceView, DueView, EventView, FailureGroupView, FileView, FindingView, FixityReportView,
+    FormatsReportView, FoundView, HistoryLineView, InstitutionView, InterimFileView, ItemCountsView, ItemView,
+    JournalView, KeyView, LegalHoldView, LevelRowView, MessageView, ObjectView, PipelineView, PolicyPreviewView,
+    PolicyVersionView, ProblemLineView, ProblemView, ProfileView, RecordView, ReportRowView, ReportView, RulesView,
+    SealRowView, SettingView, SpaceItemView, SpaceView, SpotTestView, StorageReportView, StoreCheckView, StoreView,
+    SweepPartView, SweepView, TaskView, ToolFindingView, TopicView, TroubledItemView, UnfinishedDeletionView,
+    UploadView, UserView, VersionView,
 };
 
 /// What lists show row by row.
@@ -65,6 +65,10 @@ views! {
     }
     TroubledItemView {
         institution, outcome, space, key, source, destination, in_destination, size, since, detail
+    }
+    ContentActView {
+        number, time, act, event_type, outcome, actor, institution, source, destination, space, key, size, sha512, source_etag, etag_before,
+        etag_after, policy_version, task, topic, attempt, event, event_at, event_actor, event_reason, detail
     }
     PolicyPreviewView {
         space, source, destination, missing, differing, bytes, same_size, only_in_destination, not_carried, message

@@ -5,6 +5,7 @@ mod activities;
 mod audit;
 mod background;
 mod batches;
+mod content_acts;
 mod deletion_requests;
 mod deposits;
 mod disposal;
@@ -47,6 +48,7 @@ pub use activities::{ActivityView, AgentOptionView, AgentView, RecordView, Retri
 pub use audit::{AuditChainView, AuditCheckView, AuditExportView};
 pub use background::{BackgroundRunView, BackgroundTaskView};
 pub use batches::BatchView;
+pub use content_acts::ContentActView;
 pub use deletion_requests::{DeletionTargetView, DeletionView, UnfinishedDeletionView};
 pub use deposits::{DepositView, SubmittedView};
 pub use disposal::{DueView, ObstacleToDeletionView};

@@ -6,13 +6,14 @@ use strongroom_duplication::Filter;
 use strongroom_queue::{NewTask, tasks};
 use strongroom_registry::content_events;
 use strongroom_registry::sweeps::{self, Next, Part, Sweep};
-use strongroom_registry::{ContentEventKind, RegistryError, RouteId, SweepPhase, Time, Transaction};
+use strongroom_registry::{RegistryError, RouteId, SweepPhase, Time, Transaction};
 use strongroom_spaces::{ListedItem, ListedName, SpaceName};
 use strongroom_storage::Key;
 
 use super::compared::{Compared, Verdict, Verdicts};
 use super::{LEASE, Ran, micros, spaces};
 use crate::duplication::MOST_DELETED;
+use crate::duplication::acts::SeenAgain;
 use crate::duplication::handler::{Applied, applied};
 use crate::duplication::preview::listing;
 use crate::duplication::tasks::{Cause, LOW, new_task};
@@ -186,14 +187,12 @@ impl Slice<'_> {
                 // Read before the store is inspected: an event that comes meanwhile is another one.
                 let event = self.home.registry.read(|tx| content_events::get(tx, (place.0, place.1, &key)))?;
                 match source.head(&space, &name) {
-                    Ok(_) => seen_again.extend(event.filter(|event| event.kind == ContentEventKind::Delete)),
+                    Ok(found) => seen_again.extend(SeenAgain::new(route, event, &found, crate::hold::now(self.home)?)),
                     Err(error) if error.is_not_found() => pending += 1,
                     Err(error) => return Err(error.into()),
                 }
             }
-            self.home
-                .registry
-                .write(move |tx| seen_again.iter().try_for_each(|event| content_events::supersede(tx, event)))?;
+            self.home.registry.write(move |tx| seen_again.iter().try_for_each(|seen| seen.write(tx)))?;
         }
         let enough = pending.saturating_mul(MOST_DELETED);
         if pending == 0 {

@@ -13,7 +13,7 @@ use strongroom_storage::{Key, StorageError};
 use uuid::Uuid;
 
 use super::pending::{Due, Name};
-use crate::duplication::events::{Destinations, destinations, policies, record_one};
+use crate::duplication::events::{self, Destinations, destinations, policies, record_one};
 use crate::duplication::{HIGH, MOST_DELETED};
 use crate::{EngineError, Home};
 
@@ -294,7 +294,8 @@ impl Recording<'_> {
         let none = Destinations::new();
         let is_left = kind == ContentEventKind::Delete && self.many.contains(space);
         let to = self.by_space.get(space).filter(|_| !is_left).unwrap_or(&none);
-        if let Some(tasks) = record_one(self.tx, &event, true, to, self.max_attempts)? {
+        let how = events::Recording { has_time: true, is_reported: true, max_attempts: self.max_attempts };
+        if let Some(tasks) = record_one(self.tx, &event, to, how)? {
             self.recorded.tasks += tasks;
             match kind {
                 ContentEventKind::Put => self.recorded.puts += 1,
