@@ -17,6 +17,7 @@ use strongroom_storage::{Key, PutCondition, Retrieval, RetrievalRequest, Storage
 
 use super::events::{Follow, policies};
 use super::handler::Applied;
+use crate::event::Event;
 use crate::hold::{OperationError, now};
 use crate::interruptible::Interruptible;
 use crate::runtime::{TaskContext, TaskEnd};
@@ -537,9 +538,25 @@ impl ItemTask<'_> {
         ))
     }
 
+    /// Logs that it needs a person, or does not any more: once for each change.
+    fn log_change(&self, before: Option<CopyOutcome>, item: &DuplicatedItem) {
+        let institution = &self.route.institution_identifier;
+        let stores = (self.route.source.as_str(), self.route.destination.as_str());
+        let (found, outcome) = ((self.route.space.as_str(), item.key.as_str()), item.outcome);
+        match before.filter(|before| before.needs_person()) {
+            before if before == Some(outcome) => {}
+            _ if outcome.needs_person() => {
+                Event::ContentItemInTrouble { institution, stores, item: found, outcome, detail: &item.detail }.emit();
+            }
+            Some(before) => Event::ContentItemRecovered { institution, stores, item: found, before, outcome }.emit(),
+            None => {}
+        }
+    }
+
     /// The end of the task, with what is recorded in its transaction.
     fn end(&self, came: Came, known: Known, source: Option<ItemHead>) -> Result<TaskEnd, OperationError> {
         let is_in_source = source.is_some();
+        let before = known.item.as_ref().map(|item| item.outcome);
         let (now, route, key) = (now(self.home)?, self.route.id, self.key.to_string());
         let seen_again = known.event.filter(|event| is_in_source && event.kind == ContentEventKind::Delete);
         let follow = |kind, reason: &str| {
@@ -599,6 +616,9 @@ impl ItemTask<'_> {
                 (Some(item), follow)
             }
         };
+        if let Some(item) = &item {
+            self.log_change(before, item);
+        }
         let write = move |tx: &mut dyn Transaction, _: Option<&_>| {
             if let Some(event) = &seen_again {
                 content_events::supersede(tx, event)?;

@@ -259,6 +259,9 @@ const CASES: &[Case] = cases! {
     "duplication::problems" "duplication.problems" |call, _| {
         something(app::duplication::problems(call, Some(INSTITUTION), None))
     };
+    "duplication::check_events" "duplication.record_events" |call, _| {
+        something(app::duplication::check_events(call, &[]))
+    };
     "duplication::record_events" "duplication.record_events" |call, _| {
         something(app::duplication::record_events(call, &[]))
     };
