@@ -326,16 +326,15 @@ struct Unanswered {
 
 impl Unanswered {
     fn add(&mut self, reason: &str, what: String) {
-        let known = self.reasons.iter_mut().find(|(known, ..)| known == reason);
-        match known {
-            Some((_, named, count)) => {
-                *count += 1;
-                if named.len() < NAMED {
-                    named.push(what);
-                }
+        if let Some((_, named, count)) = self.reasons.iter_mut().find(|(known, ..)| known == reason) {
+            *count += 1;
+            if named.len() < NAMED {
+                named.push(what);
             }
-            None if self.reasons.len() < MOST_REASONS => self.reasons.push((reason.to_owned(), vec![what], 1)),
-            None => self.more += 1,
+        } else if self.reasons.len() < MOST_REASONS {
+            self.reasons.push((reason.to_owned(), vec![what], 1));
+        } else {
+            self.more += 1;
         }
     }
 
