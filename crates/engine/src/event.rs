@@ -19,6 +19,10 @@ pub const STORE_LOST: &str = "store_lost";
 /// The name of the log line of a work item that ended, so that a command that shows its items can leave it out.
 pub const ITEM_ENDED: &str = "item_ended";
 
+/// The name of the log line of a content item that needs a person, or does not any more, and of a sweep that ended, so that a command that shows
+/// them can leave it out.
+pub const DUPLICATION: &str = "duplication";
+
 /// Something worth reporting.
 pub enum Event<'a> {
     /// A topic is worked on by more or fewer from now on.
@@ -595,6 +599,7 @@ impl Event<'_> {
                 let ((space, key), outcome) = (item, outcome.as_str());
                 let next = format!("strongroom duplicate problems --institution {institution}");
                 warn!(
+                    name: DUPLICATION,
                     institution,
                     store = source,
                     destination,
@@ -609,6 +614,7 @@ impl Event<'_> {
             Self::ContentItemRecovered { institution, stores: (source, destination), item, before, outcome } => {
                 let ((space, key), before, outcome) = (item, before.as_str(), outcome.as_str());
                 info!(
+                    name: DUPLICATION,
                     institution,
                     store = source,
                     destination,
@@ -627,12 +633,12 @@ impl Event<'_> {
                 let next = format!("strongroom duplicate run show {run}");
                 if failed_parts > 0 {
                     warn!(
-                        %run, institution, parts, failed_parts, listed, queued, equal, ignored, failed, deletions, held,
+                        name: DUPLICATION, %run, institution, parts, failed_parts, listed, queued, equal, ignored, failed, deletions, held,
                         next, "sweep ended, and parts of it failed"
                     );
                 } else {
                     info!(
-                        %run, institution, parts, failed_parts, listed, queued, equal, ignored, failed, deletions, held,
+                        name: DUPLICATION, %run, institution, parts, failed_parts, listed, queued, equal, ignored, failed, deletions, held,
                         "sweep ended"
                     );
                 }
