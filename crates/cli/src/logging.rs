@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use strongroom_engine::event::{ITEM_ENDED, STORE_LOST};
+use strongroom_engine::event::{DUPLICATION, ITEM_ENDED, STORE_LOST};
 use strongroom_engine::settings::{Log, LogFormat};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::dynamic_filter_fn;
@@ -31,7 +31,7 @@ pub(crate) fn start(log: &Log, verbosity: i8, logging: Logging) {
     let are_items_told = logging == Logging::Service || index >= INFO;
     let is_told = move |name: &str| match name {
         STORE_LOST => !ARE_STORES_TOLD_BY_COMMAND.load(Ordering::SeqCst),
-        ITEM_ENDED => are_items_told,
+        ITEM_ENDED | DUPLICATION => are_items_told,
         _ => true,
     };
     let subscriber = tracing_subscriber::registry()

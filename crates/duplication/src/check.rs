@@ -3,10 +3,10 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use crate::draft::{DEFAULT, Draft, DraftRules, Lined, place};
+use crate::Glob;
+use crate::draft::{DEFAULT, Draft, DraftRule, DraftRules, Lined, place};
 use crate::policy::{LONGEST_SPACE, MOST_ENTRIES, MOST_PATTERNS, MOST_RULES};
 use crate::problem::{Problem, Problems, Severity};
-use crate::{Glob, Rule};
 
 /// What a store of an installation is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,12 +53,12 @@ impl Draft {
     }
 
     fn deletes(&self) -> bool {
-        let of_spaces = self.spaces.iter().map(|space| &space.rules);
+        let of_spaces = self.spaces.iter().filter_map(|space| space.rules.as_ref());
         self.default
             .iter()
             .chain(of_spaces)
             .flat_map(|rules| rules.value.iter().flatten())
-            .any(|rule| rule.value.delete)
+            .any(|rule| rule.value.delete == Some(true))
     }
 }
 
@@ -125,30 +125,35 @@ impl Checker<'_> {
     }
 
     fn spaces(&mut self, draft: &Draft) {
-        self.not_too_many("spaces", draft.spaces.iter().map(|entry| &entry.space.value));
+        self.not_too_many("spaces", draft.spaces.iter().filter_map(|entry| Some(&entry.space.as_ref()?.value)));
         let (literal, others): (Vec<_>, Vec<_>) =
             draft.ignore.iter().map(|glob| &glob.value).partition(|glob| glob.as_literal().is_some());
         let literal: HashMap<Option<String>, &Glob> =
             literal.into_iter().map(|glob| (glob.as_literal(), glob)).collect();
         let mut first: HashMap<&str, usize> = HashMap::new();
         for entry in &draft.spaces {
-            let glob = &entry.space.value;
-            let at = place(entry.number, Some(glob.as_str()));
-            let at = (entry.space.line, at.as_str());
-            if self.name(glob, at) {
-                let named = glob.as_literal().and_then(|text| literal.get(&Some(text)).copied());
-                let covering = named.or_else(|| others.iter().copied().find(|ignored| ignored.covers(glob)));
-                if let Some(ignored) = covering {
-                    let problem = format!("it never applies: {ignored} of ignore comes first");
-                    self.error("cannot_match", at, problem, "remove the entry, or what ignores it");
+            let written = entry.space.as_ref().map(|space| space.value.as_str());
+            let named = place(entry.number, written);
+            if let Some(space) = &entry.space {
+                let (glob, at) = (&space.value, (space.line, named.as_str()));
+                if self.name(glob, at) {
+                    let same = glob.as_literal().and_then(|text| literal.get(&Some(text)).copied());
+                    let covering = same.or_else(|| others.iter().copied().find(|ignored| ignored.covers(glob)));
+                    if let Some(ignored) = covering {
+                        let problem = format!("it never applies: {ignored} of ignore comes first");
+                        self.error("cannot_match", at, problem, "remove the entry, or what ignores it");
+                    }
+                }
+                let number = *first.entry(glob.as_str()).or_insert(entry.number);
+                if number != entry.number {
+                    let problem = format!("entry {number} has the same pattern");
+                    self.error("duplicate", at, problem, "write the rules of both in one entry");
                 }
             }
-            let number = *first.entry(glob.as_str()).or_insert(entry.number);
-            if number != entry.number {
-                let problem = format!("entry {number} has the same pattern");
-                self.error("duplicate", at, problem, "write the rules of both in one entry");
+            // What is wrong with its rules is wrong whatever its pattern is.
+            if let Some(rules) = &entry.rules {
+                self.rules(&named, rules);
             }
-            self.rules(at.1, &entry.rules);
         }
     }
 
@@ -168,16 +173,21 @@ impl Checker<'_> {
             let (line, rule) = (rule.line, &rule.value);
             let at = format!("{place}, rule {number}");
             let at = (line, at.as_str());
-            self.store("source", &rule.source, at);
-            if rule.source == rule.destination {
-                let problem = format!("the source {} is the destination, too", rule.source);
-                self.error("same_store", at, problem, "name another destination, or remove the rule");
-            } else {
-                self.store("destination", &rule.destination, at);
+            if let Some(source) = &rule.source {
+                self.store("source", source, at);
             }
-            let first = *pairs.entry((&rule.source, &rule.destination)).or_insert(number);
+            match (rule.stores(), &rule.destination) {
+                (Some((source, destination)), _) if source == destination => {
+                    let problem = format!("the source {source} is the destination, too");
+                    self.error("same_store", at, problem, "name another destination, or remove the rule");
+                }
+                (_, Some(destination)) => self.store("destination", destination, at),
+                (_, None) => {}
+            }
+            let Some((source, destination)) = rule.stores() else { continue };
+            let first = *pairs.entry((source, destination)).or_insert(number);
             if first != number {
-                let problem = format!("rule {first} copies {} -> {} already", rule.source, rule.destination);
+                let problem = format!("rule {first} copies {source} -> {destination} already");
                 self.error("duplicate", at, problem, "remove one of them");
             }
         }
@@ -211,10 +221,10 @@ impl Checker<'_> {
     }
 
     /// Notes cycles, and destinations whose sources have nothing in common.
-    fn graph(&mut self, place: &str, line: Option<usize>, list: &[Lined<Rule>]) {
+    fn graph(&mut self, place: &str, line: Option<usize>, list: &[Lined<DraftRule>]) {
         let edges: BTreeSet<(&str, &str)> = list
             .iter()
-            .map(|rule| (rule.value.source.as_str(), rule.value.destination.as_str()))
+            .filter_map(|rule| rule.value.stores())
             .filter(|(source, destination)| source != destination)
             .collect();
         for cycle in cycles(&edges) {

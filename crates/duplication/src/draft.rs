@@ -34,15 +34,42 @@ pub(crate) struct Lined<T> {
 }
 
 /// The rules of a list with their lines; none: the word `none`.
-pub(crate) type DraftRules = Option<Vec<Lined<Rule>>>;
+pub(crate) type DraftRules = Option<Vec<Lined<DraftRule>>>;
 
-/// Spaces with rules of their own.
+/// A rule as far as it could be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DraftRule {
+    pub(crate) source: Option<String>,
+    pub(crate) destination: Option<String>,
+    pub(crate) delete: Option<bool>,
+}
+
+impl DraftRule {
+    /// The rule, where all of it could be read.
+    fn whole(self) -> Option<Rule> {
+        Some(Rule { source: self.source?, destination: self.destination?, delete: self.delete? })
+    }
+
+    /// Its source and its destination.
+    pub(crate) fn stores(&self) -> Option<(&str, &str)> {
+        self.source.as_deref().zip(self.destination.as_deref())
+    }
+}
+
+impl From<&Rule> for DraftRule {
+    fn from(rule: &Rule) -> Self {
+        let Rule { source, destination, delete } = rule.clone();
+        Self { source: Some(source), destination: Some(destination), delete: Some(delete) }
+    }
+}
+
+/// Spaces with rules of their own, as far as they could be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DraftSpace {
     /// Its place in the list, from 1.
     pub(crate) number: usize,
-    pub(crate) space: Lined<Glob>,
-    pub(crate) rules: Lined<DraftRules>,
+    pub(crate) space: Option<Lined<Glob>>,
+    pub(crate) rules: Option<Lined<DraftRules>>,
 }
 
 impl Draft {
@@ -60,15 +87,13 @@ impl Draft {
             line: None,
             value: match rules {
                 Rules::None => None,
-                Rules::Some(rules) => {
-                    Some(rules.iter().map(|rule| Lined { line: None, value: rule.clone() }).collect())
-                }
+                Rules::Some(rules) => Some(rules.iter().map(|rule| Lined { line: None, value: rule.into() }).collect()),
             },
         };
         let space = |(number, entry): (usize, &SpaceRules)| DraftSpace {
             number,
-            space: Lined { line: None, value: entry.space.clone() },
-            rules: unlined(&entry.rules),
+            space: Some(Lined { line: None, value: entry.space.clone() }),
+            rules: Some(unlined(&entry.rules)),
         };
         Self {
             based_on: None,
@@ -83,11 +108,11 @@ impl Draft {
         self.based_on
     }
 
-    /// The policy.
+    /// The policy; of what could not be read nothing.
     pub fn into_policy(self) -> Policy {
         let rules = |rules: Lined<DraftRules>| match rules.value {
             None => Rules::None,
-            Some(rules) => Rules::Some(rules.into_iter().map(|rule| rule.value).collect()),
+            Some(rules) => Rules::Some(rules.into_iter().filter_map(|rule| rule.value.whole()).collect()),
         };
         Policy {
             ignore: self.ignore.into_iter().map(|glob| glob.value).collect(),
@@ -95,7 +120,7 @@ impl Draft {
             spaces: self
                 .spaces
                 .into_iter()
-                .map(|entry| SpaceRules { space: entry.space.value, rules: rules(entry.rules) })
+                .filter_map(|entry| Some(SpaceRules { space: entry.space?.value, rules: rules(entry.rules?) }))
                 .collect(),
         }
     }
@@ -197,7 +222,7 @@ impl Reader {
             self.place = Some(place(number, space.as_ref().map(|space| space.value.as_str())));
             self.unknown(table, &SPACE_KEYS);
             let rules = self.required(table, "rules", start, RULES_FORM).and_then(|value| self.rules(value));
-            spaces.extend(space.zip(rules).map(|(space, rules)| DraftSpace { number, space, rules }));
+            spaces.push(DraftSpace { number, space, rules });
         }
         self.place = None;
         spaces
@@ -236,7 +261,7 @@ impl Reader {
         Some(Lined { line, value: Some(rules) })
     }
 
-    fn rule(&mut self, value: &Spanned<DeValue<'_>>) -> Option<Lined<Rule>> {
+    fn rule(&mut self, value: &Spanned<DeValue<'_>>) -> Option<Lined<DraftRule>> {
         let start = value.span().start;
         let DeValue::Table(table) = value.get_ref() else {
             self.tell(Some(start), "not_a_table", "it is no rule".to_owned(), RULES_FORM);
@@ -254,8 +279,7 @@ impl Reader {
                 None
             }
         };
-        let rule = Rule { source: source?, destination: destination?, delete: delete? };
-        Some(Lined { line: Some(self.line(start)), value: rule })
+        Some(Lined { line: Some(self.line(start)), value: DraftRule { source, destination, delete } })
     }
 
     fn text_of(&mut self, table: &DeTable<'_>, key: &str, start: usize) -> Option<String> {

@@ -13,6 +13,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::LONGEST_SPACE;
+
 /// The longest pattern in bytes.
 pub const LONGEST_GLOB: usize = 1_024;
 
@@ -141,6 +143,31 @@ impl Glob {
         // asterisk of the other pattern matches whatever that one stands for.
         let unnamed = ('\u{e000}'..='\u{f8ff}').find(|unnamed| !self.text.contains(*unnamed));
         unnamed.is_some_and(|unnamed| self.matches(&theirs.pieces.join(unnamed.encode_utf8(&mut [0; 4]))))
+    }
+
+    /// A name that it matches, and another one as well where that is given; none where it was not found. Both are patterns for names.
+    pub(crate) fn example(&self, other: Option<&Self>) -> Option<String> {
+        let pieces = &self.front.first()?.pieces;
+        let candidates = match other {
+            None => vec![pieces.join("1")],
+            Some(other) => {
+                let theirs = &other.front.first()?.pieces;
+                // Where one covers the other, or the beginning of one and the end of the other fit.
+                let (first, last) = (pieces.first()?, pieces.last()?);
+                let (their_first, their_last) = (theirs.first()?, theirs.last()?);
+                let longer =
+                    |one: &String, other: &String| if one.len() > other.len() { one.clone() } else { other.clone() };
+                let between = pieces.iter().chain(theirs).skip(1).cloned().collect::<Vec<_>>().join("1");
+                vec![
+                    pieces.join("1"),
+                    theirs.join("1"),
+                    format!("{}1{}", longer(first, their_first), longer(last, their_last)),
+                    format!("{}1{between}1{}", longer(first, their_first), longer(last, their_last)),
+                ]
+            }
+        };
+        let fits = |name: &String| self.matches(name) && other.is_none_or(|other| other.matches(name));
+        candidates.into_iter().find(|name| name.len() <= LONGEST_SPACE && fits(name))
     }
 
     /// The order from the most specific pattern to the least: those without asterisks, then by the number of characters that stand for

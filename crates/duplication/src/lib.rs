@@ -2,7 +2,8 @@
 //!
 //! A [`Policy`] belongs to one institution. People write it as TOML ([`Draft::read`], [`Policy::to_toml`]); the registry keeps it as JSON
 //! ([`Policy::from_json`], [`Policy::to_json`]). [`Draft::check`] finds everything that is wrong with one at once. [`Lookup`] answers which
-//! rules apply to a space, and [`changes`] says in words what differs between two versions.
+//! rules apply to a space, and [`changes`] says in words what differs between two versions. [`shared_cycles`] finds the cycles that policies of
+//! several institutions form together.
 //!
 //! [`decide`] says what is done with one content item, from what was seen of it in both stores. [`Merge`] compares
 //! the listings of two stores.
@@ -42,6 +43,7 @@ mod object;
 mod policy;
 mod problem;
 mod sources;
+mod together;
 mod written;
 
 pub use changes::changes;
@@ -58,3 +60,4 @@ pub use policy::{
     LONGEST_POLICY, LONGEST_SPACE, MOST_ENTRIES, MOST_PATTERNS, MOST_RULES, Policy, Rule, Rules, SpaceRules,
 };
 pub use problem::{Problem, Severity};
+pub use together::{SharedCycle, shared_cycles};

@@ -5,8 +5,9 @@ use std::fmt::{self, Display};
 use std::time::Duration;
 
 use strongroom_records::Counts;
+use strongroom_registry::sweeps::{Sweep, Totals};
 use strongroom_registry::work::ItemOutcome;
-use strongroom_registry::{ActivityId, ItemStatus};
+use strongroom_registry::{ActivityId, CopyOutcome, ItemStatus};
 use tracing::{debug, error, info, warn};
 
 use crate::error::without_system_codes;
@@ -17,6 +18,10 @@ pub const STORE_LOST: &str = "store_lost";
 
 /// The name of the log line of a work item that ended, so that a command that shows its items can leave it out.
 pub const ITEM_ENDED: &str = "item_ended";
+
+/// The name of the log line of a content item that needs a person, or does not any more, and of a sweep that ended, so that a command that shows
+/// them can leave it out.
+pub const DUPLICATION: &str = "duplication";
 
 /// Something worth reporting.
 pub enum Event<'a> {
@@ -356,6 +361,53 @@ pub enum Event<'a> {
         /// Its name.
         name: &'a str,
     },
+    /// A plain store does not answer any more; what needs it waits.
+    PlainStoreLost {
+        /// The store.
+        store: &'a str,
+        /// Why.
+        reason: &'a str,
+    },
+    /// A plain store answers again.
+    PlainStoreBack {
+        /// The store.
+        store: &'a str,
+        /// How long it did not.
+        away_for: Duration,
+    },
+    /// A content item of a plain store was found lost, damaged or in conflict, and was not known to be so.
+    ContentItemInTrouble {
+        /// The institution whose rule copies it.
+        institution: &'a str,
+        /// The store that is read, and the one that is written.
+        stores: (&'a str, &'a str),
+        /// Its space and its key.
+        item: (&'a str, &'a str),
+        /// Which of these it is.
+        outcome: CopyOutcome,
+        /// In words.
+        detail: &'a str,
+    },
+    /// A content item that was lost, damaged or in conflict is not so any more.
+    ContentItemRecovered {
+        /// The institution whose rule copies it.
+        institution: &'a str,
+        /// The store that is read, and the one that is written.
+        stores: (&'a str, &'a str),
+        /// Its space and its key.
+        item: (&'a str, &'a str),
+        /// What it was.
+        before: CopyOutcome,
+        /// What it is.
+        outcome: CopyOutcome,
+    },
+    /// A sweep has ended.
+    SweepEnded {
+        /// The sweep.
+        sweep: &'a Sweep,
+        /// What was counted in it.
+        totals: &'a Totals,
+    },
     /// A plain store is watched from now on.
     PlainStoreWatched {
         /// The store.
@@ -544,6 +596,59 @@ impl Event<'_> {
             }
             Self::BackgroundTaskLeft { name } => {
                 warn!(name, "background task was still running when the process ended; the next run does the rest");
+            }
+            Self::PlainStoreLost { store, reason } => {
+                let next = format!("strongroom space list --store {store}");
+                warn!(store, reason, next, "plain store is away; what needs it waits");
+            }
+            Self::PlainStoreBack { store, away_for } => info!(store, ?away_for, "plain store is back"),
+            Self::ContentItemInTrouble { institution, stores: (source, destination), item, outcome, detail } => {
+                let ((space, key), outcome) = (item, outcome.as_str());
+                let next = format!("strongroom duplicate problems --institution {institution}");
+                warn!(
+                    name: DUPLICATION,
+                    institution,
+                    store = source,
+                    destination,
+                    space,
+                    key,
+                    outcome,
+                    detail,
+                    next,
+                    "content item needs a person"
+                );
+            }
+            Self::ContentItemRecovered { institution, stores: (source, destination), item, before, outcome } => {
+                let ((space, key), before, outcome) = (item, before.as_str(), outcome.as_str());
+                info!(
+                    name: DUPLICATION,
+                    institution,
+                    store = source,
+                    destination,
+                    space,
+                    key,
+                    before,
+                    outcome,
+                    "content item needs no person any more"
+                );
+            }
+            Self::SweepEnded { sweep, totals } => {
+                let Totals { counts, parts, failed_parts, held, .. } = totals;
+                let (run, institution, failed_parts) = (&sweep.id, &*sweep.institution_identifier, *failed_parts);
+                let (listed, queued, equal, ignored) = (counts.listed, counts.queued, counts.equal, counts.ignored);
+                let (failed, deletions) = (counts.failed, counts.deletions);
+                let next = format!("strongroom duplicate run show {run}");
+                if failed_parts > 0 {
+                    warn!(
+                        name: DUPLICATION, %run, institution, parts, failed_parts, listed, queued, equal, ignored, failed, deletions, held,
+                        next, "sweep ended, and parts of it failed"
+                    );
+                } else {
+                    info!(
+                        name: DUPLICATION, %run, institution, parts, failed_parts, listed, queued, equal, ignored, failed, deletions, held,
+                        "sweep ended"
+                    );
+                }
             }
             Self::PlainStoreWatched { store, folders } => info!(store, folders, "plain store is watched"),
             Self::PlainStoreNotWatched { store, error } => {

@@ -26,6 +26,9 @@ const STANDARD_INPUT: &str = "-";
 /// The most files of a folder that are read for an import, and the most bytes of them together.
 const MOST_FILES: usize = 10_000;
 const MOST_BYTES: u64 = 256 << 20;
+/// Reasons that a preview names, and spaces of each.
+const MOST_REASONS: usize = 50;
+const NAMED: usize = 5;
 
 /// Say which spaces of plain stores are copied where
 #[derive(Debug, Subcommand)]
@@ -39,7 +42,7 @@ pub(crate) enum Duplicate {
         after_help = "A sweep begins by itself when its time has come, and after each change of the policy."
     )]
     Run(Run),
-    /// List the content items that are lost or damaged; exit 1 where there are such
+    /// List the content items that are lost, damaged or in conflict, and those of which a task was given up; exit 1 where there are such
     Problems {
         /// Only those of this institution
         #[arg(long, value_name = "DOMAIN")]
@@ -108,7 +111,8 @@ pub(crate) enum Event {
     Put(Reported),
     /// It was deleted: copies are deleted where an approved rule says so
     Delete(Reported),
-    /// Record events from a file, one JSON object in each line: item, kind (put or delete), and if they are known at and reason
+    /// Record events from a file, one JSON object in each line: item, kind (put or delete), and if they are known at and reason; exit 1 and no
+    /// event where a line is wrong
     Import {
         /// The file; - for standard input
         #[arg(value_name = "FILE|-")]
@@ -298,13 +302,13 @@ fn preview(
     ];
     let mut table =
         context.output.table(&columns).with::<PolicyPreviewView>(options).if_room(&["not_carried"]).in_full(&in_full);
-    let (mut exit, mut unanswered, mut failure) = (Exit::Done, Vec::new(), None);
+    let (mut exit, mut unanswered, mut failure) = (Exit::Done, Unanswered::default(), None);
     let stop = signals::watch()?;
     policies::preview(call, institution, version, &stop, &mut |line| {
         if let Some(message) = &line.message {
             exit = Exit::No;
-            let what = line.space.as_deref().map(|space| format!("{space}: ")).unwrap_or_default();
-            unanswered.push(format!("{} -> {}: {what}{message}", line.source, line.destination));
+            let space = line.space.as_deref().map(|space| format!("{space} ")).unwrap_or_default();
+            unanswered.add(message, format!("{space}{} -> {}", line.source, line.destination));
         }
         let cells = [("bytes", size(line.bytes))];
         if failure.is_none() {
@@ -317,7 +321,7 @@ fn preview(
     }
     table.end("no space of the stores has a rule")?;
     if !context.output.is_json() {
-        for line in &unanswered {
+        for line in &unanswered.lines() {
             eprintln!("{}", printable(line));
         }
     }
@@ -325,6 +329,44 @@ fn preview(
         return Ok(Exit::Interrupted);
     }
     Ok(exit)
+}
+
+/// Why something is not known, each reason once with what it is about.
+#[derive(Default)]
+struct Unanswered {
+    reasons: Vec<(String, Vec<String>, u64)>,
+    /// What is not known for further reasons.
+    more: u64,
+}
+
+impl Unanswered {
+    fn add(&mut self, reason: &str, what: String) {
+        if let Some((_, named, count)) = self.reasons.iter_mut().find(|(known, ..)| known == reason) {
+            *count += 1;
+            if named.len() < NAMED {
+                named.push(what);
+            }
+        } else if self.reasons.len() < MOST_REASONS {
+            self.reasons.push((reason.to_owned(), vec![what], 1));
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (reason, named, count) in &self.reasons {
+            let more = match count.saturating_sub(named.len() as u64) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            lines.extend([reason.clone(), format!("  not known: {}{more}", named.join(", "))]);
+        }
+        if self.more > 0 {
+            lines.push(format!("{} more are not known for other reasons", self.more));
+        }
+        lines
+    }
 }
 
 /// A key and a value.

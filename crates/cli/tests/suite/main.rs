@@ -10,6 +10,7 @@ mod batches;
 mod book;
 mod checkm;
 mod deposits;
+mod duplication;
 mod help;
 mod homes;
 mod identify;

@@ -75,6 +75,42 @@ space = "letters"
 }
 
 #[test]
+fn what_is_readable_is_checked_whatever_stands_beside_it() {
+    let text = r#"[[spaces]]
+space = "a**"
+rules = [{ source = "disk", destination = "tpae" }, { source = "disk", destination = "disk" }]
+
+[[spaces]]
+space = "a/b"
+rules = []
+
+[[spaces]]
+space = "maps"
+rules = [
+  { source = "dsik", destination = 3 },
+  { source = "disk", destination = "primary", delete = "yes" },
+]
+"#;
+    let (draft, unreadable) = Draft::read(text.as_bytes());
+    let found = draft.check(&stores());
+    let errors: Vec<String> = unreadable.iter().chain(&found).filter(|problem| problem.is_error()).map(line).collect();
+    assert_eq!(
+        errors,
+        [
+            "2: spaces 1: \"a**\" is no pattern: it has ** beside other characters [not_a_glob]",
+            "7: spaces 2 (a/b): the list of rules is empty, which does not say whether nothing is to be copied [empty_rules]",
+            "12: spaces 3 (maps), rule 1: it is no text [not_a_text]",
+            "13: spaces 3 (maps), rule 2: its delete is neither true nor false [not_a_boolean]",
+            "3: spaces 1, rule 1: there is no store \"tpae\", the destination [unknown_store]",
+            "3: spaces 1, rule 2: the source disk is the destination, too [same_store]",
+            "6: spaces 2 (a/b): a/b matches no space: the name of a space has no slash [cannot_match]",
+            "12: spaces 3 (maps), rule 1: there is no store \"dsik\", the source [unknown_store]",
+            "13: spaces 3 (maps), rule 2: the destination primary is no plain store [not_plain]",
+        ]
+    );
+}
+
+#[test]
 fn what_is_no_policy_at_all_is_refused() {
     for (text, expected) in [
         ("ignore = 3", "1: ignore: it is no list [not_a_list]"),

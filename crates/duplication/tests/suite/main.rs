@@ -7,4 +7,5 @@ mod globs;
 mod importing;
 mod lookup;
 mod merging;
+mod together;
 mod writing;

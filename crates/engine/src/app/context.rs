@@ -342,6 +342,11 @@ impl<'c> Authorized<'c> {
         self.scope
     }
 
+    /// What the actor sees, whatever institution the call is about.
+    pub(crate) fn whole_scope(&self) -> Scope {
+        self.context.caller.scope
+    }
+
     /// What the actor sees, narrowed to the institution of this name where one is given.
     pub(crate) fn scope_of(&self, institution: Option<&str>) -> Result<Scope, EngineError> {
         match institution {

@@ -1,10 +1,12 @@
 //! Duplication as people start and follow it: sweeps, what they found, and events of content items that others report.
 
-use strongroom_queue::tasks;
+use strongroom_queue::{Cursor, TaskState, tasks};
 use strongroom_registry::content_acts;
-use strongroom_registry::duplicated_items;
 use strongroom_registry::sweeps::{self, Sweep};
-use strongroom_registry::{ContentEventKind, RegistryError, RouteId, Scope, SweepId, Time, schedules};
+use strongroom_registry::{
+    ContentEventKind, RegistryError, RouteId, Scope, SweepId, Time, duplicated_items, duplication_routes, schedules,
+    tenants,
+};
 use strongroom_spaces::{SpaceName, why_not_carried};
 use strongroom_storage::Key;
 use uuid::Uuid;
@@ -14,8 +16,11 @@ use super::authorization::{
     DUPLICATION_RUNS, DUPLICATION_START,
 };
 use super::duplication_policies::begin;
-use super::views::{ContentActView, RecordedEventsView, SweepPartView, SweepView, TroubledItemView, WaitedSweepView};
-use super::{Authorized, OpContext, Page, Shutdown};
+use super::views::{
+    ContentActView, EventProblemView, RecordedEventsView, SweepPartView, SweepView, TroubledItemView, TroubledRules,
+    WaitedSweepView,
+};
+use super::{Authorized, OpContext, Page, Shutdown, find_institution};
 use crate::EngineError;
 use crate::background::duplication::NAME;
 use crate::duplication::{self as engine, NewEvent, sweep};
@@ -23,6 +28,8 @@ use crate::journal::Target;
 
 /// Rows on a page.
 const PAGE: usize = 200;
+/// Institutions that a hint names.
+const NAMED: usize = 5;
 /// Events that are recorded in one transaction.
 const EVENTS_AT_ONCE: usize = 500;
 /// The most characters of a reason.
@@ -122,18 +129,96 @@ pub fn parts(
     Ok(Page { items: parts.into_iter().map(SweepPartView::from).collect(), next })
 }
 
-/// Content items that are lost or damaged, of the institutions that the caller sees.
+/// Behind which problem a page begins.
+#[derive(Debug, Clone)]
+pub struct ProblemCursor(Place);
+
+#[derive(Debug, Clone)]
+enum Place {
+    /// Behind a content item of a route.
+    Item(RouteId, String),
+    /// In the dead tasks of a topic, by its place in [`TOPICS`].
+    Tasks(usize, Option<Cursor>),
+}
+
+/// The topics of duplication.
+const TOPICS: [&str; 2] = [engine::HIGH, engine::LOW];
+
+/// Content items that are lost, damaged or in conflict, and then those of which a task was given up, of the institutions that the caller sees.
 pub fn problems(
     context: &OpContext,
     institution: Option<&str>,
-    after: Option<(RouteId, String)>,
-) -> Result<Page<TroubledItemView, (RouteId, String)>, EngineError> {
+    after: Option<ProblemCursor>,
+) -> Result<Page<TroubledItemView, ProblemCursor>, EngineError> {
     let authorized = context.authorize(&DUPLICATION_PROBLEMS)?;
     let scope = authorized.scope_of(institution)?;
-    let (route, key) = after.unwrap_or_else(|| (RouteId(Uuid::nil()), String::new()));
-    let found = authorized.read(|tx| duplicated_items::in_trouble(tx, scope, (route, &key), PAGE))?;
-    let next = found.last().filter(|_| found.len() == PAGE).map(|last| (last.route.id, last.key.clone()));
-    Ok(Page { items: found.into_iter().map(TroubledItemView::from).collect(), next })
+    let place = after.map_or_else(|| Place::Item(RouteId(Uuid::nil()), String::new()), |after| after.0);
+    let (found, next) = match place {
+        Place::Item(route, key) => {
+            let found = authorized.read(|tx| duplicated_items::in_trouble(tx, scope, (route, &key), PAGE))?;
+            let last = found.last().filter(|_| found.len() == PAGE);
+            let next = last.map_or(Place::Tasks(0, None), |last| Place::Item(last.route.id, last.key.clone()));
+            (found.into_iter().map(TroubledItemView::from).collect(), Some(next))
+        }
+        Place::Tasks(number, after) => given_up(&authorized, scope, number, after)?,
+    };
+    let rules = rules_of(&authorized, &found)?;
+    let items = found.into_iter().map(|item: TroubledItemView| item.with_rule(&rules)).collect();
+    Ok(Page { items, next: next.map(ProblemCursor) })
+}
+
+/// A page of the content items and spaces of which a task of a topic was given up.
+fn given_up(
+    authorized: &Authorized<'_>,
+    scope: Scope,
+    number: usize,
+    after: Option<Cursor>,
+) -> Result<(Vec<TroubledItemView>, Option<Place>), EngineError> {
+    let Some(topic) = TOPICS.get(number) else { return Ok((Vec::new(), None)) };
+    let page = authorized.read(|tx| {
+        let page = tasks::list(tx, topic, TaskState::Dead, after, PAGE)?;
+        let mut found = Vec::new();
+        for task in &page.tasks {
+            let Some((route, key)) = engine::subject_of(task) else { continue };
+            let Some(route) = duplication_routes::get(tx, route)? else { continue };
+            if matches!(scope, Scope::Institution(own) if own != route.institution) {
+                continue;
+            }
+            let known = duplicated_items::get(tx, route.id, &key)?;
+            found.push(TroubledItemView::given_up(route, key, task, known));
+        }
+        let next = page.next.map_or(Place::Tasks(number + 1, None), |next| Place::Tasks(number, Some(next)));
+        Ok((found, Some(next)))
+    })?;
+    Ok(page)
+}
+
+/// By which rule of the newest policy each content item is copied, in words: by institution, source, destination and space.
+fn rules_of(authorized: &Authorized<'_>, found: &[TroubledItemView]) -> Result<TroubledRules, EngineError> {
+    let mut rules = TroubledRules::new();
+    for item in found {
+        let of = item.rule_of();
+        if rules.contains_key(&of) {
+            continue;
+        }
+        let institution = authorized.read(|tx| find_institution(tx, Scope::System, &item.institution))?;
+        let words = match engine::current(authorized.home(), institution.id) {
+            Ok(Some(policy)) => {
+                let applied = policy.lookup().rules_for(&item.space);
+                let is_copied = applied
+                    .rules()
+                    .iter()
+                    .any(|rule| rule.source == item.source && rule.destination == item.destination);
+                let but = if is_copied { "" } else { "no rule any more: " };
+                format!("{but}{applied}, in version {}", policy.version)
+            }
+            Ok(None) => "no rule any more: there is no policy".to_owned(),
+            Err(error @ EngineError::Registry(_)) => return Err(error),
+            Err(error) => format!("not known: {}", error.chain()),
+        };
+        rules.insert(of, words);
+    }
+    Ok(rules)
 }
 
 /// An event that is reported.
@@ -167,8 +252,22 @@ pub fn record_events(context: &OpContext, events: &[ReportedEvent]) -> Result<Re
         view.recorded += recorded.recorded;
         view.known += recorded.known;
         view.tasks += recorded.tasks;
+        view.without_rule += recorded.without_rule;
+        view.unknown += recorded.unknown;
     }
     Ok(view)
+}
+
+/// Whether each of these events can be recorded: none where it can, else why not. Nothing is recorded.
+pub fn check_events(
+    context: &OpContext,
+    events: &[ReportedEvent],
+) -> Result<Vec<Option<EventProblemView>>, EngineError> {
+    let authorized = context.authorize(&DUPLICATION_RECORD_EVENTS)?;
+    let (home, actor) = (authorized.home(), authorized.actor().to_string());
+    let now = authorized.read(|tx| Ok(tx.now()?))?;
+    let check = |event: &ReportedEvent| new_event(event, &actor).and_then(|new| engine::check_event(home, &new, now));
+    Ok(events.iter().map(|event| check(event).err().map(EventProblemView::from)).collect())
 }
 
 /// The acts on a content item in a store, or with `STORE/SPACE` on a space, the oldest first: those within the caller's scope.
@@ -212,7 +311,9 @@ fn place_of(item: &str) -> Result<(String, SpaceName, Option<Key>), EngineError>
 fn new_event(event: &ReportedEvent, actor: &str) -> Result<NewEvent, EngineError> {
     let (store, space, key) = place_of(&event.item)?;
     if event.reason.chars().count() > LONGEST_REASON {
-        return Err(EngineError::Usage(format!("the reason has more than {LONGEST_REASON} characters")));
+        return Err(
+            EngineError::Usage(format!("the reason has more than {LONGEST_REASON} characters")).next("shorten it")
+        );
     }
     let time = |text: &String| {
         text.parse::<jiff::Timestamp>().map(Time::from).map_err(|error| {
@@ -264,10 +365,29 @@ fn find(authorized: &Authorized<'_>, run: &str) -> Result<Sweep, EngineError> {
         Scope::System => true,
         Scope::Institution(own) => own == sweep.institution,
     };
-    found.filter(is_seen).ok_or_else(|| {
-        EngineError::from(RegistryError::NotFound { what: "sweep", id: run.to_owned() })
-            .next("\"strongroom duplicate run list\" shows the sweeps")
-    })
+    if let Some(found) = found.filter(is_seen) {
+        return Ok(found);
+    }
+    let institutions = authorized.read(|tx| {
+        let ids = match scope {
+            Scope::System => sweeps::institutions(tx)?,
+            Scope::Institution(own) => vec![own],
+        };
+        ids.into_iter()
+            .take(NAMED)
+            .map(|id| tenants::institution_by_id(tx, Scope::System, id))
+            .collect::<Result<Vec<_>, _>>()
+    })?;
+    let commands: Vec<String> = institutions
+        .into_iter()
+        .flatten()
+        .map(|of| format!("\"strongroom duplicate run list --institution {}\"", of.identifier))
+        .collect();
+    let next = match commands.as_slice() {
+        [] => "no institution has a duplication policy, so there was no sweep".to_owned(),
+        commands => format!("the sweeps are listed by {}", commands.join(", ")),
+    };
+    Err(EngineError::from(RegistryError::NotFound { what: "sweep", id: run.to_owned() }).next(next))
 }
 
 fn view(authorized: &Authorized<'_>, sweep: Sweep) -> Result<SweepView, EngineError> {

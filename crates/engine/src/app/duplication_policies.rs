@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use strongroom_duplication::{Applied, Draft, LONGEST_POLICY, Lookup, Policy, Problem};
+use strongroom_duplication::{Applied, Draft, LONGEST_POLICY, Lookup, Policy, Problem, Severity, shared_cycles};
 use strongroom_registry::duplication_policies::{self as policies, NewPolicy, PolicyVersion, Setting};
 use strongroom_registry::tenants::{self, Institution};
 use strongroom_registry::{RegistryError, Scope, UserId};
@@ -22,12 +22,16 @@ use super::views::{
 use super::{Authorized, OpContext, Page, Shutdown, find_institution};
 use crate::deletion::requests::check_words;
 use crate::deletion::requests::rules::{self, Asked};
-use crate::duplication::{changes_of, current, plain_stores, preview as compare, problems_of, read};
+use crate::duplication::{
+    changes_of, current, plain_stores, policies as every_policy, preview as compare, problems_of, read,
+};
 use crate::journal::Target;
 use crate::{EngineError, Home};
 
 /// Versions on a page: what each has changed is compared.
 const PAGE: usize = 20;
+/// The notice that rules delete only when the version is approved.
+const NEEDS_APPROVAL: &str = "needs_approval";
 /// Bytes of a file that are read: one more than it may have.
 pub const READ: u64 = LONGEST_POLICY as u64 + 1;
 
@@ -57,6 +61,8 @@ pub fn show(context: &OpContext, institution: Option<&str>, version: Option<u64>
         Ok((changes, tenants::collections(tx, Scope::Institution(of.id), false)?))
     })?;
     let settings = &authorized.home().settings;
+    let mut problems = problems_of(&policy, settings);
+    advise_approval(&mut problems, &of.identifier, found.version, found.may_delete());
     let placement = |collection: tenants::Collection| {
         let placement = collection.rules.placement.unwrap_or_else(|| settings.ingest.default_placement.clone());
         let stores = settings.placement(&placement).unwrap_or_default().to_vec();
@@ -64,7 +70,7 @@ pub fn show(context: &OpContext, institution: Option<&str>, version: Option<u64>
     };
     Ok(PolicyView {
         version: PolicyVersionView::new(&of.identifier, found, newest, changes),
-        problems: problems_of(&policy, settings),
+        problems,
         ignore: policy.ignore.iter().map(ToString::to_string).collect(),
         default: policy.default,
         spaces: policy
@@ -171,10 +177,13 @@ pub fn check(context: &OpContext, institution: Option<&str>, file: &[u8]) -> Res
     let (authorized, of) = begin(context, &DUPLICATION_POLICIES_CHECK, institution)?;
     let newest = authorized.read(|tx| policies::newest(tx, of.id))?;
     let (draft, problems) = checked(authorized.home(), file);
-    let mut view = view_of(&authorized, &of, newest.as_ref(), draft, problems);
+    let mut view = view_of(&authorized, &of, newest.as_ref(), draft, problems)?;
     if view.outcome == PolicyOutcome::Valid && newest.is_some() && view.changes.is_empty() {
         view.outcome = PolicyOutcome::Unchanged;
     }
+    // The version that it would be.
+    let version = view.version.unwrap_or_default() + u64::from(view.outcome != PolicyOutcome::Unchanged);
+    finish(&mut view, version, newest.as_ref());
     Ok(view)
 }
 
@@ -188,14 +197,73 @@ pub fn set(context: &OpContext, new: &NewVersion) -> Result<SetPolicyView, Engin
     let (draft, problems) = checked(authorized.home(), &new.file);
     let based_on = new.if_version.or(draft.based_on()).filter(|version| *version > 0);
     let newest = authorized.read(|tx| policies::newest(tx, of.id))?;
-    let mut view = view_of(&authorized, &of, newest.as_ref(), draft.clone(), problems);
+    let mut view = view_of(&authorized, &of, newest.as_ref(), draft.clone(), problems)?;
     if view.outcome == PolicyOutcome::Refused {
+        let version = view.version.unwrap_or_default() + 1;
+        finish(&mut view, version, None);
         return Ok(view);
     }
     let policy = draft.into_policy();
     let (outcome, version) = put(&authorized, &of, &policy, based_on, &reason)?;
     (view.outcome, view.version) = (outcome, Some(version));
+    finish(&mut view, version, newest.as_ref());
     Ok(view)
+}
+
+/// Says how the version is approved; `newest` is the newest one before.
+fn finish(view: &mut SetPolicyView, version: u64, newest: Option<&PolicyVersion>) {
+    let is_approved = newest.is_some_and(|newest| {
+        view.outcome == PolicyOutcome::Unchanged && newest.version == version && newest.may_delete()
+    });
+    advise_approval(&mut view.problems, &view.institution, version, is_approved);
+}
+
+/// Names the command that approves a version; where it is approved, nothing is to be done.
+fn advise_approval(problems: &mut Vec<Problem>, institution: &str, version: u64, is_approved: bool) {
+    if is_approved {
+        problems.retain(|problem| problem.code != NEEDS_APPROVAL);
+    }
+    for problem in problems.iter_mut().filter(|problem| problem.code == NEEDS_APPROVAL) {
+        problem.next = format!(
+            "another user approves it: \"strongroom --as EMAIL duplicate policy approve {version} --institution {institution}\""
+        );
+    }
+}
+
+/// Cycles that the rules form with those of other institutions, as notices. Only who sees the policies of every institution learns of them.
+fn shared(authorized: &Authorized<'_>, of: &Institution, policy: &Policy) -> Result<Vec<Problem>, EngineError> {
+    if authorized.whole_scope() != Scope::System {
+        return Ok(Vec::new());
+    }
+    let home = authorized.home();
+    let mut others = Vec::new();
+    for (id, policy) in every_policy(home)?.into_iter().filter(|(id, _)| *id != of.id) {
+        let other = authorized.read(|tx| tenants::institution_by_id(tx, Scope::System, id))?;
+        others.extend(other.map(|other| (other.identifier, policy)));
+    }
+    let lookups: Vec<(&str, &Lookup)> =
+        others.iter().map(|(identifier, policy)| (identifier.as_str(), policy.lookup())).collect();
+    let notice = |cycle: strongroom_duplication::SharedCycle| {
+        let (stores, names) = (cycle.stores.join(" -> "), cycle.others.join(", "));
+        let show =
+            cycle.others.iter().map(|other| format!("\"strongroom duplicate policy show --institution {other}\""));
+        Problem {
+            severity: Severity::Notice,
+            code: "shared_cycle",
+            line: None,
+            place: None,
+            problem: format!(
+                "for spaces such as {}, the rules form a cycle with those of {names}: {stores}. Conflicts between rules of different \
+                 institutions are not found: an older version can replace a newer one",
+                cycle.space
+            ),
+            next: format!(
+                "let one institution copy these spaces in both directions, or none: {} shows the rules",
+                show.collect::<Vec<_>>().join(", ")
+            ),
+        }
+    };
+    Ok(shared_cycles(&Lookup::new(policy.clone()), &lookups).into_iter().map(notice).collect())
 }
 
 /// Imports the policies of DuraCloud, each as the next version of its institution: `institutions` says which one an account is; it is the one of
@@ -261,8 +329,11 @@ pub fn approve(context: &OpContext, institution: Option<&str>, version: u64) -> 
     }
     let user = require_user(&authorized)?;
     let (actor, entry, id) = (authorized.actor().clone(), authorized.entry(), of.id);
-    let target = target(&of, version);
+    let (target, identifier) = (target(&of, version), of.identifier.clone());
     let approved = authorized.home().registry.write(move |tx| {
+        if policies::newest(tx, id)?.is_none() {
+            return Err(none(&identifier));
+        }
         let found = policies::get(tx, id, version)?;
         if let (true, Some(requester)) = (found.deletes, found.user) {
             let asked = Asked {
@@ -301,7 +372,7 @@ fn target(of: &Institution, version: u64) -> Target {
 
 fn none(institution: &str) -> EngineError {
     EngineError::Absent(format!("{institution} has no duplication policy"))
-        .next("\"strongroom duplicate policy set FILE --reason TEXT\" sets one")
+        .next(format!("\"strongroom duplicate policy set FILE --reason TEXT --institution {institution}\" sets one"))
 }
 
 /// A version, and the number of the newest one.
@@ -347,10 +418,13 @@ fn view_of(
     of: &Institution,
     newest: Option<&PolicyVersion>,
     draft: Draft,
-    problems: Vec<Problem>,
-) -> SetPolicyView {
+    mut problems: Vec<Problem>,
+) -> Result<SetPolicyView, EngineError> {
     let is_refused = problems.iter().any(Problem::is_error);
     let policy = draft.into_policy();
+    if !is_refused {
+        problems.extend(shared(authorized, of, &policy)?);
+    }
     let before = newest.map(|newest| read(&authorized.home().registry, of.id, newest.version));
     let changes = match before {
         _ if is_refused => Vec::new(),
@@ -358,14 +432,14 @@ fn view_of(
         None | Some(Err(_)) => strongroom_duplication::changes(&Policy::default(), &policy),
         Some(Ok(before)) => strongroom_duplication::changes(&before, &policy),
     };
-    SetPolicyView {
+    Ok(SetPolicyView {
         institution: of.identifier.clone(),
         outcome: if is_refused { PolicyOutcome::Refused } else { PolicyOutcome::Valid },
         version: newest.map(|newest| newest.version),
         deletes: policy.deletes(),
         changes,
         problems,
-    }
+    })
 }
 
 /// Sets a policy that has no problems.
@@ -457,7 +531,10 @@ fn import_one(
         && read(&authorized.home().registry, of.id, newest).is_ok_and(|known| known != *policy)
     {
         return Err(EngineError::Refused(format!("{institution} has version {newest} of a duplication policy already")).next(
-            "an import replaces none: write the rules of the files into \"strongroom duplicate policy show --document\", and set that",
+            format!(
+                "an import replaces none: write the rules of the files into what \"strongroom duplicate policy show --document --institution \
+                 {institution}\" prints, and set that"
+            ),
         ));
     }
     let (outcome, version) = put(authorized, &of, policy, newest, reason)?;

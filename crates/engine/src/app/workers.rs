@@ -31,6 +31,7 @@ pub struct Request {
 /// There is no topic or worker kind of one of the names, or the workers cannot go on.
 pub fn run(context: &OpContext, request: &Request, shutdown: &Shutdown) -> Result<(), EngineError> {
     let authorized = context.authorize(&WORKERS_RUN)?;
+    authorized.home().plain_stores.log_changes();
     run_workers(authorized.home(), request, shutdown)
 }
 
@@ -38,6 +39,7 @@ pub fn run(context: &OpContext, request: &Request, shutdown: &Shutdown) -> Resul
 pub fn serve(context: &OpContext, request: &Request, shutdown: &Shutdown) -> Result<(), EngineError> {
     let home = context.authorize(&WORKERS_RUN)?.home();
     context.authorize(&BACKGROUND_RUN)?;
+    home.plain_stores.log_changes();
     thread::scope(|scope| {
         let producing = scope.spawn(|| {
             let _stop = shutdown.request_on_drop();
@@ -58,7 +60,9 @@ pub fn serve(context: &OpContext, request: &Request, shutdown: &Shutdown) -> Res
 
 /// Runs the schedules until a stop is asked for.
 pub fn run_schedules(context: &OpContext, shutdown: &Shutdown) -> Result<(), EngineError> {
-    background::run(context.authorize(&BACKGROUND_RUN)?.home(), shutdown)
+    let home = context.authorize(&BACKGROUND_RUN)?.home();
+    home.plain_stores.log_changes();
+    background::run(home, shutdown)
 }
 
 /// Runs the background tasks that are due now, once; returns why the first of them failed, where one did. All are run whether

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use strongroom_queue::tasks;
 use strongroom_registry::content_events::{self as rows, ContentEvent};
+use strongroom_registry::duplicated_items as items;
 use strongroom_registry::duplication_routes as routes;
 use strongroom_registry::{ContentEventKind, InstitutionId, RegistryError, Time, Transaction, sweeps};
 use strongroom_spaces::SpaceName;
@@ -49,13 +50,17 @@ pub struct Recorded {
     pub known: u64,
     /// Tasks that were made, or waited already.
     pub tasks: u64,
+    /// Events of spaces of which no rule copies from that store: nothing follows from them.
+    pub without_rule: u64,
+    /// Deletions of content items that rules copy and of which nothing was known.
+    pub unknown: u64,
 }
 
 /// The destinations to which rules copy a space of a store, each for an institution.
 pub(super) type Destinations = Vec<(InstitutionId, String)>;
 
 /// The policies that apply now, of every institution that has one. One that cannot be read is left out: a sweep of its institution says so.
-pub(super) fn policies(home: &Home) -> Result<Vec<(InstitutionId, CurrentPolicy)>, EngineError> {
+pub(crate) fn policies(home: &Home) -> Result<Vec<(InstitutionId, CurrentPolicy)>, EngineError> {
     let institutions = home.registry.read(sweeps::institutions)?;
     let mut found = Vec::with_capacity(institutions.len());
     for institution in institutions {
@@ -77,28 +82,34 @@ pub(super) fn destinations(policies: &[(InstitutionId, CurrentPolicy)], store: &
     policies.iter().flat_map(of).collect()
 }
 
+/// Checks whether an event can be recorded; `now` is the time of the registry.
+///
+/// # Errors
+/// The settings have no such plain store; the time of the event is too far ahead.
+pub(crate) fn check(home: &Home, event: &NewEvent, now: Time) -> Result<(), EngineError> {
+    home.plain_stores.settings(&event.store)?;
+    match event.happened_at {
+        Some(at) if at > now.plus(FURTHEST_AHEAD) => Err(EngineError::Usage(format!(
+            "the event of {}/{} has the time {at}, more than a day ahead of {now}: it would hide every event before that",
+            event.store, event.space
+        ))
+        .next("set the clock of who reports it, and report it again")),
+        _ => Ok(()),
+    }
+}
+
 /// Records events and their tasks: all of them, or none.
 ///
 /// # Errors
-/// The settings have no such plain store; the time of an event is too far ahead.
+/// As [`check`].
 pub fn record(home: &Home, events: &[NewEvent]) -> Result<Recorded, EngineError> {
-    for event in events {
-        home.plain_stores.settings(&event.store)?;
-    }
+    let now = crate::hold::now(home)?;
+    events.iter().try_for_each(|event| check(home, event, now))?;
     let policies = policies(home)?;
     let mut by_space: BTreeMap<(String, String), Destinations> = BTreeMap::new();
     for event in events {
         let space = (event.store.clone(), event.space.to_string());
         by_space.entry(space).or_insert_with_key(|(store, space)| destinations(&policies, store, space));
-    }
-    let now = crate::hold::now(home)?;
-    if let Some(event) = events.iter().find(|event| event.happened_at.is_some_and(|at| at > now.plus(FURTHEST_AHEAD))) {
-        let at = event.happened_at.unwrap_or(now);
-        return Err(EngineError::Usage(format!(
-            "the event of {}/{} has the time {at}, more than a day ahead of {now}: it would hide every event before that",
-            event.store, event.space
-        ))
-        .next("set the clock of who reports it, and report it again"));
     }
     let events: Vec<(ContentEvent, bool)> =
         events.iter().map(|event| (stored(event, now), event.happened_at.is_some())).collect();
@@ -108,6 +119,8 @@ pub fn record(home: &Home, events: &[NewEvent]) -> Result<Recorded, EngineError>
         for (event, has_time) in &events {
             let none = Destinations::new();
             let to = by_space.get(&(event.store.clone(), event.space.clone())).unwrap_or(&none);
+            recorded.without_rule += u64::from(to.is_empty());
+            recorded.unknown += u64::from(!to.is_empty() && is_unknown(tx, event, to)?);
             let how = Recording { has_time: *has_time, is_reported: true, max_attempts };
             match record_one(tx, event, to, how)? {
                 Some(tasks) => {
@@ -134,6 +147,22 @@ pub(super) struct Recording {
     pub(super) is_reported: bool,
     /// The attempts of its tasks.
     pub(super) max_attempts: u32,
+}
+
+/// Whether an event is a deletion of something of which nothing is known: no event, and nothing that came of it on a route.
+fn is_unknown(tx: &mut dyn Transaction, event: &ContentEvent, to: &Destinations) -> Result<bool, RegistryError> {
+    let (store, space, key) = (event.store.as_str(), event.space.as_str(), event.key.as_str());
+    if event.kind != ContentEventKind::Delete || rows::get(tx, (store, space, key))?.is_some() {
+        return Ok(false);
+    }
+    for (institution, destination) in to {
+        let Some(route) = routes::find(tx, *institution, (store, destination, space))? else { continue };
+        // A space is known by its route.
+        if key.is_empty() || items::get(tx, route.id, key)?.is_some() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Records an event and its tasks; how many these are, or none where the event is no news.

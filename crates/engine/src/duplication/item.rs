@@ -19,6 +19,7 @@ use strongroom_storage::{Key, PutCondition, Retrieval, RetrievalRequest, Storage
 use super::acts::SeenAgain;
 use super::events::{Follow, policies};
 use super::handler::Applied;
+use crate::event::Event;
 use crate::hold::{OperationError, now};
 use crate::interruptible::Interruptible;
 use crate::runtime::{TaskContext, TaskEnd};
@@ -619,10 +620,26 @@ impl ItemTask<'_> {
         ))
     }
 
+    /// Logs that it needs a person, or does not any more: once for each change.
+    fn log_change(&self, before: Option<CopyOutcome>, item: &DuplicatedItem) {
+        let institution = &self.route.institution_identifier;
+        let stores = (self.route.source.as_str(), self.route.destination.as_str());
+        let (found, outcome) = ((self.route.space.as_str(), item.key.as_str()), item.outcome);
+        match before.filter(|before| before.needs_person()) {
+            before if before == Some(outcome) => {}
+            _ if outcome.needs_person() => {
+                Event::ContentItemInTrouble { institution, stores, item: found, outcome, detail: &item.detail }.emit();
+            }
+            Some(before) => Event::ContentItemRecovered { institution, stores, item: found, before, outcome }.emit(),
+            None => {}
+        }
+    }
+
     /// The end of the task, with what is recorded in its transaction.
     fn end(&self, came: Came, known: Known, both: Both<'_>) -> Result<TaskEnd, OperationError> {
         let (now, route, key) = (now(self.home)?, self.route.clone(), self.key.to_string());
         let acts = self.acts(&came, &known, &both, now);
+        let before = known.item.as_ref().map(|item| item.outcome);
         let source = both.in_source;
         let seen_again = source.as_ref().and_then(|found| SeenAgain::new(&route, known.event, found, now));
         let seen_again = seen_again.map(|seen| seen.by(self.task));
@@ -687,6 +704,9 @@ impl ItemTask<'_> {
                 (Some(item), follow)
             }
         };
+        if let Some(item) = &item {
+            self.log_change(before, item);
+        }
         let write = move |tx: &mut dyn Transaction, _: Option<&_>| {
             if let Some(seen_again) = &seen_again {
                 seen_again.write(tx)?;

@@ -18,12 +18,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use strongroom_duplication::{DuplicationError, Lookup, Policy, Rule};
-use strongroom_registry::duplication_policies::{self as policies, PolicyVersion};
-use strongroom_registry::{InstitutionId, Registry, RegistryError, Time, Transaction};
+use strongroom_registry::duplication_policies::{self as rows, PolicyVersion};
+use strongroom_registry::{InstitutionId, Registry, RegistryError, Scope, Time, Transaction, tenants};
 
 pub use events::{NewEvent, Recorded, record};
+pub(crate) use events::{check as check_event, policies};
 pub(crate) use handler::{HIGH_TASK, LOW_TASK};
 pub(crate) use matches::matches;
+pub(crate) use tasks::subject_of;
 pub use tasks::{HIGH, LOW};
 
 pub(crate) use check::{check_settings, plain_stores, problems_of};
@@ -69,7 +71,7 @@ impl CurrentPolicy {
 /// # Errors
 /// The registry failed, or the document of the newest version cannot be read.
 pub fn current(home: &Home, institution: InstitutionId) -> Result<Option<CurrentPolicy>, EngineError> {
-    let Some(newest) = home.registry.read(|tx| policies::newest(tx, institution))? else { return Ok(None) };
+    let Some(newest) = home.registry.read(|tx| rows::newest(tx, institution))? else { return Ok(None) };
     let (version, may_delete) = (newest.version, newest.may_delete());
     let changed_at = newest.approved.as_ref().map_or(newest.set_at, |(_, at)| *at);
     let lookup = if let Some(known) = home.policies.get(institution, version) {
@@ -84,8 +86,13 @@ pub fn current(home: &Home, institution: InstitutionId) -> Result<Option<Current
 
 /// The document of a version.
 pub(crate) fn read(registry: &Registry, institution: InstitutionId, version: u64) -> Result<Policy, EngineError> {
-    let text = registry.read(|tx| policies::document(tx, institution, version))?;
-    Policy::from_json(&text).map_err(|error| unreadable(version, &error))
+    let text = registry.read(|tx| rows::document(tx, institution, version))?;
+    let error = match Policy::from_json(&text) {
+        Ok(policy) => return Ok(policy),
+        Err(error) => error,
+    };
+    let of = registry.read(|tx| tenants::institution_by_id(tx, Scope::System, institution))?;
+    Err(unreadable(&of.map(|of| of.identifier).unwrap_or_default(), version, &error))
 }
 
 /// What differs between a version and the one before it, in words.
@@ -98,7 +105,7 @@ pub(crate) fn changes_of(
         if number == 0 {
             return Ok(Ok(Policy::default()));
         }
-        Ok(Policy::from_json(&policies::document(tx, institution, number)?))
+        Ok(Policy::from_json(&rows::document(tx, institution, number)?))
     };
     let (before, after) = (document(version.version.saturating_sub(1))?, document(version.version)?);
     Ok(match (before, after) {
@@ -107,12 +114,12 @@ pub(crate) fn changes_of(
     })
 }
 
-fn unreadable(version: u64, error: &DuplicationError) -> EngineError {
+fn unreadable(institution: &str, version: u64, error: &DuplicationError) -> EngineError {
     let reason = crate::error::chain(error);
-    EngineError::CheckFailed(format!("version {version} of the duplication policy cannot be used: {reason}")).next(
-        "set the policy again with \"strongroom duplicate policy set FILE --if-version N\"; until then nothing of this institution is \
-         copied, and others are not affected",
-    )
+    EngineError::CheckFailed(format!("version {version} of the duplication policy cannot be used: {reason}")).next(format!(
+        "set the policy again with \"strongroom duplicate policy set FILE --reason TEXT --if-version {version} --institution {institution}\"; \
+         until then nothing of this institution is copied, and others are not affected"
+    ))
 }
 
 impl CachedPolicies {

@@ -5,7 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 use strongroom_digest::{Algorithm, MultiHasher};
-use strongroom_queue::NewTask;
+use strongroom_queue::{NewTask, TaskRecord};
+use strongroom_registry::RouteId;
 use strongroom_registry::duplication_routes::Route;
 
 /// The topic of tasks that events make.
@@ -62,6 +63,13 @@ pub(super) fn new_task(max_attempts: u32, route: &Route, key: &str, cause: Cause
         max_attempts,
         ..NewTask::new(topic, task_key(route, key), payload)
     }
+}
+
+/// The route of a task, and the key of its content item; none where it does not say.
+pub(crate) fn subject_of(task: &TaskRecord) -> Option<(RouteId, String)> {
+    let route = task.key.split_once('/')?.0.parse().ok()?;
+    let payload: Payload = serde_json::from_slice(&task.payload).ok()?;
+    Some((route, payload.key))
 }
 
 fn task_key(route: &Route, key: &str) -> String {

@@ -12,12 +12,13 @@ use strongroom_registry::{
 
 use super::PAGE;
 use super::kinds::{
-    BACKGROUND_FAILED, BACKGROUND_OVERDUE, CLOCK_AHEAD, COPIES_LACKING, DELETION_REFUSED, MESSAGES_FAILING,
-    MESSAGES_UNDELIVERABLE, QUEUE_DEAD, QUEUE_UNATTENDED, SPOT_TEST_FAILED, STORE_AWAY, STORE_READ_ONLY, STORE_REFUSED,
-    STORE_WATERMARK,
+    BACKGROUND_FAILED, BACKGROUND_OVERDUE, CLOCK_AHEAD, COPIES_LACKING, DELETION_REFUSED, DUPLICATION_FAILED,
+    MESSAGES_FAILING, MESSAGES_UNDELIVERABLE, QUEUE_DEAD, QUEUE_UNATTENDED, SPOT_TEST_FAILED, STORE_AWAY,
+    STORE_READ_ONLY, STORE_REFUSED, STORE_WATERMARK,
 };
 use crate::backfill::{BackfillProgress, TOPIC};
 use crate::background::{self, TaskStatus};
+use crate::duplication::{HIGH, LOW};
 use crate::findings::LACKING;
 use crate::review;
 use crate::survey::{Condition, Survey, SurveyedStore};
@@ -187,7 +188,8 @@ fn of_queue(tx: &mut dyn Transaction, found: &mut Conditions) -> Result<(), Regi
     let topics = strongroom_queue::tasks::counts(tx)?;
     for topic in topics.iter().filter(|topic| topic.dead > 0) {
         let dead = counted(topic.dead, "task was", "tasks were");
-        found.add_counted(QUEUE_DEAD, &topic.topic, topic.dead, format!("{dead} given up after the last attempt"));
+        let kind = if [HIGH, LOW].contains(&topic.topic.as_str()) { DUPLICATION_FAILED } else { QUEUE_DEAD };
+        found.add_counted(kind, &topic.topic, topic.dead, format!("{dead} given up after the last attempt"));
     }
     for topic in review::unattended(tx, &topics)? {
         let count = topic.ready + topic.leased;

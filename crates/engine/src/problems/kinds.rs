@@ -2,6 +2,8 @@
 
 use strongroom_registry::problems::{COPY_DAMAGED, COPY_INVENTORY, COPY_MISSING, Problem};
 
+use crate::duplication::{HIGH, LOW};
+
 /// A kind of problem.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kind {
@@ -9,13 +11,16 @@ pub(crate) struct Kind {
     pub(crate) name: &'static str,
     /// Who can resolve it.
     pub(crate) resolver: &'static str,
-    /// The command that shows or resolves it; `{subject}` and `{finding}` stand for those of the problem.
+    /// The command that shows or resolves it; `{subject}`, `{finding}` and `{institution}` stand for those of the problem.
     command: &'static str,
 }
 
 const OPERATOR: &str = "an operator";
 const BY_COPIES: &str =
     "the system, from another copy; where no store has the bytes, a person with a new deposit of them";
+
+const DEAD_TASKS: &str =
+    "queue dead {subject}; when the cause of its errors is removed: strongroom queue retry {subject}";
 
 macro_rules! kinds {
     ($($constant:ident $name:literal)*) => {
@@ -59,29 +64,25 @@ const KINDS: &[Kind] = &[
     kind(
         DUPLICATION_CONFLICT,
         "the depositor, by making both alike, or by removing one of both",
-        "duplicate problems; then strongroom duplicate run",
+        "duplicate problems --institution {institution}; then strongroom duplicate run --institution {institution}",
     ),
     kind(
         DUPLICATION_DAMAGED,
         "the depositor, by putting the right bytes again",
-        "duplicate problems; then strongroom duplicate run",
+        "duplicate problems --institution {institution}; then strongroom duplicate run --institution {institution}",
     ),
     kind(DUPLICATION_FAILED, "the system, when the stores answer; else an operator", "duplicate run show {subject}"),
     kind(DUPLICATION_HELD, "an admin of the institution", "duplicate run --allow-deletions {subject}"),
     kind(
         DUPLICATION_LOST,
         "the depositor, by putting them again; or an operator who knows that they were to be deleted",
-        "duplicate problems; then strongroom duplicate event delete STORE/SPACE/KEY",
+        "duplicate problems --institution {institution}; then strongroom duplicate event delete STORE/SPACE/KEY",
     ),
     kind(MESSAGES_FAILING, "the system, when the receiver answers; else an operator", "outbox list --waiting"),
     kind(MESSAGES_UNDELIVERABLE, OPERATOR, "outbox list"),
     kind(PLAIN_STORE_AWAY, "an operator, or the provider of the store", "space list --store {subject}"),
     kind(PLAIN_STORE_UNWATCHED, OPERATOR, "config show"),
-    kind(
-        QUEUE_DEAD,
-        OPERATOR,
-        "queue dead {subject}; when the cause of its errors is removed: strongroom queue retry {subject}",
-    ),
+    kind(QUEUE_DEAD, OPERATOR, DEAD_TASKS),
     kind(QUEUE_UNATTENDED, OPERATOR, "serve"),
     kind(SPOT_TEST_FAILED, "an admin of the institution", "restore tests list --state failed"),
     kind(STORE_AWAY, "an operator, or the provider of the store", "store check {subject}"),
@@ -106,6 +107,11 @@ impl Kind {
     /// The command that shows or resolves a problem of this kind.
     pub(crate) fn command_for(&self, problem: &Problem) -> String {
         let finding = problem.finding.map(|finding| finding.to_string()).unwrap_or_default();
-        format!("strongroom {}", self.command.replace("{subject}", &problem.subject).replace("{finding}", &finding))
+        let institution = problem.institution_identifier.as_deref().unwrap_or_default();
+        // Of what failed in duplication, the subject is a sweep, or a topic with tasks that were given up.
+        let is_of_tasks = self.name == DUPLICATION_FAILED && [HIGH, LOW].contains(&problem.subject.as_str());
+        let command = if is_of_tasks { DEAD_TASKS } else { self.command };
+        let command = command.replace("{subject}", &problem.subject).replace("{finding}", &finding);
+        format!("strongroom {}", command.replace("{institution}", institution))
     }
 }

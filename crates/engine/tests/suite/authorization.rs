@@ -262,6 +262,9 @@ const CASES: &[Case] = cases! {
     "duplication::history" "duplication.history" |call, _| {
         something(app::duplication::history(call, "disk/maps/1.txt", Some(INSTITUTION), None))
     };
+    "duplication::check_events" "duplication.record_events" |call, _| {
+        something(app::duplication::check_events(call, &[]))
+    };
     "duplication::record_events" "duplication.record_events" |call, _| {
         something(app::duplication::record_events(call, &[]))
     };

@@ -10,12 +10,12 @@ use strongroom_digest::{Algorithm, hash_reader};
 use strongroom_engine::app::duplication::{self, ReportedEvent};
 use strongroom_engine::app::duplication_policies::{self as policies, NewVersion};
 use strongroom_engine::app::users::{self, NewUser};
-use strongroom_engine::app::views::{PolicyOutcome, SweepView};
-use strongroom_engine::app::{OpContext, UserRole};
+use strongroom_engine::app::views::{PolicyOutcome, SweepView, TroubledItemView};
+use strongroom_engine::app::{self, OpContext, UserRole};
 use strongroom_engine::background::{TASKS, run_now};
-use strongroom_engine::build_runtime;
 use strongroom_engine::duplication::{HIGH, LOW};
 use strongroom_engine::runtime::Shutdown;
+use strongroom_engine::{EngineError, build_runtime};
 use strongroom_queue::tasks;
 use strongroom_registry::duplicated_items::{self, DuplicatedItem};
 use strongroom_registry::duplication_routes as routes;
@@ -54,6 +54,11 @@ on_both_databases! {
     a_deletion_of_one_source_keeps_what_another_one_has_brought
     a_sweep_that_is_refused_leaves_what_waits_for_a_person
     a_clock_that_was_ahead_begins_one_sweep
+    what_is_lost_is_listed_with_what_was_compared_and_what_to_do
+    events_say_of_how_many_nothing_is_known
+    events_are_checked_without_a_record
+    a_task_that_was_given_up_is_a_problem_until_it_is_done_or_dropped
+    hints_about_sweeps_name_the_institution
 }
 
 /// What kind a plain store is.
@@ -790,4 +795,142 @@ fn a_clock_that_was_ahead_begins_one_sweep(engine: Engine) {
     }
     // PostgreSQL has the clock of its server.
     assert!(runs() <= 2, "{}", runs());
+}
+
+fn problems(world: &World) -> Vec<TroubledItemView> {
+    let mut found = Vec::new();
+    app::each(
+        |after| duplication::problems(&world.call(), None, after),
+        |item| {
+            found.push(item);
+            Ok::<_, EngineError>(())
+        },
+    )
+    .expect("lists");
+    found
+}
+
+fn what_is_lost_is_listed_with_what_was_compared_and_what_to_do(engine: Engine) {
+    let Some(world) = world(engine, &THREE[..2], "") else { return };
+    world.policy(&[("one", "two", false)]);
+    world.put("one", "it's 1.txt", "first", "ann");
+    world.sweep(false);
+    world.remove("one", "it's 1.txt");
+    world.sweep(false);
+    let found = problems(&world);
+    let [lost] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((lost.outcome.as_str(), lost.size), ("lost", Some(5)));
+    assert_eq!(lost.rule, "by default, in version 1");
+    assert!(lost.source_etag.is_some() && lost.destination_etag.is_some() && lost.in_destination, "{lost:?}");
+    assert_eq!(lost.sha512.as_ref().map(String::len), Some(128));
+    assert!(lost.verified_at.as_ref().is_some_and(|at| *at < lost.since), "{lost:?}");
+    assert!(lost.next.contains("duplicate event delete 'one/maps/it'\\''s 1.txt'"), "{}", lost.next);
+    assert!(lost.next.contains(&format!("duplicate run --institution {INSTITUTION}")), "{}", lost.next);
+    // The rule is that of the newest policy.
+    world.policy(&[("two", "one", false)]);
+    assert_eq!(problems(&world)[0].rule, "no rule any more: by default, in version 2");
+}
+
+fn events_say_of_how_many_nothing_is_known(engine: Engine) {
+    let Some(world) = world(engine, &THREE, "") else { return };
+    world.policy(&[("one", "two", false)]);
+    world.put("one", "a.txt", "first", "ann");
+    world.sweep(false);
+    let event = |item: &str, is_deletion| ReportedEvent {
+        item: item.to_owned(),
+        is_deletion,
+        happened_at: None,
+        reason: String::new(),
+    };
+    let events = [
+        event("one/maps/a.txt", true),
+        event("one/maps/A.txt", true),
+        event("one/maps/b.txt", false),
+        event("three/maps/a.txt", true),
+        event("three/maps/b.txt", false),
+    ];
+    let recorded = duplication::record_events(&world.call(), &events).expect("are recorded");
+    assert_eq!((recorded.recorded, recorded.without_rule, recorded.unknown), (5, 2, 1), "{recorded:?}");
+    // Now there is an event of it.
+    let again = duplication::record_events(&world.call(), &events[1..2]).expect("is recorded");
+    assert_eq!((again.without_rule, again.unknown), (0, 0), "{again:?}");
+}
+
+fn events_are_checked_without_a_record(engine: Engine) {
+    let Some(world) = world(engine, &THREE[..2], "") else { return };
+    let event = |item: &str, at: Option<&str>| ReportedEvent {
+        item: item.to_owned(),
+        is_deletion: false,
+        happened_at: at.map(str::to_owned),
+        reason: String::new(),
+    };
+    let events = [
+        event("one/maps/a.txt", None),
+        event("nowhere/maps/a.txt", None),
+        event("one", None),
+        event("one/maps/../a.txt", None),
+        event("one/maps/a.txt", Some("noon")),
+        event("one/maps/a.txt", Some("2999-01-01T00:00:00Z")),
+    ];
+    let checked = duplication::check_events(&world.call(), &events).expect("are checked");
+    assert_eq!(checked.iter().filter(|problem| problem.is_none()).count(), 1, "{checked:?}");
+    assert!(checked[0].is_none() && checked.iter().flatten().all(|problem| !problem.next.is_empty()), "{checked:?}");
+    assert_eq!(duplication::record_events(&world.call(), &events[..1]).expect("is recorded").recorded, 1);
+}
+
+fn a_task_that_was_given_up_is_a_problem_until_it_is_done_or_dropped(engine: Engine) {
+    let settings = "[workers.\"duplicate.high\"]\nmax_attempts = 1\n";
+    let Some(world) = world(engine, &[("one", Kind::Folder), ("two", Kind::Folder)], settings) else { return };
+    world.policy(&[("one", "two", false)]);
+    let opened = || {
+        app::problems::compare(&world.call()).expect("compares");
+        let filter = app::problems::Filter { kind: Some("duplication.failed".to_owned()), ..Default::default() };
+        app::problems::list(&world.call(), &filter, None).expect("lists").items
+    };
+    // A folder is in the way of the copy.
+    let in_the_way = |key: &str| world.home.path().join("plain/two/maps").join(key).join("x");
+    let fail = |key: &str| {
+        std::fs::create_dir_all(in_the_way(key)).expect("makes a folder");
+        world.put("one", key, "first", "ann");
+        world.report(&format!("one/maps/{key}"), false, None);
+        world.drain();
+        assert_eq!(world.dead(), 1);
+        let found = problems(&world);
+        let [failed] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!((failed.outcome.as_str(), failed.key.as_str()), ("failed", key), "{failed:?}");
+        assert!(failed.next.contains("strongroom queue retry duplicate.high"), "{failed:?}");
+        let opened = opened();
+        assert_eq!(opened.len(), 1);
+        assert!(
+            opened[0].next.as_ref().is_some_and(|next| next.contains("strongroom queue retry duplicate.high")),
+            "{opened:?}"
+        );
+        let status = app::status::show(&crate::levels::installation(&world.home)).expect("shows");
+        assert!(status.review.dead_tasks == 1 && !status.review.entries.is_empty(), "status --check fails by it");
+    };
+    let is_over = || {
+        assert_eq!((problems(&world).len(), opened().len(), world.dead()), (0, 0, 0));
+    };
+    fail("a.txt");
+    std::fs::remove_dir_all(in_the_way("a.txt").parent().expect("a folder")).expect("is removed");
+    app::queues::retry(&world.call(), HIGH, None).expect("is put back");
+    world.drain();
+    assert_eq!(world.found("two", "a.txt").expect("is copied").0, "first");
+    is_over();
+    fail("b.txt");
+    let task = app::queues::tasks(&world.call(), Some(HIGH), None, None).expect("lists").items[0].task;
+    app::queues::delete(&world.call(), task).expect("is dropped");
+    is_over();
+}
+
+fn hints_about_sweeps_name_the_institution(engine: Engine) {
+    let Some(world) = world(engine, &THREE[..2], "") else { return };
+    let next = |error: EngineError| match error {
+        EngineError::Advised(advised) => advised.next,
+        error => panic!("{error}"),
+    };
+    let of = |run: &str| next(duplication::show(&world.call(), run).expect_err("there is none"));
+    assert!(of("none").contains("no institution has a duplication policy"));
+    world.policy(&[("one", "two", false)]);
+    assert!(of("none").contains(&format!("run list --institution {INSTITUTION}\"")), "{}", of("none"));
 }

@@ -32,6 +32,9 @@ on_both_databases! {
     the_journal_has_each_act
     accounts_of_duracloud_are_imported_one_by_one
     what_a_space_has_is_shown_with_the_reason
+    a_cycle_with_another_institution_is_said_to_system_admins_alone
+    the_command_that_approves_a_version_is_named_until_it_is_approved
+    an_institution_without_a_policy_is_not_said_to_lack_a_version
 }
 
 /// A home with plain stores, a second institution, the admins Ann and Bob, and two system admins.
@@ -311,4 +314,51 @@ fn what_a_space_has_is_shown_with_the_reason(engine: Engine) {
     let view = policies::show(&call, Some(INSTITUTION), Some(1)).expect("shows");
     assert_eq!((view.spaces.len(), view.version.applies, view.ignore), (2, false, vec!["x-*".to_owned()]));
     has(&policies::show(&call, Some(INSTITUTION), Some(9)).expect_err("there is none"), "duplicate policy history");
+}
+
+fn a_cycle_with_another_institution_is_said_to_system_admins_alone(engine: Engine) {
+    let Some(home) = world(engine) else { return };
+    let back = "default = [{ source = \"cloud\", destination = \"disk\" }]\n";
+    set(&console(&home), OTHER, back, None).expect("is set");
+    let told = |view: &SetPolicyView| -> Vec<String> {
+        let of = view.problems.iter().filter(|one| one.code == "shared_cycle");
+        of.map(|one| format!("{}; {}", one.problem, one.next)).collect()
+    };
+    let by_root = policies::check(&as_user(&home, ROOT), Some(INSTITUTION), COPIES.as_bytes()).expect("is checked");
+    assert_eq!((by_root.outcome, told(&by_root).len()), (PolicyOutcome::Valid, 1), "{by_root:?}");
+    let notice = &told(&by_root)[0];
+    assert!(notice.contains("cloud -> disk -> cloud") && notice.contains("--institution other.edu"), "{notice}");
+    let by_ann = policies::check(&as_user(&home, ANN), Some(INSTITUTION), COPIES.as_bytes()).expect("is checked");
+    assert_eq!(told(&by_ann), [""; 0]);
+    assert!(!format!("{by_ann:?}").contains(OTHER));
+    // It is a notice: the policy is set.
+    let set = set(&as_user(&home, ROOT), INSTITUTION, COPIES, None).expect("is set");
+    assert_eq!((set.outcome, told(&set).len()), (PolicyOutcome::Set, 1));
+}
+
+fn the_command_that_approves_a_version_is_named_until_it_is_approved(engine: Engine) {
+    let Some(home) = world(engine) else { return };
+    let command =
+        |version| format!("strongroom --as EMAIL duplicate policy approve {version} --institution {INSTITUTION}");
+    let told = |view: &SetPolicyView| {
+        view.problems.iter().find(|one| one.code == "needs_approval").map(|one| one.next.clone()).unwrap_or_default()
+    };
+    let check = || policies::check(&as_user(&home, ROOT), Some(INSTITUTION), DELETES.as_bytes()).expect("is checked");
+    assert!(told(&check()).contains(&command(1)), "{}", told(&check()));
+    let view = set(&as_user(&home, ROOT), INSTITUTION, DELETES, None).expect("is set");
+    assert!(told(&view).contains(&command(1)), "{}", told(&view));
+    assert!(told(&check()).contains(&command(1)), "it is the same version");
+    policies::approve(&as_user(&home, ANN), Some(INSTITUTION), 1).expect("is approved");
+    assert_eq!(told(&check()), "");
+    let shown = policies::show(&as_user(&home, ROOT), Some(INSTITUTION), None).expect("shows");
+    assert!(shown.problems.iter().all(|one| one.code != "needs_approval"), "{:?}", shown.problems);
+}
+
+fn an_institution_without_a_policy_is_not_said_to_lack_a_version(engine: Engine) {
+    let Some(home) = world(engine) else { return };
+    let error = policies::approve(&as_user(&home, ANN), Some(INSTITUTION), 1).expect_err("there is none");
+    has(&error, "test.edu has no duplication policy");
+    has(&error, "duplicate policy set FILE --reason TEXT --institution test.edu");
+    let error = policies::show(&console(&home), Some(INSTITUTION), Some(1)).expect_err("there is none");
+    has(&error, "test.edu has no duplication policy");
 }

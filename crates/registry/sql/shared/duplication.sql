@@ -74,13 +74,13 @@ DELETE FROM duplicated_items WHERE route_id = ?1 AND key = ?2
 
 -- Content items that are lost or damaged, in the order of their routes.
 -- name: duplicated_items.in_trouble
-SELECT d.key, d.outcome, d.destination_etag, d.size, d.recorded_at, d.detail, {duplication_routes.columns}
+SELECT d.key, d.outcome, d.source_etag, d.destination_etag, d.size, d.sha512, d.verified_at, d.recorded_at, d.detail, {duplication_routes.columns}
 FROM duplicated_items d JOIN duplication_routes r ON r.id = d.route_id JOIN institutions i ON i.id = r.institution_id
 WHERE d.outcome IN ('lost', 'damaged', 'conflict') AND (d.route_id, d.key) > (?1, ?2) ORDER BY d.route_id, d.key LIMIT ?3
 
 -- The same of an institution.
 -- name: duplicated_items.in_trouble_of
-SELECT d.key, d.outcome, d.destination_etag, d.size, d.recorded_at, d.detail, {duplication_routes.columns}
+SELECT d.key, d.outcome, d.source_etag, d.destination_etag, d.size, d.sha512, d.verified_at, d.recorded_at, d.detail, {duplication_routes.columns}
 FROM duplication_routes r JOIN duplicated_items d ON d.route_id = r.id JOIN institutions i ON i.id = r.institution_id
 WHERE r.institution_id = ?4 AND d.outcome IN ('lost', 'damaged', 'conflict') AND (d.route_id, d.key) > (?1, ?2)
 ORDER BY d.route_id, d.key LIMIT ?3

@@ -589,6 +589,13 @@ impl Default for PublicAccess {
     }
 }
 
+impl CopyOutcome {
+    /// Whether a person has to act.
+    pub fn needs_person(self) -> bool {
+        matches!(self, Self::Lost | Self::Damaged | Self::Conflict)
+    }
+}
+
 impl SweepPhase {
     /// Whether a process goes on with a part in this phase.
     pub fn is_open(self) -> bool {

@@ -117,6 +117,14 @@ pub struct TroubledItem {
     pub outcome: CopyOutcome,
     /// Whether the destination has it.
     pub is_in_destination: bool,
+    /// The etag of the source that was compared last.
+    pub source_etag: Option<String>,
+    /// The same of the destination.
+    pub destination_etag: Option<String>,
+    /// The SHA-512 of the bytes that were equal, where they were read.
+    pub sha512: Option<Vec<u8>>,
+    /// When the bytes of both were compared last.
+    pub verified_at: Option<Time>,
     /// Its length in bytes, where it is known.
     pub size: Option<u64>,
     /// Since when it is known.
@@ -146,6 +154,10 @@ pub fn in_trouble(
             key: row.text("key")?.to_owned(),
             outcome: row.text("outcome")?.parse()?,
             is_in_destination: row.optional_text("destination_etag")?.is_some(),
+            source_etag: row.optional_text("source_etag")?.map(str::to_owned),
+            destination_etag: row.optional_text("destination_etag")?.map(str::to_owned),
+            sha512: row.optional_bytes("sha512")?.map(<[u8]>::to_vec),
+            verified_at: row.optional_time("verified_at")?,
             size: optional_count(row, "size")?,
             recorded_at: row.time("recorded_at")?,
             detail: row.text("detail")?.to_owned(),

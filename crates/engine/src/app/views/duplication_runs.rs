@@ -1,8 +1,15 @@
 //! Sweeps of duplication, and what they found.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
-use strongroom_registry::duplicated_items::TroubledItem;
+use strongroom_queue::TaskRecord;
+use strongroom_registry::CopyOutcome;
+use strongroom_registry::duplicated_items::{DuplicatedItem, TroubledItem};
+use strongroom_registry::duplication_routes::Route;
 use strongroom_registry::sweeps::{Part, Sweep, Totals};
+
+use crate::EngineError;
 
 /// A sweep: a comparison of everything that the policy of an institution copies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -144,33 +151,49 @@ impl From<Part> for SweepPartView {
     }
 }
 
-/// A content item that is lost or damaged.
+/// A content item that is lost, damaged or in conflict, or of which a task was given up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TroubledItemView {
     /// The domain name of the institution whose rule copies it.
     pub institution: String,
-    /// `lost` or `damaged`.
+    /// `lost`, `damaged` or `conflict`; `failed` where a task was given up.
     pub outcome: String,
     /// The space.
     pub space: String,
-    /// Its key.
+    /// Its key; empty for the space itself.
     pub key: String,
     /// The store that is read.
     pub source: String,
     /// The store that is written.
     pub destination: String,
+    /// By which rule of the newest policy it is copied, in words.
+    pub rule: String,
     /// Whether the destination has it.
     pub in_destination: bool,
     /// Its length in bytes, where it is known.
     pub size: Option<u64>,
-    /// Since when it is known.
+    /// The etag of the source that was compared last; of what is lost, the one that it had.
+    pub source_etag: Option<String>,
+    /// The etag of the destination that was compared last.
+    pub destination_etag: Option<String>,
+    /// The SHA-512 of the bytes that were equal in both, where they were read.
+    pub sha512: Option<String>,
+    /// When the bytes of both were last found equal.
+    pub verified_at: Option<String>,
+    /// Since when it is known; of a task, when it was given up.
     pub since: String,
     /// In words.
     pub detail: String,
+    /// What to do.
+    pub next: String,
 }
+
+/// By which rule content items are copied, in words: by institution, source, destination and space.
+pub(crate) type TroubledRules = BTreeMap<(String, String, String, String), String>;
 
 impl From<TroubledItem> for TroubledItemView {
     fn from(item: TroubledItem) -> Self {
+        let next = next_of(&item);
         Self {
             institution: item.route.institution_identifier,
             outcome: item.outcome.to_string(),
@@ -178,10 +201,104 @@ impl From<TroubledItem> for TroubledItemView {
             key: item.key,
             source: item.route.source,
             destination: item.route.destination,
+            rule: String::new(),
             in_destination: item.is_in_destination,
             size: item.size,
+            source_etag: item.source_etag,
+            destination_etag: item.destination_etag,
+            sha512: item.sha512.map(|digest| hex(&digest)),
+            verified_at: item.verified_at.map(|at| at.to_string()),
             since: item.recorded_at.to_string(),
             detail: item.detail,
+            next,
+        }
+    }
+}
+
+impl TroubledItemView {
+    /// One of which a task was given up; `known` is what is recorded of it.
+    pub(crate) fn given_up(route: Route, key: String, task: &TaskRecord, known: Option<DuplicatedItem>) -> Self {
+        let reason = task.reason.as_deref().unwrap_or("it does not say why");
+        let known = known.as_ref();
+        Self {
+            institution: route.institution_identifier,
+            outcome: "failed".to_owned(),
+            space: route.space,
+            key,
+            source: route.source,
+            destination: route.destination,
+            rule: String::new(),
+            in_destination: known.is_some_and(|item| item.destination_etag.is_some()),
+            size: known.and_then(|item| item.size),
+            source_etag: known.and_then(|item| item.source_etag.clone()),
+            destination_etag: known.and_then(|item| item.destination_etag.clone()),
+            sha512: known.and_then(|item| Some(hex(item.sha512.as_deref()?))),
+            verified_at: known.and_then(|item| item.verified_at).map(|at| at.to_string()),
+            since: task.ready_at.to_string(),
+            detail: format!("a task of {} was given up after {} attempts: {reason}", task.topic, task.spent),
+            next: format!(
+                "remove the cause, then \"strongroom queue retry {topic} --task {task}\"; where nothing is to be done any more, \
+                 \"strongroom queue delete {task}\"",
+                topic = task.topic,
+                task = task.task
+            ),
+        }
+    }
+
+    pub(crate) fn rule_of(&self) -> (String, String, String, String) {
+        (self.institution.clone(), self.source.clone(), self.destination.clone(), self.space.clone())
+    }
+
+    pub(crate) fn with_rule(mut self, rules: &TroubledRules) -> Self {
+        self.rule = rules.get(&self.rule_of()).cloned().unwrap_or_default();
+        self
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What to do about a content item.
+fn next_of(item: &TroubledItem) -> String {
+    let Route { institution_identifier: institution, source, destination, space, .. } = &item.route;
+    let again = format!("\"strongroom duplicate run --institution {institution}\" compares it again");
+    match item.outcome {
+        CopyOutcome::Lost => {
+            let from = if item.is_in_destination { format!(", such as from {destination}") } else { String::new() };
+            let name = shell_word(&format!("{source}/{space}/{}", item.key));
+            format!(
+                "put it into {source} again{from}: {again}; where it was to be deleted, a system admin records that: \"strongroom duplicate \
+                 event delete {name}\""
+            )
+        }
+        CopyOutcome::Conflict => {
+            format!("make both alike, or remove one of both, which is copied from the other then: {again}")
+        }
+        _ => format!("put the right bytes again where they are damaged, such as from the other store: {again}"),
+    }
+}
+
+/// A text as one word of a shell.
+fn shell_word(text: &str) -> String {
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || "/._-+=:@%,".contains(character);
+    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
+/// Why an event cannot be recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EventProblemView {
+    /// What is wrong.
+    pub problem: String,
+    /// What to do.
+    pub next: String,
+}
+
+impl From<EngineError> for EventProblemView {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Advised(advised) => Self { problem: advised.error.chain(), next: advised.next },
+            error => Self { problem: error.chain(), next: String::new() },
         }
     }
 }
@@ -195,4 +312,8 @@ pub struct RecordedEventsView {
     pub known: u64,
     /// Tasks that follow from them.
     pub tasks: u64,
+    /// Events of spaces that no rule copies from that store: nothing follows from them.
+    pub without_rule: u64,
+    /// Deletions of content items that rules copy, and of which nothing was known.
+    pub unknown: u64,
 }

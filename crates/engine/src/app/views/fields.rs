@@ -64,7 +64,8 @@ views! {
         space, source, destination, phase, reached, listed, queued, equal, ignored, failed, deletions, held, attempts, error
     }
     TroubledItemView {
-        institution, outcome, space, key, source, destination, in_destination, size, since, detail
+        institution, outcome, space, key, source, destination, rule, in_destination, size, source_etag, destination_etag, sha512,
+        verified_at, since, detail, next
     }
     ContentActView {
         number, time, act, event_type, outcome, actor, institution, source, destination, space, key, size, sha512, source_etag, etag_before,

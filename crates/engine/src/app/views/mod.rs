@@ -57,7 +57,10 @@ pub use duplication::{
     ImportedPoliciesView, ImportedPolicyView, PlacementView, PolicyDocumentView, PolicyOutcome, PolicyPreviewView,
     PolicyVersionView, PolicyView, SetPolicyView, SpacePolicyView, SpaceRulesView,
 };
-pub use duplication_runs::{RecordedEventsView, SweepPartView, SweepView, TroubledItemView, WaitedSweepView};
+pub(crate) use duplication_runs::TroubledRules;
+pub use duplication_runs::{
+    EventProblemView, RecordedEventsView, SweepPartView, SweepView, TroubledItemView, WaitedSweepView,
+};
 pub use events::EventView;
 pub use fields::View;
 pub use files::{CopyView, DigestsView, FileView};

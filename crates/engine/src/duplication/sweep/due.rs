@@ -9,6 +9,7 @@ use strongroom_registry::sweeps::{self, NewSweep, Sweep};
 use strongroom_registry::{InstitutionId, RegistryError, Time};
 
 use crate::duplication::{CurrentPolicy, current};
+use crate::event::Event;
 use crate::settings::{DuplicationSettings, Settings};
 use crate::{EngineError, Home};
 
@@ -46,7 +47,18 @@ pub(crate) fn begin(
     pairs.sort_unstable();
     pairs.dedup();
     let new = NewSweep { institution, policy_version: policy.version, is_whole, started_by, pairs };
-    Ok(home.registry.write(move |tx| sweeps::begin(tx, &new))?)
+    // One of which only deletions wait for a person ends where a new one begins.
+    let (begun, ended) = home.registry.write(move |tx| {
+        let open = sweeps::open_of(tx, institution)?;
+        let open = open.map(|open| Ok::<_, RegistryError>((sweeps::totals(tx, open.id)?, open))).transpose()?;
+        let begun = sweeps::begin(tx, &new)?;
+        let ended = open.filter(|_| begun.is_some());
+        Ok::<_, RegistryError>((begun, ended))
+    })?;
+    if let Some((totals, sweep)) = &ended {
+        Event::SweepEnded { sweep, totals }.emit();
+    }
+    Ok(begun)
 }
 
 /// When the sweep after one begins.

@@ -262,10 +262,14 @@ fn release_held(home: &Home) -> Result<(), EngineError> {
 
 /// Ends the open sweep of an institution, where none of its parts is open.
 fn end_if_done(home: &Home, institution: InstitutionId) -> Result<bool, EngineError> {
-    Ok(home.registry.write(move |tx| match sweeps::open_of(tx, institution)? {
-        Some(open) => sweeps::end(tx, open.id),
-        None => Ok(false),
-    })?)
+    let ended = home.registry.write(move |tx| {
+        let Some(open) = sweeps::open_of(tx, institution)? else { return Ok(None) };
+        let is_ended = sweeps::end(tx, open.id)?;
+        Ok::<_, RegistryError>(if is_ended { Some((sweeps::totals(tx, open.id)?, open)) } else { None })
+    })?;
+    let Some((totals, sweep)) = &ended else { return Ok(false) };
+    Event::SweepEnded { sweep, totals }.emit();
+    Ok(true)
 }
 
 fn micros(span: Duration) -> i64 {

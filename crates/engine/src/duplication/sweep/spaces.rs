@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use strongroom_duplication::Place;
+use strongroom_duplication::{Filter, Place};
 use strongroom_queue::{NewTask, tasks};
-use strongroom_registry::duplication_routes as routes;
+use strongroom_registry::duplication_routes::{self as routes, Route};
 use strongroom_registry::sweeps::{self, Next, Part};
 use strongroom_registry::{RegistryError, SweepPhase};
 use strongroom_spaces::{ListedSpace, SpaceName, Spaces};
@@ -12,8 +12,8 @@ use strongroom_spaces::{ListedSpace, SpaceName, Spaces};
 use super::part::{Slice, filter};
 use super::{LEASE, Ran, micros};
 use crate::EngineError;
-use crate::duplication::current;
 use crate::duplication::tasks::{Cause, LOW, new_task};
+use crate::duplication::{CurrentPolicy, current};
 
 /// Spaces that become parts in one transaction.
 const PER_TURN: usize = 200;
@@ -73,10 +73,27 @@ fn peek(list: &mut std::iter::Peekable<Spaces>, not_carried: &mut u64) -> Result
     }
 }
 
+/// Which spaces a sweep copies between two stores: by a policy, and by the filter of the settings.
+struct Selection<'s> {
+    route: &'s Route,
+    policy: CurrentPolicy,
+    filter: &'s Filter,
+}
+
+impl Selection<'_> {
+    fn has(&self, space: &str) -> bool {
+        let Route { institution_identifier, source, destination, .. } = self.route;
+        let place = Place { institution: institution_identifier, store: Some(source), space: Some(space) };
+        let mut rules = self.policy.lookup().rules_from(source, space);
+        rules.any(|rule| rule.destination == *destination) && self.filter.decide(place).is_included()
+    }
+}
+
 /// Makes the parts of the spaces between two stores, page by page.
 pub(super) fn run(slice: &mut Slice<'_>, ran: &mut Ran) -> Result<(), EngineError> {
     let home = slice.home;
     let route = slice.part.route.clone();
+    let filter = filter(&home.settings.duplication);
     let after = SpaceName::new(slice.part.reached.as_str()).ok();
     let list = |store: &str| -> Result<_, EngineError> {
         Ok(home.plain_stores.get(store)?.spaces(after.as_ref())?.peekable())
@@ -98,10 +115,10 @@ pub(super) fn run(slice: &mut Slice<'_>, ran: &mut Ran) -> Result<(), EngineErro
         part.counts.listed += not_carried;
         part.counts.ignored += not_carried;
         if is_end {
-            recorded_spaces(slice)?;
+            recorded_spaces(slice, &filter)?;
             (part.phase, part.reached) = (SweepPhase::Done, String::new());
         }
-        turn(slice, part, page, ran)?;
+        turn(slice, part, page, &filter, ran)?;
         if is_end {
             return Ok(());
         }
@@ -113,7 +130,13 @@ pub(super) fn run(slice: &mut Slice<'_>, ran: &mut Ran) -> Result<(), EngineErro
     }
 }
 
-fn turn(slice: &mut Slice<'_>, mut part: Part, page: Vec<Found>, ran: &mut Ran) -> Result<(), EngineError> {
+fn turn(
+    slice: &mut Slice<'_>,
+    mut part: Part,
+    page: Vec<Found>,
+    filter: &Filter,
+    ran: &mut Ran,
+) -> Result<(), EngineError> {
     let home = slice.home;
     (part.attempts, part.error) = (0, None);
     let route = part.route.clone();
@@ -121,17 +144,8 @@ fn turn(slice: &mut Slice<'_>, mut part: Part, page: Vec<Found>, ran: &mut Ran) 
         part.phase = SweepPhase::Dropped;
         return slice.turn(part, Vec::new(), ran);
     };
-    let filter = filter(&home.settings.duplication);
-    let is_copied = |space: &SpaceName| {
-        let place = Place {
-            institution: &route.institution_identifier,
-            store: Some(&route.source),
-            space: Some(space.as_str()),
-        };
-        let mut rules = policy.lookup().rules_from(&route.source, space.as_str());
-        rules.any(|rule| rule.destination == route.destination) && filter.decide(place).is_included()
-    };
-    let page: Vec<Found> = page.into_iter().filter(|found| is_copied(&found.space)).collect();
+    let selection = Selection { route: &route, policy, filter };
+    let page: Vec<Found> = page.into_iter().filter(|found| selection.has(found.space.as_str())).collect();
     let keeps = |store: &str| -> Result<bool, EngineError> {
         Ok(home.plain_stores.get(store)?.capabilities().keeps_empty_spaces)
     };
@@ -168,26 +182,18 @@ fn turn(slice: &mut Slice<'_>, mut part: Part, page: Vec<Found>, ran: &mut Ran) 
 }
 
 /// What is recorded of spaces that neither store has any more is compared, too.
-fn recorded_spaces(slice: &Slice<'_>) -> Result<(), EngineError> {
+fn recorded_spaces(slice: &Slice<'_>, filter: &Filter) -> Result<(), EngineError> {
     let home = slice.home;
     let (route, sweep) = (&slice.part.route, slice.part.sweep);
     let Some(policy) = current(home, route.institution)? else { return Ok(()) };
+    let selection = Selection { route, policy, filter };
     let mut after = String::new();
     loop {
         let place = (route.source.as_str(), route.destination.as_str(), after.as_str());
         let page = home.registry.read(|tx| routes::between(tx, route.institution, place, PER_TURN))?;
         let Some(last) = page.last() else { return Ok(()) };
         after.clone_from(&last.space);
-        let has_rule = |known: &routes::Route| {
-            let mut rules = policy.lookup().rules_from(&known.source, &known.space);
-            rules.any(|rule| rule.destination == known.destination)
-        };
-        let filter = filter(&home.settings.duplication);
-        let is_included = |known: &routes::Route| {
-            let (store, space) = (Some(known.source.as_str()), Some(known.space.as_str()));
-            filter.decide(Place { institution: &known.institution_identifier, store, space }).is_included()
-        };
-        let page: Vec<_> = page.into_iter().filter(|known| has_rule(known) && is_included(known)).collect();
+        let page: Vec<_> = page.into_iter().filter(|known| selection.has(&known.space)).collect();
         home.registry.write(move |tx| {
             page.iter().try_for_each(|known| sweeps::add_part(tx, sweep, known.id, SweepPhase::Deletions))
         })?;
