@@ -6,6 +6,7 @@ mod check;
 mod events;
 mod handler;
 mod item;
+mod large;
 mod matches;
 mod preview;
 mod space;
@@ -22,6 +23,7 @@ use strongroom_registry::{InstitutionId, Registry, RegistryError, Time, Transact
 
 pub use events::{NewEvent, Recorded, record};
 pub(crate) use handler::{HIGH_TASK, LOW_TASK};
+pub(crate) use large::LargeCopies;
 pub(crate) use matches::matches;
 pub use tasks::{HIGH, LOW};
 
