@@ -6,6 +6,7 @@ mod book;
 mod chaos;
 mod check;
 mod fuzz;
+mod go;
 mod mutants;
 mod peers;
 mod place;
@@ -28,7 +29,8 @@ cargo xtask COMMAND
                                    every test, doc test and crash test, with other people's programs as witnesses
   check [fmt lints docs links sql words]
                                    format, lints, documentation, dead links, SQL pairs, machine paths
-  bench batch|identify|ingest|scale|validate [--large] [--program PATH] [--part PART] [--small]
+  bench batch|duplication|identify|ingest|records|scale|validate
+        [--large] [--program PATH] [--part PART] [--small]
                                    our time and memory beside the bare work or a peer, in one run
   chaos [--runs N] [--seed S] [--database sqlite|postgres] [--stores folders|s3|both] [--seconds T]
                                    the real program among kills, sleep, people and failing stores

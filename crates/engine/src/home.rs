@@ -17,7 +17,7 @@ use crate::access::{Admission, Availability, StoreAccess, StoreState, by_name};
 use crate::activities::{Agent, Agents};
 use crate::arks::Ezid;
 use crate::downloads::Downloads;
-use crate::duplication::CachedPolicies;
+use crate::duplication::{CachedPolicies, LargeCopies};
 use crate::identification::Identifiers;
 use crate::journal::{self, JournalEntry};
 use crate::notifications::{MailSessions, callback_client};
@@ -81,6 +81,8 @@ pub struct Home {
     pub(crate) tools: Tools,
     /// The duplication policies that this process has read.
     pub(crate) policies: CachedPolicies,
+    /// The large content items that this process copies now.
+    pub(crate) large_copies: LargeCopies,
 }
 
 /// How space in staging is given.
@@ -389,6 +391,7 @@ impl Home {
             mail_sessions: MailSessions::default(),
             tools: Tools::default(),
             policies: CachedPolicies::default(),
+            large_copies: LargeCopies::default(),
             running: Arc::default(),
         };
         Ok(home)

@@ -4,6 +4,7 @@
 mod bags;
 mod bare;
 mod batch;
+mod duplication;
 mod home;
 mod identify;
 mod ingest;
@@ -47,7 +48,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let Some((what, rest)) = arguments.split_first() else {
-        bail!("bench takes batch, identify, ingest, records, scale or validate")
+        bail!("bench takes batch, duplication, identify, ingest, records, scale or validate")
     };
     let mut options = Options::default();
     let mut rest = rest.iter();
@@ -59,19 +60,20 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
             "--small" => options.is_small = true,
             other => {
                 bail!(
-                    "bench takes --large, --program PATH for batch, --part PART, and for batch and records --small, found {other:?}"
+                    "bench takes --large, --program PATH, --part PART, and for batch, duplication and records --small, found {other:?}"
                 )
             }
         }
     }
     match what.as_str() {
         "batch" => batch::run(&options),
+        "duplication" => duplication::run(&options),
         "identify" => identify::run(&options),
         "ingest" => ingest::run(&options),
         "records" => records::run(&options),
         "scale" => scale::run(&options),
         "validate" => validate::run(&options),
-        other => bail!("bench takes batch, identify, ingest, records, scale or validate, found {other:?}"),
+        other => bail!("bench takes batch, duplication, identify, ingest, records, scale or validate, found {other:?}"),
     }?;
     Ok(ExitCode::SUCCESS)
 }
@@ -91,6 +93,7 @@ fn measured(program: &Command) -> Result<Need> {
     let report = tempfile::NamedTempFile::new().context("cannot make a temporary file")?;
     let mut measure = Command::new(std::env::current_exe().context("where is this program?")?);
     measure.arg(MEASURE).arg(report.path()).arg(program.get_program()).args(program.get_args());
+    measure.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
     measure.stdin(Stdio::null()).stdout(Stdio::null());
     place::succeed(&mut measure)?;
     let text = std::fs::read_to_string(report.path()).context("cannot read the report")?;

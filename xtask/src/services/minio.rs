@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
 
-use crate::place;
+use crate::{go, place};
 
 /// The module, and the version of it that is built. There is no newer release with binaries that may be fetched.
 const MODULE: &str = "github.com/minio/minio";
@@ -71,7 +71,7 @@ pub(super) fn program(install: bool) -> Result<Option<PathBuf>> {
     if !install {
         return Ok(None);
     }
-    if place::output_of(Command::new("go").arg("version")).is_none() {
+    if !go::is_installed() {
         bail!("Go is needed to build MinIO, the S3 server that tests talk to (Debian: apt-get install golang)");
     }
     eprintln!("building MinIO {VERSION} into {}", folder().display());

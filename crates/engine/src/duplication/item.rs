@@ -19,6 +19,7 @@ use strongroom_storage::{Key, PutCondition, Retrieval, RetrievalRequest, Storage
 use super::acts::SeenAgain;
 use super::events::{Follow, policies};
 use super::handler::Applied;
+use super::tasks::LOW;
 use crate::event::Event;
 use crate::hold::{OperationError, now};
 use crate::interruptible::Interruptible;
@@ -392,9 +393,11 @@ impl ItemTask<'_> {
         digests.dedup_by_key(|(algorithm, _)| *algorithm);
         let did = Some(if replaces.is_some() { ContentActKind::Replaced } else { ContentActKind::Copied });
         let condition = replaces.map_or(PutCondition::IfAbsent, PutCondition::IfMatch);
+        let workers = self.home.settings.pool(LOW).workers;
+        let _permit = self.home.large_copies.permit(source.size, workers, self.context)?;
         let how = ItemPut { description, size: Some(source.size), digests, class: None, condition };
         let body = both.source.open(self.space, self.key, &source.etag)?;
-        let mut body = HashingReader::new(Interruptible::new(body, self.context), &Algorithm::RECORDED);
+        let mut body = HashingReader::new(Interruptible::new(body, self.context), &proofs(both.destination));
         let put = both.destination.put(self.space, self.key, &mut body, &how);
         self.context.check()?;
         let put = match put {
@@ -719,4 +722,10 @@ impl ItemTask<'_> {
         };
         Ok(TaskEnd::from(Outcome::Done).with(Box::new(write)))
     }
+}
+
+/// The digests by which a copy in a store is known: that which is recorded, and those that the store vouches for.
+fn proofs(destination: &dyn PlainStore) -> Vec<Algorithm> {
+    let vouched = destination.capabilities().vouched.iter().copied();
+    std::iter::once(Algorithm::Sha512).chain(vouched.filter(|algorithm| *algorithm != Algorithm::Sha512)).collect()
 }

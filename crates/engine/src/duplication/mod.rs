@@ -7,6 +7,7 @@ mod check;
 mod events;
 mod handler;
 mod item;
+mod large;
 mod matches;
 mod preview;
 mod space;
@@ -24,6 +25,7 @@ use strongroom_registry::{InstitutionId, Registry, RegistryError, Scope, Time, T
 pub use events::{NewEvent, Recorded, record};
 pub(crate) use events::{check as check_event, policies};
 pub(crate) use handler::{HIGH_TASK, LOW_TASK};
+pub(crate) use large::LargeCopies;
 pub(crate) use matches::matches;
 pub(crate) use tasks::subject_of;
 pub use tasks::{HIGH, LOW};

@@ -206,6 +206,8 @@ mod tests {
         assert_eq!(registry_file(&settings), Path::new("/home/registry.db"));
         assert_eq!(settings.fixity.max_age, Duration::from_hours(90 * 24));
         assert_eq!(settings.pool("ingest.fetch").workers, 2);
+        assert_eq!(settings.pool("duplicate.high").workers, 16);
+        assert_eq!(settings.pool("duplicate.low").workers, 16);
         assert_eq!(settings.preservation_stores(), ["primary", "secondary"]);
     }
 

@@ -12,9 +12,14 @@ use super::kind::Kind;
 use super::plain_stores::{self, PlainStoreSettings};
 use super::secret::Secret;
 use super::stores::{self, StoreFacts, StoreSettings};
+use crate::duplication;
 use crate::runtime::{PoolSettings, Pools};
 use crate::task_kinds::TASK_KINDS;
 use crate::workflow::{Workflows, local_topic};
+
+/// How many times the workers of `default` the topics of duplication have: a copy of a small content item waits for the disk most of the time, and
+/// what several copies have written is synced together.
+const TIMES_DUPLICATION: usize = 8;
 
 /// The value where none is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -563,7 +568,8 @@ impl Settings {
     }
 
     /// How one topic is worked on. That of items that read from servers is as said of it, else as said of their stage, else as said of
-    /// `default` with twice the workers: they wait for a network, and no institution has more than half of them.
+    /// `default` with twice the workers: they wait for a network, and no institution has more than half of them. That of duplication has
+    /// [`TIMES_DUPLICATION`] as many.
     pub fn pool(&self, topic: &str) -> PoolSettings {
         let local = local_topic(topic);
         let said = self.workers.get(topic).or_else(|| self.workers.get(local?));
@@ -578,7 +584,12 @@ impl Settings {
             shutdown_timeout: said.shutdown_timeout,
             aged_after: said.aged_after,
         });
-        let times = if local.is_some() && is_default { 2 } else { 1 };
+        let times = match local {
+            _ if !is_default => 1,
+            Some(_) => 2,
+            None if [duplication::HIGH, duplication::LOW].contains(&topic) => TIMES_DUPLICATION,
+            None => 1,
+        };
         PoolSettings { workers: pool.workers.saturating_mul(times), ..pool }
     }
 

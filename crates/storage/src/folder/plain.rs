@@ -6,8 +6,8 @@ use std::fs::{DirBuilder, File};
 use std::io::{self, Read};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{self as rfs, AtFlags, Mode};
 use rustix::io::Errno;
@@ -16,11 +16,15 @@ use super::durability::Durability;
 use super::list::{Tops, Walk};
 use super::root::is_directory;
 use super::write::Place;
-use super::{BOOKKEEPING, DESCRIPTION, Folder, FolderMode, TEMPORARY, case, changed, etag, head_of, open};
+use super::{
+    BOOKKEEPING, DESCRIPTION, Folder, FolderMode, TEMPORARY, case, changed as changed_at, etag, head_of, open,
+};
 use crate::{Head, Key, PutOptions, StorageError};
 
 /// Names of one directory held at a time.
 const BATCH: usize = 65_536;
+/// Seconds after which the clock of a file system shows another time than before.
+const SAME_TIME: i64 = 2;
 /// What to do where there is no folder.
 const UNMOUNTED: &str = "is the disk mounted?";
 
@@ -41,6 +45,8 @@ pub enum Removal {
 pub struct PlainFolder {
     folder: Arc<Folder>,
     mode: FolderMode,
+    /// When the directories at the top had changed last that are known to be durable.
+    synced: Arc<Mutex<Option<(i64, i64)>>>,
 }
 
 impl PlainFolder {
@@ -65,7 +71,7 @@ impl PlainFolder {
         let folder = Folder { name, root, proof, durability: Durability::default(), folds_case };
         folder.check_presence()?;
         match folder.root.stat(DESCRIPTION) {
-            Err(Errno::NOENT | Errno::NOTDIR) => Ok(Self { folder: Arc::new(folder), mode }),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(Self { folder: Arc::new(folder), mode, synced: Arc::default() }),
             Ok(_) => Err(folder.unusable(format!(
                 "folder {} is a preservation store, as {DESCRIPTION} in it says: choose another folder for a plain store",
                 path.display()
@@ -136,8 +142,24 @@ impl PlainFolder {
             Err(Errno::EXIST) if self.has_directory(name)? => false,
             Err(errno) => return Err(self.folder.obstructed(name, errno)),
         };
-        rfs::fsync(root).map_err(|errno| self.folder.failed("sync", name, errno.into()))?;
+        self.sync_top().map_err(|errno| self.folder.failed("sync", name, errno.into()))?;
         Ok(made)
+    }
+
+    /// Makes the names at the top durable, also those that other processes made. Where nothing was made or removed since that was done last,
+    /// they are.
+    fn sync_top(&self) -> Result<(), Errno> {
+        let root = self.folder.root.directory();
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let at = changed_at(&rfs::fstat(root)?);
+        if *self.synced.lock().unwrap_or_else(PoisonError::into_inner) == Some(at) {
+            return Ok(());
+        }
+        rfs::fsync(root)?;
+        // What is made meanwhile may have the same time, as long as the clock of the file system shows it.
+        let is_past = i64::try_from(now.as_secs()).is_ok_and(|now| now > at.0.saturating_add(SAME_TIME));
+        *self.synced.lock().unwrap_or_else(PoisonError::into_inner) = is_past.then_some(at);
+        Ok(())
     }
 
     /// Removes a directory at its top where nothing lies in it, not even an empty directory: [`Removal::Changed`] where something does.
@@ -253,7 +275,7 @@ impl PlainFolder {
 
     /// When an open file, its attributes or its rights changed last: seconds and nanoseconds.
     pub fn changed_at(file: &File) -> io::Result<(i64, i64)> {
-        Ok(changed(&rfs::fstat(file)?))
+        Ok(changed_at(&rfs::fstat(file)?))
     }
 
     fn named(&self, directory: &Key, key: &Key) -> Result<Named, StorageError> {

@@ -5,6 +5,7 @@
 //!
 //! Parts take turns by time: a large space delays no other one for longer than a slice.
 
+mod ahead;
 mod compared;
 mod due;
 mod part;
@@ -14,7 +15,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use strongroom_queue::{TopicCounts, WorkerId, tasks};
+use strongroom_queue::WorkerId;
+use strongroom_queue::tasks::{self, QueueStatus};
 use strongroom_registry::sweeps::{self, Next, Part, Sweep};
 use strongroom_registry::{InstitutionId, RegistryError, RouteId, SweepId, SweepPhase, content_events, counted};
 use uuid::Uuid;
@@ -134,9 +136,11 @@ fn are_all_set_aside(home: &Home, id: SweepId) -> Result<bool, RegistryError> {
 
 /// Whether tasks of duplication wait or are worked on that are not attempted later.
 fn is_busy(home: &Home) -> Result<bool, RegistryError> {
-    let counts = home.registry.read(|tx| tasks::counts(tx).map_err(RegistryError::from))?;
-    let of = |topic: &TopicCounts| [HIGH, LOW].contains(&topic.topic.as_str()) && !topic.paused;
-    Ok(counts.iter().filter(|topic| of(topic)).any(|topic| topic.ready + topic.leased > 0))
+    // Not by counting: it is asked after each task.
+    home.registry.read(|tx| {
+        let waits = matches!(tasks::look(tx, &[HIGH.to_owned(), LOW.to_owned()])?, QueueStatus::Work(_));
+        Ok(waits || tasks::leased_of(tx, HIGH)? > 0 || tasks::leased_of(tx, LOW)? > 0)
+    })
 }
 
 /// Works on the tasks of duplication until none waits.
