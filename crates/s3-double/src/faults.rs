@@ -1,6 +1,6 @@
 //! Faults on purpose, at the request they were planned for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -87,6 +87,8 @@ pub(crate) struct Plans {
     requests: BTreeMap<Operation, u64>,
     planned: BTreeMap<(Operation, u64), Fault>,
     always: BTreeMap<Operation, Fault>,
+    /// What happens at the first read of each key, and the keys that were read since.
+    first_reads: Option<(Fault, BTreeSet<String>)>,
 }
 
 impl Plans {
@@ -103,7 +105,17 @@ impl Plans {
     }
 
     pub(crate) fn forget(&mut self) {
-        (self.planned, self.always) = (BTreeMap::new(), BTreeMap::new());
+        *self = Self { requests: std::mem::take(&mut self.requests), ..Self::default() };
+    }
+
+    pub(crate) fn at_first_reads(&mut self, fault: Fault) {
+        self.first_reads = Some((fault, BTreeSet::new()));
+    }
+
+    /// The fault of this read, where it is the first one of the key.
+    pub(crate) fn of_first_read(&mut self, key: &str) -> Option<Fault> {
+        let (fault, read) = self.first_reads.as_mut()?;
+        read.insert(key.to_owned()).then_some(*fault)
     }
 
     pub(crate) fn due(&mut self, operation: Operation) -> Option<Fault> {

@@ -143,6 +143,11 @@ impl Double {
         self.lock().plans.always(operation, fault);
     }
 
+    /// Makes a fault happen at the first read of each key from now on.
+    pub fn at_first_reads(&self, fault: Fault) {
+        self.lock().plans.at_first_reads(fault);
+    }
+
     /// Ends all faults that were planned.
     pub fn end_faults(&self) {
         self.lock().plans.forget();

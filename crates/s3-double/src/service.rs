@@ -216,6 +216,7 @@ impl S3 for Service {
         let input = request.input;
         let fault = self.enter(Operation::GetObject, &bucket).await?;
         let mut state = self.lock();
+        let fault = fault.or_else(|| state.plans.of_first_read(&input.key));
         let stored = state.at(&bucket).object(&input.key)?.clone();
         if !stored.is_readable(state.at(&bucket).now()) {
             return Err(s3_error!(InvalidObjectState));

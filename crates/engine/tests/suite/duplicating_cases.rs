@@ -90,7 +90,11 @@ fn case_7_a_copy_has_content_type_and_properties_and_a_failed_one_leaves_no_file
     let stored = to.double.stored("two/maps/a.txt").expect("is there");
     assert_eq!((stored.bytes(), stored.content_type.as_deref()), (b"the bytes".to_vec(), Some("text/plain")));
     assert_eq!(stored.metadata.get("creator").map(String::as_str), Some("ann"));
-    assert_eq!(to.double.counts().undeclared, 0, "each put declares a digest");
+    // Behind what was tried out before the first put.
+    let undeclared = to.double.counts().undeclared;
+    to.put("one", "b.txt", "the bytes", "ann");
+    to.sweep(false);
+    assert_eq!(to.double.counts().undeclared, undeclared, "a put declares a digest");
 
     let Some(from) = world(engine, &FROM_S3, ONE_ATTEMPT) else { return };
     from.policy(&[("one", "two", false)]);

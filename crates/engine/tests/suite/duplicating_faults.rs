@@ -34,6 +34,8 @@ enum Often {
     Always,
     /// At each second request, from the first one on.
     EachSecond,
+    /// At the first read of each key.
+    FirstReads,
 }
 
 /// A store that misbehaves.
@@ -63,6 +65,10 @@ impl Trouble {
         Self { often: Often::EachSecond, stops: None, ..self }
     }
 
+    const fn at_first_reads(self) -> Self {
+        Self { often: Often::FirstReads, stops: None, ..self }
+    }
+
     /// A name that is in no listing is left until it is listed.
     const fn silent(self) -> Self {
         Self { is_silent: true, stops: None, ..self }
@@ -72,6 +78,7 @@ impl Trouble {
         for operation in self.operations {
             match self.often {
                 Often::Always => world.double.always(*operation, Some(self.fault)),
+                Often::FirstReads => world.double.at_first_reads(self.fault),
                 Often::EachSecond => {
                     (0..500).for_each(|nth| world.double.plan(*operation, nth * 2 + 1, self.fault));
                 }
@@ -273,16 +280,16 @@ fn a_put_that_goes_wrong_is_repeated_or_found_by_what_is_kept() {
 fn a_read_that_goes_wrong_is_repeated_and_proves_nothing() {
     const GET: &[Operation] = &[GetObject];
     run_all(&[
-        Trouble::new(FROM_S3, GET, Fault::Corrupt { at: 0 }).each_second(),
+        Trouble::new(FROM_S3, GET, Fault::Corrupt { at: 0 }).at_first_reads(),
         Trouble::new(FROM_S3, GET, Fault::Short { to: 3 }).each_second(),
         Trouble::new(FROM_S3, GET, Fault::Torn { after: 3 }).each_second(),
         Trouble::new(FROM_S3, GET, Fault::Short { to: 3 }),
         Trouble::new(FROM_S3, GET, Fault::Torn { after: 3 }),
-        Trouble::new(TO_S3, GET, Fault::Corrupt { at: 0 }).each_second(),
-        Trouble::new(WITH_NONE, GET, Fault::Corrupt { at: 0 }).each_second(),
+        Trouble::new(TO_S3, GET, Fault::Corrupt { at: 0 }).at_first_reads(),
+        Trouble::new(WITH_NONE, GET, Fault::Corrupt { at: 0 }).at_first_reads(),
         Trouble::new(WITH_NONE, GET, Fault::Short { to: 3 }).each_second(),
-        Trouble::new(IN_S3, GET, Fault::Corrupt { at: 0 }).each_second(),
-        Trouble::new(IN_S3, GET, Fault::Short { to: 3 }).each_second(),
+        Trouble::new(IN_S3, GET, Fault::Corrupt { at: 0 }).at_first_reads(),
+        Trouble::new(IN_S3, GET, Fault::Short { to: 3 }).at_first_reads(),
     ]);
 }
 
