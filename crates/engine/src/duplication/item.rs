@@ -28,6 +28,10 @@ use crate::{EngineError, Home, crash_point};
 
 mod history;
 
+/// The digests by which a copy is known: that which is recorded, and that for which stores vouch. Whether a store does may be known only when
+/// something was written to it.
+const PROOFS: [Algorithm; 2] = [Algorithm::Sha512, Algorithm::Sha256];
+
 /// A task for a content item of a route.
 pub(super) struct ItemTask<'t> {
     pub(super) home: &'t Home,
@@ -397,7 +401,7 @@ impl ItemTask<'_> {
         let _permit = self.home.large_copies.permit(source.size, workers, self.context)?;
         let how = ItemPut { description, size: Some(source.size), digests, class: None, condition };
         let body = both.source.open(self.space, self.key, &source.etag)?;
-        let mut body = HashingReader::new(Interruptible::new(body, self.context), &proofs(both.destination));
+        let mut body = HashingReader::new(Interruptible::new(body, self.context), &PROOFS);
         let put = both.destination.put(self.space, self.key, &mut body, &how);
         self.context.check()?;
         let put = match put {
@@ -722,10 +726,4 @@ impl ItemTask<'_> {
         };
         Ok(TaskEnd::from(Outcome::Done).with(Box::new(write)))
     }
-}
-
-/// The digests by which a copy in a store is known: that which is recorded, and those that the store vouches for.
-fn proofs(destination: &dyn PlainStore) -> Vec<Algorithm> {
-    let vouched = destination.capabilities().vouched.iter().copied();
-    std::iter::once(Algorithm::Sha512).chain(vouched.filter(|algorithm| *algorithm != Algorithm::Sha512)).collect()
 }
