@@ -113,6 +113,14 @@ impl Lookup {
         sources.dedup();
         sources
     }
+
+    /// The stores to which rules copy, in order.
+    pub fn destinations(&self) -> Vec<&str> {
+        let mut destinations: Vec<&str> = self.policy.rules().map(|rule| rule.destination.as_str()).collect();
+        destinations.sort_unstable();
+        destinations.dedup();
+        destinations
+    }
 }
 
 /// The patterns that are names by these, and the places of the others. Of two equal ones the first counts.

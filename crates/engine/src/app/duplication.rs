@@ -1,6 +1,6 @@
 //! Duplication as people start and follow it: sweeps, what they found, and events of content items that others report.
 
-use strongroom_queue::{Cursor, TaskState, tasks};
+use strongroom_queue::{Cursor, TaskState, TopicCounts, tasks};
 use strongroom_registry::content_acts;
 use strongroom_registry::sweeps::{self, Sweep};
 use strongroom_registry::{
@@ -344,7 +344,9 @@ pub fn wait(context: &OpContext, run: &str, stop: &Shutdown) -> Result<WaitedSwe
     authorized.around(&target, |_| sweep::work_on(home, &found, stop))?;
     let counts = authorized.read(|tx| tasks::counts(tx).map_err(RegistryError::from))?;
     let of = counts.iter().filter(|topic| [engine::HIGH, engine::LOW].contains(&topic.topic.as_str()));
-    let (later, dead) = of.fold((0, 0), |(later, dead), topic| (later + topic.delayed, dead + topic.dead));
+    // Those of a topic that is paused wait until it is resumed.
+    let waiting = |topic: &TopicCounts| topic.delayed + if topic.paused { topic.ready } else { 0 };
+    let (later, dead) = of.fold((0, 0), |(later, dead), topic| (later + waiting(topic), dead + topic.dead));
     let place = (RouteId(Uuid::nil()), String::new());
     let scope = Scope::Institution(found.institution);
     let troubled = authorized.read(|tx| duplicated_items::in_trouble(tx, scope, (place.0, &place.1), 1))?;

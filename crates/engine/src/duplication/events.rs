@@ -20,7 +20,9 @@ use crate::{EngineError, Home};
 /// Who acts in a destination, as events name it.
 pub(super) const ACTOR: &str = "duplication";
 /// How far ahead of the clock of the registry an event may be, in microseconds: one that is further ahead would hide all that follow.
-const FURTHEST_AHEAD: i64 = 24 * 3_600_000_000;
+const FURTHEST_AHEAD: i64 = CLOCKS_DIFFER;
+/// How much the clock of who reports an event may differ from that of the registry, in microseconds.
+const CLOCKS_DIFFER: i64 = 24 * 3_600_000_000;
 
 /// An event as it is reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -179,7 +181,7 @@ pub(super) fn record_one(
         // An act that is reported now comes after everything that is known, whatever clocks say.
         event.happened_at = event.happened_at.max(known.happened_at.plus(1));
     }
-    if !rows::record(tx, &event)? {
+    if (has_time && is_reported && was_there_after(tx, &event, to)?) || !rows::record(tx, &event)? {
         return Ok(None);
     }
     if is_reported {
@@ -190,10 +192,28 @@ pub(super) fn record_one(
     let mut new = Vec::with_capacity(to.len());
     for (institution, destination) in to {
         let route = routes::ensure(tx, *institution, (&event.store, destination, &event.space))?;
+        if event.left_to_sweep {
+            continue;
+        }
         new.push(new_task(max_attempts, &route, &event.key, Cause::Event));
     }
     tasks::enqueue(tx, &new)?;
     Ok(Some(new.len() as u64))
+}
+
+/// Whether it is the deletion of a content item that was seen in its store long after: it was put again, of which no event is known.
+fn was_there_after(tx: &mut dyn Transaction, event: &ContentEvent, to: &Destinations) -> Result<bool, RegistryError> {
+    if event.kind != ContentEventKind::Delete || event.key.is_empty() {
+        return Ok(false);
+    }
+    for (institution, destination) in to {
+        let Some(route) = routes::find(tx, *institution, (&event.store, destination, &event.space))? else { continue };
+        let seen_at = items::get(tx, route.id, &event.key)?.and_then(|item| item.verified_at);
+        if seen_at.is_some_and(|seen_at| seen_at > event.happened_at.plus(CLOCKS_DIFFER)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn stored(event: &NewEvent, now: Time) -> ContentEvent {
@@ -207,6 +227,7 @@ fn stored(event: &NewEvent, now: Time) -> ContentEvent {
         recorded_at: now,
         actor: event.actor.clone(),
         reason: event.reason.clone(),
+        left_to_sweep: false,
     }
 }
 
@@ -237,6 +258,7 @@ impl Follow {
             recorded_at: now,
             actor: ACTOR.to_owned(),
             reason: reason.to_owned(),
+            left_to_sweep: false,
         };
         let to = destinations(policies, store, space);
         Self { event, to, max_attempts: home.settings.pool(HIGH).max_attempts }

@@ -9,13 +9,14 @@ use strongroom_queue::Outcome;
 use strongroom_registry::content_acts::ActTask;
 use strongroom_registry::duplication_routes::{self as routes, Route};
 use strongroom_registry::work::Assignment;
-use strongroom_registry::{RegistryError, RouteId};
+use strongroom_registry::{InstitutionId, RegistryError, RouteId};
 use strongroom_spaces::SpaceName;
 use strongroom_storage::Key;
 
+use super::events::policies;
 use super::item::ItemTask;
 use super::tasks::{HIGH, LOW, Payload};
-use super::{current, space};
+use super::{CurrentPolicy, current, space};
 use crate::hold::OperationError;
 use crate::runtime::{Handler, TaskContext, TaskEnd};
 use crate::task_kinds::TaskKind;
@@ -107,10 +108,22 @@ pub(super) fn applied(home: &Home, route: &Route) -> Result<Option<Applied>, Eng
     let all: Vec<&Rule> = rules.iter().collect();
     Ok(Some(Applied {
         version: policy.version,
-        may_delete: policy.deletes(rule),
+        may_delete: policy.deletes(rule) && !is_kept_by_another(home, route)?,
         is_cyclic: is_way(&all, &route.destination, &route.source),
         way_back_deletes: is_way(&deleting, &route.destination, &route.source),
     }))
+}
+
+/// Whether a rule of another institution copies the same space between the same stores, and keeps what was deleted.
+fn is_kept_by_another(home: &Home, route: &Route) -> Result<bool, EngineError> {
+    let keeps = |(institution, policy): &(InstitutionId, CurrentPolicy)| {
+        *institution != route.institution
+            && policy
+                .lookup()
+                .rules_from(&route.source, &route.space)
+                .any(|rule| rule.destination == route.destination && !policy.deletes(rule))
+    };
+    Ok(policies(home)?.iter().any(keeps))
 }
 
 /// Whether rules lead from one store to another one.

@@ -19,7 +19,7 @@ use strongroom_storage::{Key, PutCondition, Retrieval, RetrievalRequest, Storage
 use super::acts::SeenAgain;
 use super::events::{Follow, policies};
 use super::handler::Applied;
-use super::tasks::LOW;
+use super::tasks::{HIGH, LOW};
 use crate::event::Event;
 use crate::hold::{OperationError, now};
 use crate::interruptible::Interruptible;
@@ -109,10 +109,18 @@ impl Known {
             || kept.is_some_and(|item| item.destination_etag.as_deref() == Some(etag))
     }
 
-    /// The SHA-512 of the bytes that the source has under an etag, where they were read.
+    /// The SHA-512 of the bytes that the source has under an etag, where they were read, on this route or in the other direction.
     fn sha512_of(&self, etag: &str) -> Option<Digest> {
-        let item = self.item.as_ref().filter(|item| item.source_etag.as_deref() == Some(etag))?;
-        Digest::from_bytes(item.sha512.as_deref()?).ok()
+        let digest = |item: &DuplicatedItem| Digest::from_bytes(item.sha512.as_deref()?).ok();
+        let here = self.item.as_ref().filter(|item| item.source_etag.as_deref() == Some(etag));
+        let reverse = self.reverse.as_ref().filter(|item| item.outcome == CopyOutcome::Equal);
+        let reverse = reverse.filter(|item| item.destination_etag.as_deref() == Some(etag));
+        here.and_then(digest).or_else(|| reverse.and_then(digest))
+    }
+
+    /// Whether both had these etags when they were equal last: other bytes under one of them are damage.
+    fn were_equal(&self, source: &ItemHead, destination: &ItemHead) -> bool {
+        self.last_equal() == Some((Some(source.etag.as_str()), Some(destination.etag.as_str())))
     }
 }
 
@@ -178,7 +186,13 @@ impl ItemTask<'_> {
             source: source.as_ref(),
             destination: destination.as_ref(),
         };
-        let came = self.carry_out(&both, &known, is_read_whole)?;
+        let is_left_to_sweep =
+            known.is_deletion_recorded() && known.event.as_ref().is_some_and(|event| event.left_to_sweep);
+        let came = if both.in_source.is_none() && is_left_to_sweep && self.task.topic == HIGH {
+            Came::AsKnown
+        } else {
+            self.carry_out(&both, &known, is_read_whole)?
+        };
         crash_point("duplicate.done");
         self.end(came, known, both)
     }
@@ -207,7 +221,7 @@ impl ItemTask<'_> {
         let is_known_equal = match (&both.in_source, &both.in_destination) {
             (Some(source), Some(destination)) => {
                 if known.waits_for_person(&source.etag, &destination.etag) {
-                    return Ok(Came::AsKnown);
+                    return if is_read_whole { self.read_again(both, known) } else { Ok(Came::AsKnown) };
                 }
                 known.is_equal(source, destination)
             }
@@ -234,9 +248,10 @@ impl ItemTask<'_> {
                 return Ok(Came::AsKnown);
             }
             let recorded = known.sha512_of(&source.etag);
+            let were_equal = is_known_equal || known.were_equal(source, destination);
             let needs_person = |(one, other): (Digest, Digest)| match recorded {
                 Some(recorded) => recorded != one,
-                None => one != other && (is_known_equal || self.applied.is_cyclic),
+                None => one != other && (were_equal || self.applied.is_cyclic),
             };
             let read = || Ok((self.digest_of(both.source, source)?, self.digest_of(both.destination, destination)?));
             let (one, other) = self.read_with_care(&read, &needs_person)?;
@@ -246,7 +261,7 @@ impl ItemTask<'_> {
                 Some(recorded) if recorded != one => return Ok(self.damaged(destination, other, known)),
                 // The copy is damaged, and the source has what was copied.
                 Some(_) if one != other => Step::Copy { replaces: Some(destination.etag.clone()) },
-                None if one != other && is_known_equal => return Ok(self.damaged(destination, other, known)),
+                None if one != other && were_equal => return Ok(self.damaged(destination, other, known)),
                 _ => decide_compared(&pair, one == other).map_err(|error| self.undescribed(&error))?,
             };
         }
@@ -274,6 +289,10 @@ impl ItemTask<'_> {
             }
             Step::Describe { etag, description } => self.describe(both, &etag, &description, (sha512, proof), known),
             Step::Delete { etag } => self.delete(both, &etag, known),
+            // It was never in the source: the rule that leads there copies it.
+            Step::ReportLost if self.applied.is_cyclic && known.item.is_none() && known.reverse.is_none() => {
+                Ok(Came::AsKnown)
+            }
             Step::ReportLost => Ok(Came::Else {
                 outcome: CopyOutcome::Lost,
                 act: ContentActKind::Lost,
@@ -360,7 +379,9 @@ impl ItemTask<'_> {
         let source = both.in_source.as_ref()?;
         let Some(destination) = &both.in_destination else {
             // It was deleted there since both were equal, and other rules delete it here.
-            let was_equal = known.item.as_ref().is_some_and(|item| item.outcome == CopyOutcome::Equal);
+            let was_equal = known.item.as_ref().is_some_and(|item| {
+                item.outcome == CopyOutcome::Equal && item.source_etag.as_ref() == Some(&source.etag)
+            });
             let is_left = was_equal && self.applied.way_back_deletes && known.is_deletion_recorded_there();
             return is_left.then_some(Came::AsKnown);
         };
@@ -476,6 +497,32 @@ impl ItemTask<'_> {
         }
     }
 
+    /// Reads both of a content item for which a person is needed: where they are as they should be, none is.
+    fn read_again(&self, both: &Both<'_>, known: &Known) -> Result<Came, OperationError> {
+        let (Some(source), Some(destination)) = (&both.in_source, &both.in_destination) else {
+            return Ok(Came::Later);
+        };
+        if !(source.is_readable && destination.is_readable) {
+            return Ok(Came::AsKnown);
+        }
+        let one = self.digest_of(both.source, source)?;
+        let is_equal = known.sha512_of(&source.etag).is_none_or(|recorded| recorded == one)
+            && one == self.digest_of(both.destination, destination)?;
+        if !is_equal {
+            return Ok(Came::AsKnown);
+        }
+        Ok(Came::Equal(Box::new(EqualItem {
+            source: source.clone(),
+            destination: destination.clone(),
+            sha512: Some(one),
+            proof: Proof::Compared,
+            is_news: true,
+            did: None,
+            makes_space: false,
+            detail: String::new(),
+        })))
+    }
+
     /// Digests of both, read once more where people would have to act on them: a read that goes wrong is no damage.
     fn read_with_care(
         &self,
@@ -569,7 +616,7 @@ impl ItemTask<'_> {
             return Ok(Came::AsKnown);
         }
         let key = self.key.as_str();
-        if self.home.registry.read(|tx| items::is_of_another(tx, self.route, key, etag))? {
+        if self.is_brought_by_another(key, etag)? {
             // Nothing of this route is there, so nothing of its deletion is left to be done.
             return Ok(Came::Else {
                 outcome: CopyOutcome::Deleted,
@@ -608,6 +655,21 @@ impl ItemTask<'_> {
             detail: Self::by_event(known, "deleted in both"),
             is_followed: true,
         })
+    }
+
+    /// Whether another rule of a newest policy has brought what the destination has.
+    fn is_brought_by_another(&self, key: &str, etag: &str) -> Result<bool, OperationError> {
+        let others = self.home.registry.read(|tx| items::brought_by(tx, self.route, key, etag))?;
+        if others.is_empty() {
+            return Ok(false);
+        }
+        let policies = policies(self.home)?;
+        let is_there = |other: &Route| {
+            let of = policies.iter().filter(|(institution, _)| *institution == other.institution);
+            of.flat_map(|(_, policy)| policy.lookup().rules_from(&other.source, &other.space))
+                .any(|rule| rule.destination == other.destination)
+        };
+        Ok(others.iter().any(is_there))
     }
 
     fn by_event(known: &Known, what: &str) -> String {

@@ -15,12 +15,13 @@ pub(crate) mod sweep;
 mod tasks;
 pub mod watch;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use strongroom_duplication::{DuplicationError, Lookup, Policy, Rule};
 use strongroom_registry::duplication_policies::{self as rows, PolicyVersion};
-use strongroom_registry::{InstitutionId, Registry, RegistryError, Scope, Time, Transaction, tenants};
+use strongroom_registry::duplication_routes::Route;
+use strongroom_registry::{InstitutionId, Registry, RegistryError, Scope, Time, Transaction, sweeps, tenants};
 
 pub use events::{NewEvent, Recorded, record};
 pub(crate) use events::{check as check_event, policies};
@@ -37,6 +38,8 @@ use crate::{EngineError, Home};
 
 /// Deletions of more than one in so many content items wait for a person.
 const MOST_DELETED: u64 = 100;
+/// For how long deletions are counted together, in microseconds.
+const COUNTED_FOR: i64 = 24 * 3_600_000_000;
 /// The most policies that are kept in memory.
 const MOST_CACHED: usize = 256;
 
@@ -138,4 +141,16 @@ impl CachedPolicies {
         }
         cached.insert(institution, (version, lookup));
     }
+}
+
+/// Since when the deletions of a route are counted together: for a day, and since a person has allowed some last.
+fn counted_since(tx: &mut dyn Transaction, route: &Route, now: Time) -> Result<Time, RegistryError> {
+    let since = now.plus(COUNTED_FOR.saturating_neg());
+    Ok(sweeps::last_allowed(tx, route.id)?.map_or(since, |allowed| allowed.max(since)))
+}
+
+/// The plain stores to which a rule of a newest policy copies.
+pub(crate) fn destinations(home: &Home) -> Result<BTreeSet<String>, EngineError> {
+    let policies = events::policies(home)?;
+    Ok(policies.iter().flat_map(|(_, policy)| policy.lookup().destinations()).map(str::to_owned).collect())
 }

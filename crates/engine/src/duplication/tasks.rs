@@ -61,7 +61,7 @@ pub(super) fn new_task(max_attempts: u32, route: &Route, key: &str, cause: Cause
         priority: if cause == Cause::Deletion { OF_DELETIONS } else { 0 },
         fair_key: route.institution_identifier.clone(),
         max_attempts,
-        ..NewTask::new(topic, task_key(route, key), payload)
+        ..NewTask::new(topic, task_key(route, key, cause), payload)
     }
 }
 
@@ -72,13 +72,19 @@ pub(crate) fn subject_of(task: &TaskRecord) -> Option<(RouteId, String)> {
     Some((route, payload.key))
 }
 
-fn task_key(route: &Route, key: &str) -> String {
+/// Tasks that do different things never join each other: neither has the other one's payload then.
+fn task_key(route: &Route, key: &str, cause: Cause) -> String {
+    // No key of a content item has an empty segment.
+    let of_cause = match cause {
+        Cause::Event | Cause::Difference | Cause::Kept => "",
+        Cause::Sample => "/read/",
+        Cause::Deletion => "/delete/",
+    };
     if key.len() <= LONGEST_KEY {
-        return format!("{}/{key}", route.id);
+        return format!("{}/{of_cause}{key}", route.id);
     }
     let mut hasher = MultiHasher::new(&[Algorithm::Sha256]);
     hasher.update(key.as_bytes());
     let digest = hasher.finish().get(Algorithm::Sha256).map(|digest| digest.to_hex()).unwrap_or_default();
-    // No key of a content item has an empty segment.
-    format!("{}//{digest}", route.id)
+    format!("{}/{of_cause}/{digest}", route.id)
 }

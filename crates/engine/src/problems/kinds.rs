@@ -64,19 +64,19 @@ const KINDS: &[Kind] = &[
     kind(
         DUPLICATION_CONFLICT,
         "the depositor, by making both alike, or by removing one of both",
-        "duplicate problems --institution {institution}; then strongroom duplicate run --institution {institution}",
+        "duplicate problems --institution {institution}",
     ),
     kind(
         DUPLICATION_DAMAGED,
         "the depositor, by putting the right bytes again",
-        "duplicate problems --institution {institution}; then strongroom duplicate run --institution {institution}",
+        "duplicate problems --institution {institution}",
     ),
     kind(DUPLICATION_FAILED, "the system, when the stores answer; else an operator", "duplicate run show {subject}"),
     kind(DUPLICATION_HELD, "an admin of the institution", "duplicate run --allow-deletions {subject}"),
     kind(
         DUPLICATION_LOST,
         "the depositor, by putting them again; or an operator who knows that they were to be deleted",
-        "duplicate problems --institution {institution}; then strongroom duplicate event delete STORE/SPACE/KEY",
+        "duplicate problems --institution {institution}",
     ),
     kind(MESSAGES_FAILING, "the system, when the receiver answers; else an operator", "outbox list --waiting"),
     kind(MESSAGES_UNDELIVERABLE, OPERATOR, "outbox list"),

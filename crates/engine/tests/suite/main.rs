@@ -16,6 +16,7 @@ mod deleting_again;
 mod deletions;
 mod duplicating;
 mod duplicating_archived;
+mod duplicating_at_once;
 mod duplicating_cases;
 mod duplicating_faults;
 mod duplicating_real;

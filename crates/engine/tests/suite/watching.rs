@@ -28,6 +28,7 @@ on_both_databases! {
     copies_into_a_watched_store_are_copied_further_and_none_again
     a_store_is_watched_as_long_as_a_rule_copies_from_it
     many_files_are_recorded_in_pages
+    what_waits_of_a_folder_that_is_emptied_deletes_nothing
     a_folder_that_is_emptied_keeps_its_copies_until_a_person_allows_the_deletions
     a_store_that_cannot_be_watched_is_a_problem
     another_process_that_watches_is_left_alone
@@ -327,6 +328,31 @@ fn many_files_are_recorded_in_pages(engine: Engine) {
         wait_until("all are put", || all(ContentEventKind::Put));
         fs::remove_dir_all(path(&world, "one", "")).expect("removes");
         wait_until("all are deleted", || all(ContentEventKind::Delete));
+    });
+}
+
+/// The tasks of what was put wait until the files are gone.
+fn what_waits_of_a_folder_that_is_emptied_deletes_nothing(engine: Engine) {
+    let Some(world) = watched(engine) else { return };
+    while_watched(&world, || {
+        let write_all = |text: &str| {
+            for number in 0..40 {
+                write(&world, "one", &format!("deep/{number}"), text);
+            }
+            settle(&world, &format!("mark of {text}"));
+        };
+        let are = |kind| (0..40).all(|number| self::kind(&world, &format!("deep/{number}")) == Some(kind));
+        write_all("text");
+        wait_until("all are copied", || {
+            world.drain();
+            (0..40).all(|number| world.found("two", &format!("deep/{number}")).is_some())
+        });
+        write_all("another");
+        wait_until("all are put", || are(ContentEventKind::Put));
+        fs::remove_dir_all(path(&world, "one", "deep")).expect("removes");
+        wait_until("all are deleted", || are(ContentEventKind::Delete));
+        world.drain();
+        assert!((0..40).all(|number| world.found("two", &format!("deep/{number}")).is_some()));
     });
 }
 

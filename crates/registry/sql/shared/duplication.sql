@@ -52,11 +52,12 @@ SELECT {duplicated_items.columns} FROM duplicated_items WHERE route_id = ?1 AND 
 -- name: duplicated_items.list
 SELECT {duplicated_items.columns} FROM duplicated_items WHERE route_id = ?1 AND key > ?2 ORDER BY key LIMIT ?3
 
--- Whether a route from another source into the same space brought what the destination has.
--- name: duplicated_items.is_of_another
-SELECT 1 AS found FROM duplication_routes r JOIN duplicated_items d ON d.route_id = r.id
+-- The routes from other sources into the same space that brought what the destination has.
+-- name: duplicated_items.brought_by
+SELECT {duplication_routes.columns} FROM duplication_routes r JOIN duplicated_items d ON d.route_id = r.id
+JOIN institutions i ON i.id = r.institution_id
 WHERE r.destination = ?1 AND r.space = ?2 AND r.id <> ?3 AND d.key = ?4 AND d.outcome = 'equal' AND d.destination_etag = ?5
-    AND r.source <> ?6 LIMIT 1
+    AND r.source <> ?6
 
 -- name: duplicated_items.put
 INSERT INTO duplicated_items (route_id, {duplicated_items.columns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
@@ -95,17 +96,29 @@ ORDER BY r.id, l.outcome
 
 -- Events of content items.
 -- list: content_events.columns
-store, space, key, id, kind, happened_at, recorded_at, actor, reason
+store, space, key, id, kind, happened_at, recorded_at, actor, reason, left_to_sweep
 
 -- name: content_events.get
 SELECT {content_events.columns} FROM content_events WHERE store = ?1 AND space = ?2 AND key = ?3
 
 -- name: content_events.insert
-INSERT INTO content_events ({content_events.columns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING
+INSERT INTO content_events ({content_events.columns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING
 
 -- name: content_events.replace
-UPDATE content_events SET id = ?4, kind = ?5, happened_at = ?6, recorded_at = ?7, actor = ?8, reason = ?9
+UPDATE content_events SET id = ?4, kind = ?5, happened_at = ?6, recorded_at = ?7, actor = ?8, reason = ?9, left_to_sweep = ?10
 WHERE store = ?1 AND space = ?2 AND key = ?3 AND (happened_at < ?6 OR (happened_at = ?6 AND kind = 'delete' AND ?5 = 'put'))
+
+-- How many deletions of content items in a space were recorded after a time, up to a limit.
+-- name: content_events.count_deleted
+SELECT count(*) AS deleted FROM (SELECT 1 FROM content_events
+    WHERE kind = 'delete' AND store = ?1 AND space = ?2 AND recorded_at > ?3 AND key > '' LIMIT ?4) AS d
+
+-- How many of them were carried out on a route.
+-- name: content_events.count_carried_out
+SELECT count(*) AS deleted FROM (SELECT 1 FROM content_events e
+    WHERE e.kind = 'delete' AND e.store = ?1 AND e.space = ?2 AND e.recorded_at > ?3 AND e.key > ''
+        AND EXISTS (SELECT 1 FROM duplicated_items d WHERE d.route_id = ?5 AND d.key = e.key AND d.outcome = 'deleted')
+    LIMIT ?4) AS d
 
 -- The content item of a deletion was seen again: it was put after it.
 -- name: content_events.supersede
@@ -161,6 +174,10 @@ ORDER BY id DESC LIMIT 1
 -- Sweeps.
 -- list: duplication_runs.columns
 n.id, n.institution_id, i.identifier AS institution_identifier, n.number, n.policy_version, n.is_whole, n.started_by, n.started_at, n.ended_at
+
+-- Until when deletions of a route were recorded that a person has allowed last.
+-- name: duplication_parts.last_allowed
+SELECT max(allowed_to) AS allowed_to FROM duplication_parts WHERE route_id = ?1 AND allowed_to IS NOT NULL
 
 -- name: duplication_runs.insert
 INSERT INTO duplication_runs (id, institution_id, policy_version, is_whole, started_by, started_at, number)

@@ -30,6 +30,8 @@ pub struct ContentEvent {
     pub actor: String,
     /// What they say of it.
     pub reason: String,
+    /// Whether no task follows from it: sweeps count such deletions, and ask a person where they are many.
+    pub left_to_sweep: bool,
 }
 
 /// The newest event of a content item.
@@ -55,6 +57,7 @@ pub fn record(tx: &mut dyn Transaction, event: &ContentEvent) -> Result<bool, Re
         event.recorded_at.into(),
         (&event.actor).into(),
         reason.into(),
+        event.left_to_sweep.into(),
     ];
     Ok(tx.execute(Statement("content_events.insert"), &values)? == 1
         || tx.execute(Statement("content_events.replace"), &values)? == 1)
@@ -95,6 +98,31 @@ fn keys(tx: &mut dyn Transaction, of: Statement, values: &[Value]) -> Result<Vec
     tx.query(of, values)?.iter().map(|row| Ok(row.text("key")?.to_owned())).collect()
 }
 
+/// How many deletions of content items in a space were recorded after a time, up to `limit`.
+pub fn count_deleted(
+    tx: &mut dyn Transaction,
+    (store, space): (&str, &str),
+    since: Time,
+    limit: u64,
+) -> Result<u64, RegistryError> {
+    let values = [store.into(), space.into(), since.into(), limit.into()];
+    let row = tx.query_one(Statement("content_events.count_deleted"), &values)?;
+    Ok(row.map(|row| row.count("deleted")).transpose()?.unwrap_or_default())
+}
+
+/// How many of those of [`count_deleted`] were carried out on a route.
+pub fn count_carried_out(
+    tx: &mut dyn Transaction,
+    (store, space): (&str, &str),
+    route: RouteId,
+    since: Time,
+    limit: u64,
+) -> Result<u64, RegistryError> {
+    let values = [store.into(), space.into(), since.into(), limit.into(), route.into()];
+    let row = tx.query_one(Statement("content_events.count_carried_out"), &values)?;
+    Ok(row.map(|row| row.count("deleted")).transpose()?.unwrap_or_default())
+}
+
 /// How many deletions of content items in a space that were recorded up to a time were not carried out on a route, up to `limit`.
 pub fn count_pending(
     tx: &mut dyn Transaction,
@@ -119,5 +147,6 @@ fn event_row(row: &Row) -> Result<ContentEvent, RegistryError> {
         recorded_at: row.time("recorded_at")?,
         actor: row.text("actor")?.to_owned(),
         reason: row.text("reason")?.to_owned(),
+        left_to_sweep: row.bool("left_to_sweep")?,
     })
 }

@@ -72,11 +72,11 @@ pub fn list(
     tx.query(Statement("duplicated_items.list"), &values)?.iter().map(item_row).collect()
 }
 
-/// Whether a route from another source into the same space brought what the destination has under an etag.
-pub fn is_of_another(tx: &mut dyn Transaction, route: &Route, key: &str, etag: &str) -> Result<bool, RegistryError> {
+/// The routes from other sources into the same space that brought what the destination has under an etag. A rule may have them no more.
+pub fn brought_by(tx: &mut dyn Transaction, route: &Route, key: &str, etag: &str) -> Result<Vec<Route>, RegistryError> {
     let (destination, space, source) = (&route.destination, &route.space, &route.source);
     let values = [destination.into(), space.into(), route.id.into(), key.into(), etag.into(), source.into()];
-    Ok(tx.query_one(Statement("duplicated_items.is_of_another"), &values)?.is_some())
+    tx.query(Statement("duplicated_items.brought_by"), &values)?.iter().map(route_row).collect()
 }
 
 /// Records what came of one, in place of what was known.

@@ -400,3 +400,9 @@ fn part_row(row: &Row) -> Result<Part, RegistryError> {
         fence: row.integer("fence")?,
     })
 }
+
+/// Until when deletions of a route were recorded that a person has allowed last.
+pub fn last_allowed(tx: &mut dyn Transaction, route: RouteId) -> Result<Option<Time>, RegistryError> {
+    let row = tx.query_one(Statement("duplication_parts.last_allowed"), &[route.into()])?;
+    Ok(row.map(|row| row.optional_time("allowed_to")).transpose()?.flatten())
+}

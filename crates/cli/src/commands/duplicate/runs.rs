@@ -203,7 +203,7 @@ pub(super) fn problems(
             Ok::<_, Failure>(())
         },
     )?;
-    table.end("no content item is lost or damaged")?;
+    table.end("no content item is known to be lost, damaged or in conflict")?;
     if kinds.is_empty() {
         return Ok(Exit::Done);
     }

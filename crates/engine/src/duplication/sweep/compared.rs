@@ -151,7 +151,18 @@ impl<'v> Verdicts<'v> {
         let here = |etag: &str| record.is_some_and(|record| record.source_etag.as_deref() == Some(etag));
         let difference = Verdict::Queue(Cause::Difference);
         Ok(match &one.line {
-            Some(Line::NotCarried { .. } | Line::Unknown { .. }) => Verdict::Ignored,
+            Some(Line::Unknown { .. }) => Verdict::Ignored,
+            Some(Line::NotCarried { in_source, other, .. }) => {
+                // A content item was there, or is there in the source.
+                let was_there = is(CopyOutcome::Equal) || is(CopyOutcome::Damaged) || is(CopyOutcome::Conflict);
+                if is(CopyOutcome::Lost) {
+                    Verdict::Failed
+                } else if was_there || (!in_source && other.is_some()) {
+                    difference
+                } else {
+                    Verdict::Ignored
+                }
+            }
             Some(Line::InSource(_)) => difference,
             Some(Line::InBoth { source, destination }) => {
                 let is_as_listed = record.is_some_and(|record| {
@@ -162,7 +173,7 @@ impl<'v> Verdicts<'v> {
                     && here(&source.etag)
                     && there(&destination.etag)
                 {
-                    Verdict::Failed
+                    if self.sweep.is_whole { Verdict::Queue(Cause::Sample) } else { Verdict::Failed }
                 } else if is(CopyOutcome::Equal) && is_as_listed && !self.sweep.is_whole {
                     self.sampled(one)
                 } else {

@@ -12,11 +12,11 @@ use strongroom_storage::Key;
 
 use super::compared::{Compared, Verdict, Verdicts};
 use super::{LEASE, Ran, micros, spaces};
-use crate::duplication::MOST_DELETED;
 use crate::duplication::acts::SeenAgain;
 use crate::duplication::handler::{Applied, applied};
 use crate::duplication::preview::listing;
 use crate::duplication::tasks::{Cause, LOW, new_task};
+use crate::duplication::{MOST_DELETED, counted_since};
 use crate::runtime::Shutdown;
 use crate::settings::DuplicationSettings;
 use crate::{EngineError, Home, crash_point};
@@ -170,6 +170,7 @@ impl Slice<'_> {
     fn count_deletions(&self) -> Result<Option<u64>, EngineError> {
         let (route, space) = (&self.part.route, self.space()?);
         let source = self.home.plain_stores.get(&route.source)?;
+        let destination = self.home.plain_stores.get(&route.destination)?;
         let place = (route.source.as_str(), route.space.as_str());
         let (mut pending, mut after) = (0_u64, String::new());
         loop {
@@ -188,16 +189,27 @@ impl Slice<'_> {
                 let event = self.home.registry.read(|tx| content_events::get(tx, (place.0, place.1, &key)))?;
                 match source.head(&space, &name) {
                     Ok(found) => seen_again.extend(SeenAgain::new(route, event, &found, crate::hold::now(self.home)?)),
-                    Err(error) if error.is_not_found() => pending += 1,
+                    Err(error) if error.is_not_found() => match destination.head(&space, &name) {
+                        Ok(_) => pending += 1,
+                        // Nothing is deleted.
+                        Err(error) if error.is_not_found() => {}
+                        Err(error) => return Err(error.into()),
+                    },
                     Err(error) => return Err(error.into()),
                 }
             }
             self.home.registry.write(move |tx| seen_again.iter().try_for_each(|seen| seen.write(tx)))?;
         }
-        let enough = pending.saturating_mul(MOST_DELETED);
         if pending == 0 {
             return Ok(Some(0));
         }
+        // A space that is emptied little by little is emptied, too.
+        let before = self.home.registry.read(|tx| {
+            let now = tx.now()?;
+            let since = counted_since(tx, route, now)?;
+            content_events::count_carried_out(tx, place, route.id, since, u64::MAX)
+        })?;
+        let enough = pending.saturating_add(before).saturating_mul(MOST_DELETED);
         let mut seen = 0_u64;
         for item in listing(self.home, &route.destination, &space, &ListedName::START)? {
             if let ListedItem::Item(_) = item? {

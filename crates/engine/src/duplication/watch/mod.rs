@@ -28,7 +28,7 @@ use strongroom_spaces::{Changes, PlainStore};
 use self::pending::{Due, MOST, Name, Pending};
 use self::state::{Claim, RENEWED_EVERY, State};
 pub(crate) use self::state::{WatchStatus, status};
-use self::verify::{ACTOR, Lately, Recorded, Seen, inspect, record};
+use self::verify::{ACTOR, Recorded, Seen, inspect, record};
 use super::events::policies;
 use super::sweep;
 use crate::background;
@@ -218,10 +218,9 @@ impl Watch {
             shared.pending().miss();
         }
         let (mut to_sweep, mut swept) = (None, None::<Instant>);
-        let mut lately = Lately::default();
         let mut renewed = Instant::now();
         while !self.stop.is_requested() && !shared.has_ended() {
-            let (is_full, is_left) = self.page(store, shared, &mut lately, false)?;
+            let (is_full, is_left) = self.page(store, shared, false)?;
             if is_left {
                 to_sweep = Some(BTreeSet::new());
             }
@@ -244,18 +243,12 @@ impl Watch {
             }
         }
         let began = Instant::now();
-        while began.elapsed() < GRACE && !shared.has_ended() && self.page(store, shared, &mut lately, true)?.0 {}
+        while began.elapsed() < GRACE && !shared.has_ended() && self.page(store, shared, true)?.0 {}
         Ok(true)
     }
 
     /// Verifies and records what is due, at most a page; whether there may be more, and whether deletions are left to a sweep.
-    fn page(
-        &self,
-        store: &dyn PlainStore,
-        shared: &Shared,
-        lately: &mut Lately,
-        all: bool,
-    ) -> Result<(bool, bool), EngineError> {
+    fn page(&self, store: &dyn PlainStore, shared: &Shared, all: bool) -> Result<(bool, bool), EngineError> {
         let (page, losses) = {
             let mut pending = shared.pending();
             (pending.take_due(Instant::now(), PAGE, all), pending.losses())
@@ -284,7 +277,7 @@ impl Watch {
                 });
             }
         }
-        let recorded = self.record(&inspected.seen, lately)?;
+        let recorded = self.record(&inspected.seen)?;
         if recorded.puts + recorded.deletions > 0 {
             Event::ChangesRecorded { store: &self.store, puts: recorded.puts, deletions: recorded.deletions }.emit();
         }
@@ -295,9 +288,9 @@ impl Watch {
     }
 
     /// Records events, as soon as the registry answers.
-    fn record(&self, seen: &[Seen], lately: &mut Lately) -> Result<Recorded, EngineError> {
+    fn record(&self, seen: &[Seen]) -> Result<Recorded, EngineError> {
         loop {
-            let outcome = self.while_registry_answers(record(&self.home, &self.store, seen.to_vec(), lately))?;
+            let outcome = self.while_registry_answers(record(&self.home, &self.store, seen.to_vec()))?;
             if let Some(recorded) = outcome {
                 return Ok(recorded);
             }

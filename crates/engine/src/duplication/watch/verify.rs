@@ -14,14 +14,12 @@ use uuid::Uuid;
 
 use super::pending::{Due, Name};
 use crate::duplication::events::{self, Destinations, destinations, policies, record_one};
-use crate::duplication::{HIGH, MOST_DELETED};
+use crate::duplication::{HIGH, MOST_DELETED, counted_since};
 use crate::{EngineError, Home};
 
 /// Who reports, as events name it.
 pub(super) const ACTOR: &str = "folder watch";
-/// For how long the deletions of a space are counted together, from the first one.
-const COUNTED_FOR: Duration = Duration::from_hours(1);
-/// So many deletions of a space in that time are carried out at once, however small the space is.
+/// So many deletions of a space in a day are carried out at once, however small the space is.
 const FEW: u64 = 10;
 
 /// What the store has of something that was reported.
@@ -69,28 +67,6 @@ pub(super) struct Recorded {
     /// Deletions that are left to a sweep, which asks a person where they are many.
     pub(super) left_to_sweep: u64,
     tasks: u64,
-}
-
-/// The deletions of each space that were recorded lately. A folder that is emptied must not empty its copies before a person has seen it.
-#[derive(Debug, Default)]
-pub(super) struct Lately(BTreeMap<SpaceName, (Instant, u64)>);
-
-impl Lately {
-    /// How many deletions of a space come together with those of a page.
-    fn with(&mut self, page: BTreeMap<SpaceName, u64>) -> BTreeMap<SpaceName, u64> {
-        self.0.retain(|_, (began, _)| began.elapsed() < COUNTED_FOR);
-        let sum = |(space, new): (SpaceName, u64)| {
-            let before = self.0.get(&space).map_or(0, |(_, before)| *before);
-            (space, before + new)
-        };
-        page.into_iter().map(sum).collect()
-    }
-
-    fn set(&mut self, sums: BTreeMap<SpaceName, u64>) {
-        for (space, sum) in sums {
-            self.0.entry(space).or_insert((Instant::now(), 0)).1 = sum;
-        }
-    }
 }
 
 /// The deletions of content items of a page, by space.
@@ -160,7 +136,7 @@ fn age(head: &ItemHead) -> Option<Duration> {
 }
 
 /// Records the events, with their tasks, in one transaction.
-pub(super) fn record(home: &Home, store: &str, seen: Vec<Seen>, lately: &mut Lately) -> Result<Recorded, EngineError> {
+pub(super) fn record(home: &Home, store: &str, seen: Vec<Seen>) -> Result<Recorded, EngineError> {
     if seen.is_empty() {
         return Ok(Recorded::default());
     }
@@ -171,9 +147,8 @@ pub(super) fn record(home: &Home, store: &str, seen: Vec<Seen>, lately: &mut Lat
             by_space.entry(space.clone()).or_insert_with(|| destinations(&policies, store, space.as_str()));
         }
     }
-    let sums = lately.with(deletions_of(&seen));
+    let deletions = deletions_of(&seen);
     let (store, max_attempts) = (store.to_owned(), home.settings.pool(HIGH).max_attempts);
-    let to_count = sums.clone();
     let recorded = home.registry.write(move |tx| {
         let now = tx.now()?;
         let mut recording = Recording {
@@ -184,14 +159,13 @@ pub(super) fn record(home: &Home, store: &str, seen: Vec<Seen>, lately: &mut Lat
             max_attempts,
             recorded: Recorded::default(),
         };
-        recording.find_many(&to_count)?;
+        recording.find_many(&deletions, now)?;
         for one in &seen {
             let age = i64::try_from(one.at.elapsed().as_micros()).unwrap_or(i64::MAX);
             recording.one(one, now, now.plus(age.saturating_neg()))?;
         }
         Ok::<_, RegistryError>(recording.recorded)
     })?;
-    lately.set(sums);
     if recorded.tasks > 0 {
         home.registry.wakeups().notify([HIGH]);
     }
@@ -210,14 +184,17 @@ struct Recording<'r> {
 }
 
 impl Recording<'_> {
-    /// Finds the spaces of which too much is deleted.
-    fn find_many(&mut self, sums: &BTreeMap<SpaceName, u64>) -> Result<(), RegistryError> {
-        for (space, &sum) in sums.iter().filter(|(_, sum)| **sum > FEW) {
-            let enough = sum.saturating_mul(MOST_DELETED);
+    /// Finds the spaces of which too much is deleted: together with what was deleted before, more than one in a hundred.
+    fn find_many(&mut self, deletions: &BTreeMap<SpaceName, u64>, now: Time) -> Result<(), RegistryError> {
+        for (space, &new) in deletions {
             for (institution, destination) in self.by_space.get(space).into_iter().flatten() {
                 let route = routes::find(self.tx, *institution, (self.store, destination, space.as_str()))?;
-                let equal = route.map(|route| items::count_equal(self.tx, route.id, enough)).transpose()?;
-                if equal.is_some_and(|equal| equal < enough) {
+                let Some(route) = route else { continue };
+                let since = counted_since(self.tx, &route, now)?;
+                let before = rows::count_deleted(self.tx, (self.store, space.as_str()), since, u64::MAX)?;
+                let sum = before.saturating_add(new);
+                let enough = sum.saturating_mul(MOST_DELETED);
+                if sum > FEW && items::count_equal(self.tx, route.id, enough)? < enough {
                     self.many.insert(space.clone());
                 }
             }
@@ -290,10 +267,10 @@ impl Recording<'_> {
             recorded_at: now,
             actor: ACTOR.to_owned(),
             reason: String::new(),
+            left_to_sweep: kind == ContentEventKind::Delete && !key.is_empty() && self.many.contains(space),
         };
         let none = Destinations::new();
-        let is_left = kind == ContentEventKind::Delete && self.many.contains(space);
-        let to = self.by_space.get(space).filter(|_| !is_left).unwrap_or(&none);
+        let to = self.by_space.get(space).unwrap_or(&none);
         let how = events::Recording { has_time: true, is_reported: true, max_attempts: self.max_attempts };
         if let Some(tasks) = record_one(self.tx, &event, to, how)? {
             self.recorded.tasks += tasks;
@@ -301,7 +278,7 @@ impl Recording<'_> {
                 ContentEventKind::Put => self.recorded.puts += 1,
                 ContentEventKind::Delete => self.recorded.deletions += 1,
             }
-            self.recorded.left_to_sweep += u64::from(is_left);
+            self.recorded.left_to_sweep += u64::from(event.left_to_sweep);
         }
         Ok(())
     }

@@ -48,3 +48,8 @@ FOR EACH ROW EXECUTE FUNCTION content_acts_are_append_only();
 -- TRUNCATE fires no trigger of a row.
 CREATE TRIGGER content_acts_are_not_truncated BEFORE TRUNCATE ON content_acts
 FOR EACH STATEMENT EXECUTE FUNCTION content_acts_are_append_only();
+
+-- Whether no task follows from a deletion: the watch of a folder saw so many that sweeps count them, and ask a person.
+ALTER TABLE content_events ADD COLUMN left_to_sweep BOOLEAN NOT NULL DEFAULT FALSE;
+CREATE INDEX content_events_deleted_lately ON content_events (store, space, recorded_at) WHERE kind = 'delete';
+CREATE INDEX duplication_parts_allowed ON duplication_parts (route_id, allowed_to) WHERE allowed_to IS NOT NULL;

@@ -50,3 +50,8 @@ BEGIN SELECT RAISE(ABORT, 'an act on a content item is never changed'); END;
 
 -- The number of the next: a sequence in PostgreSQL, which is set by this where the registry is moved there.
 CREATE VIEW content_act_number AS SELECT coalesce(max(id), 0) + 1 AS next FROM content_acts;
+
+-- Whether no task follows from a deletion: the watch of a folder saw so many that sweeps count them, and ask a person.
+ALTER TABLE content_events ADD COLUMN left_to_sweep INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX content_events_deleted_lately ON content_events (store, space, recorded_at) WHERE kind = 'delete';
+CREATE INDEX duplication_parts_allowed ON duplication_parts (route_id, allowed_to) WHERE allowed_to IS NOT NULL;
