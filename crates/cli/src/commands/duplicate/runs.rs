@@ -62,10 +62,21 @@ pub(super) fn run(call: &OpContext, asked: Run, context: &Context) -> Outcome {
     let run = &ended.sweep.run;
     let left = [
         (
-            ended.sweep.state != "done",
+            ended.sweep.held > 0,
+            format!(
+                "{} deletions wait for a person: \"strongroom duplicate run --allow-deletions {run}\" carries them out; to keep the \
+                 copies, put the content items again, and run again",
+                ended.sweep.held
+            ),
+        ),
+        (
+            ended.sweep.state != "done" && ended.sweep.held == 0,
             format!("it is not at its end: \"strongroom duplicate run show {run}\" says why"),
         ),
-        (ended.later > 0, format!("{} tasks are attempted again later: \"strongroom queue list\"", ended.later)),
+        (
+            ended.later > 0,
+            format!("{} left for later, or until a topic is resumed: \"strongroom queue list\"", ended.later),
+        ),
         (ended.dead > 0, format!("{} tasks were given up: \"strongroom queue dead\"", ended.dead)),
         (
             ended.has_problems,

@@ -89,7 +89,7 @@ pub struct WaitedSweepView {
     /// The sweep.
     #[serde(flatten)]
     pub sweep: SweepView,
-    /// Tasks of both topics that are attempted again later.
+    /// Tasks of both topics that are attempted again later, or wait until their topic is resumed.
     pub later: u64,
     /// Those that were given up.
     pub dead: u64,
