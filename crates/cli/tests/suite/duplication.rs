@@ -13,7 +13,10 @@ fn place() -> Place {
     let place = Place::with_home();
     let mut settings = fs::read_to_string(place.path("home/strongroom.toml")).unwrap();
     for name in ["disk", "cloud", "tape"] {
-        settings += &format!("\n[plain_stores.{name}]\npath = \"plain/{name}\"\nmarker = \".here\"\n");
+        for line in [&format!("\n[plain_stores.{name}]"), &format!("path = \"plain/{name}\""), "marker = \".here\""] {
+            settings += line;
+            settings += "\n";
+        }
         place.write(&format!("home/plain/{name}/.here"), "");
     }
     place.write("home/strongroom.toml", settings);

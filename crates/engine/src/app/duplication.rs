@@ -185,7 +185,7 @@ fn given_up(
                 continue;
             }
             let known = duplicated_items::get(tx, route.id, &key)?;
-            found.push(TroubledItemView::given_up(route, key, task, known));
+            found.push(TroubledItemView::given_up(route, key, task, known.as_ref()));
         }
         let next = page.next.map_or(Place::Tasks(number + 1, None), |next| Place::Tasks(number, Some(next)));
         Ok((found, Some(next)))

@@ -87,7 +87,8 @@ fn real(name: &str) -> Option<String> {
         return None;
     };
     let given: BTreeMap<String, String> = serde_json::from_str(&text).expect("the settings of a store as JSON");
-    let settings: String = given.iter().map(|(key, value)| format!("{key} = {value:?}\n")).collect();
+    let settings: Vec<String> = given.iter().map(|(key, value)| format!("{key} = {value:?}\n")).collect();
+    let settings = settings.concat();
     let place = PLACES.fetch_add(1, Ordering::SeqCst);
     Some(format!("{settings}prefix = \"duplicating/{}/{place}/{name}\"\nfirst_wait = \"20ms\"\n", std::process::id()))
 }

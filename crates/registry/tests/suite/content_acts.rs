@@ -76,7 +76,7 @@ fn stays_as_it_was(
     let before = read("cloud", 0);
     assert_eq!(before.iter().map(|act| act.id).collect::<Vec<_>>(), [1, 3]);
     let mut written = act("1.txt");
-    written.event.as_mut().expect("an event").reason = "a NUL \u{fffd} in it".to_owned();
+    "a NUL \u{fffd} in it".clone_into(&mut written.event.as_mut().expect("an event").reason);
     assert!(before.iter().all(|recorded| recorded.act == written), "{before:#?}");
     assert_eq!((read("disk", 0), read("disk", 1)), (before.clone(), before[1..].to_vec()));
     assert!(read("tape", 0).is_empty());

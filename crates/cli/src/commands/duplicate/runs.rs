@@ -299,7 +299,7 @@ pub(super) fn event(call: &OpContext, command: Event, context: &Context) -> Outc
 }
 
 /// Says which lines are no events.
-fn tell_refused(refused: &Refused, path: &Path, context: &Context) -> Outcome {
+fn tell_refused(refused: &BadFile, path: &Path, context: &Context) -> Outcome {
     if context.output.is_json() {
         context.output.json(refused)?;
         return Ok(Exit::No);
@@ -345,12 +345,12 @@ enum Kind {
 /// What came of a file of events.
 enum Imported {
     Recorded(RecordedEventsView),
-    Refused(Refused),
+    Refused(BadFile),
 }
 
 /// A file of which lines cannot be recorded, so that none was.
 #[derive(Default, Serialize)]
-struct Refused {
+struct BadFile {
     /// Lines with an event, or what should be one.
     lines: u64,
     /// Those that cannot be recorded.
@@ -368,7 +368,7 @@ struct RefusedLine {
     problem: EventProblemView,
 }
 
-impl Refused {
+impl BadFile {
     fn add(&mut self, line: u64, problem: EventProblemView) {
         self.refused += 1;
         if self.problems.len() < SHOWN_LINES {
@@ -397,7 +397,7 @@ fn import(call: &OpContext, path: &Path) -> Result<Imported, Failure> {
         Box::new(BufReader::new(File::open(path).map_err(unreadable)?))
     };
     let mut kept = BufWriter::new(tempfile::tempfile().map_err(unkept)?);
-    let (mut refused, mut page, mut number) = (Refused::default(), Vec::new(), 0);
+    let (mut refused, mut page, mut number) = (BadFile::default(), Vec::new(), 0);
     while let Some(line) = next_line(&mut input).map_err(unreadable)? {
         number += 1;
         if line.trim_ascii().is_empty() {

@@ -1,8 +1,9 @@
 //! The history of content items.
 
 use serde::Serialize;
-use strongroom_digest::Digest;
 use strongroom_registry::content_acts::RecordedAct;
+
+use super::duplication_runs::digest_in_hex;
 
 /// What was done with a content item, or found of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -84,7 +85,7 @@ impl From<RecordedAct> for ContentActView {
             space: act.space,
             key: Some(act.key).filter(|key| !key.is_empty()),
             size: act.size,
-            sha512: act.sha512.and_then(|raw| Digest::from_bytes(&raw).ok()).map(|digest| digest.to_hex()),
+            sha512: act.sha512.as_deref().and_then(digest_in_hex),
             source_etag: act.source_etag,
             etag_before: act.etag_before,
             etag_after: act.etag_after,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use strongroom_digest::Digest;
 use strongroom_queue::TaskRecord;
 use strongroom_registry::CopyOutcome;
 use strongroom_registry::duplicated_items::{DuplicatedItem, TroubledItem};
@@ -206,7 +207,7 @@ impl From<TroubledItem> for TroubledItemView {
             size: item.size,
             source_etag: item.source_etag,
             destination_etag: item.destination_etag,
-            sha512: item.sha512.map(|digest| hex(&digest)),
+            sha512: item.sha512.as_deref().and_then(digest_in_hex),
             verified_at: item.verified_at.map(|at| at.to_string()),
             since: item.recorded_at.to_string(),
             detail: item.detail,
@@ -217,9 +218,8 @@ impl From<TroubledItem> for TroubledItemView {
 
 impl TroubledItemView {
     /// One of which a task was given up; `known` is what is recorded of it.
-    pub(crate) fn given_up(route: Route, key: String, task: &TaskRecord, known: Option<DuplicatedItem>) -> Self {
+    pub(crate) fn given_up(route: Route, key: String, task: &TaskRecord, known: Option<&DuplicatedItem>) -> Self {
         let reason = task.reason.as_deref().unwrap_or("it does not say why");
-        let known = known.as_ref();
         Self {
             institution: route.institution_identifier,
             outcome: "failed".to_owned(),
@@ -232,7 +232,7 @@ impl TroubledItemView {
             size: known.and_then(|item| item.size),
             source_etag: known.and_then(|item| item.source_etag.clone()),
             destination_etag: known.and_then(|item| item.destination_etag.clone()),
-            sha512: known.and_then(|item| Some(hex(item.sha512.as_deref()?))),
+            sha512: known.and_then(|item| digest_in_hex(item.sha512.as_deref()?)),
             verified_at: known.and_then(|item| item.verified_at).map(|at| at.to_string()),
             since: task.ready_at.to_string(),
             detail: format!("a task of {} was given up after {} attempts: {reason}", task.topic, task.spent),
@@ -255,8 +255,9 @@ impl TroubledItemView {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// A digest that the registry has, in hexadecimal digits.
+pub(super) fn digest_in_hex(raw: &[u8]) -> Option<String> {
+    Digest::from_bytes(raw).ok().map(|digest| digest.to_hex())
 }
 
 /// What to do about a content item.
