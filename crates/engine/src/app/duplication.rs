@@ -359,16 +359,14 @@ fn hasten(authorized: &Authorized<'_>) -> Result<(), EngineError> {
 
 fn find(authorized: &Authorized<'_>, run: &str) -> Result<Sweep, EngineError> {
     let scope = authorized.scope();
-    let found = match run.parse::<SweepId>() {
-        Ok(id) => authorized.read(|tx| sweeps::get(tx, id))?,
-        Err(_) => None,
-    };
-    let is_seen = |sweep: &Sweep| match scope {
-        Scope::System => true,
-        Scope::Institution(own) => own == sweep.institution,
-    };
-    if let Some(found) = found.filter(is_seen) {
-        return Ok(found);
+    match authorized.named::<SweepId>(run) {
+        Ok(id) => {
+            if let Some(found) = authorized.read(|tx| sweeps::get(tx, id))? {
+                return Ok(found);
+            }
+        }
+        Err(EngineError::Registry(RegistryError::NotFound { .. })) => {}
+        Err(error) => return Err(error),
     }
     let institutions = authorized.read(|tx| {
         let ids = match scope {

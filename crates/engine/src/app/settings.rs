@@ -9,6 +9,7 @@ use super::installation::{AuthorizedInstallation, Installation};
 use super::views::{CheckView, SettingView};
 use crate::findings::Counting;
 use crate::places::Conflict;
+use crate::plain_stores::PlainStores;
 use crate::settings::prices::former_stores;
 use crate::settings::{Origin, Settings};
 use crate::survey::{Condition, Survey, SurveyedStore};
@@ -74,6 +75,10 @@ pub fn check(installation: &Installation) -> Result<Checked, EngineError> {
     let survey = authorized.survey(registry.as_ref().ok().and_then(Option::as_ref), Counting::Bounded)?;
     for one in &survey.stores {
         checked.add(format!("store {}", one.name), judged(one));
+    }
+    let plain_stores = PlainStores::of(settings, authorized.directory());
+    for name in plain_stores.names() {
+        checked.add(format!("plain store {name}"), plain_stores.get(name).map(drop));
     }
     for Conflict { store, other, reason } in &survey.conflicts {
         checked.add(format!("places of {other} and {store}"), Err(EngineError::Usage(reason.clone())));

@@ -533,6 +533,9 @@ fn more_deletions_than_one_in_a_hundred_wait_for_a_person(engine: Engine) {
     let waits = world.sweep(false);
     assert_eq!((waits.state.as_str(), waits.held, waits.deletions), ("waiting", 2, 0), "{waits:?}");
     assert!(world.found("two", "0.txt").is_some());
+    // As tables show it.
+    let shown = format!("{}…{}", &waits.run[..13], &waits.run[32..]);
+    assert_eq!(duplication::show(&world.call(), &shown).expect("is found").run, waits.run);
     // What is recorded after the person has decided is not allowed by it.
     duplication::allow_deletions(&as_user(&world.home, ANN), &waits.run).expect("is allowed");
     let ended = duplication::wait(&world.call(), &waits.run, &Shutdown::new()).expect("ends").sweep;

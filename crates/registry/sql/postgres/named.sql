@@ -55,3 +55,7 @@ ORDER BY t.id LIMIT $4
 SELECT t.id FROM problems t
 WHERE t.id >= $1 AND t.id <= $2 AND ($3::uuid IS NULL OR t.institution_id = $3)
 ORDER BY t.id LIMIT $4
+-- name: named.sweeps
+SELECT t.id FROM duplication_runs t
+WHERE t.id >= $1 AND t.id <= $2 AND ($3::uuid IS NULL OR t.institution_id = $3)
+ORDER BY t.id LIMIT $4

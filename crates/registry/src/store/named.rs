@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::outbox::MessageId;
 use crate::{
     ActivityId, BatchId, DeletionRequestId, DocumentId, FileId, FindingId, ItemId, LegalHoldId, ObjectId, ProblemId,
-    RegistryError, Scope, SpotTestId, ToolFindingId, UploadId,
+    RegistryError, Scope, SpotTestId, SweepId, ToolFindingId, UploadId,
 };
 
 /// Hexadecimal digits of an identifier.
@@ -55,6 +55,7 @@ named! {
     LegalHoldId "legal hold" Statement("named.legal_holds"),
     SpotTestId "spot test" Statement("named.spot_tests"),
     ProblemId "problem" Statement("named.problems"),
+    SweepId "sweep" Statement("named.sweeps"),
 }
 
 /// The one record that a text names.

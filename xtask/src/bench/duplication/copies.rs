@@ -1,7 +1,7 @@
 //! One sweep into an empty destination, folder to folder, beside `rclone copy --checksum` of the same folder. They take turns, and each copies
 //! into a folder of its own.
 //!
-//! Ours computes four digests, syncs each file and its name to the disk, reads the copy back and records both. rclone compares a digest of
+//! Ours computes SHA-512 and SHA-256, syncs each file and its name to the disk, reads the copy back and records both. rclone compares a digest of
 //! both and syncs nothing: its time is also shown with a sync of the file system behind it.
 
 use std::fs::{self, File};
