@@ -1,8 +1,7 @@
 //! What a policy would copy, by the listings of the stores alone: nothing is read or written.
 
 use strongroom_duplication::{Line, Lookup, Merge, Rule};
-use strongroom_spaces::{Items, ListedName, ListedSpace, PlainStore, SpaceName};
-use strongroom_storage::StorageError;
+use strongroom_spaces::{Items, ListedName, ListedSpace, SpaceName};
 
 use crate::runtime::Shutdown;
 use crate::{EngineError, Home};
@@ -90,12 +89,8 @@ fn unlisted<'p>(
 
 /// What a plain store lists of a space behind a name; nothing where it has no such space.
 pub(super) fn listing(home: &Home, store: &str, space: &SpaceName, after: &ListedName) -> Result<Items, EngineError> {
-    Ok(listing_of(home.plain_stores.get(store)?.as_ref(), space, after)?)
-}
-
-/// The same of a store that is open.
-pub(super) fn listing_of(store: &dyn PlainStore, space: &SpaceName, after: &ListedName) -> Result<Items, StorageError> {
-    if store.has_space(space)? { store.list(space, after) } else { Ok(Box::new([].into_iter())) }
+    let store = home.plain_stores.get(store)?;
+    if store.has_space(space)? { Ok(store.list(space, after)?) } else { Ok(Box::new([].into_iter())) }
 }
 
 fn compare(home: &Home, rule: &Rule, space: &SpaceName, stop: &Shutdown) -> Result<Compared, EngineError> {

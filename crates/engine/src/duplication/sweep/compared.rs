@@ -12,7 +12,7 @@ use strongroom_registry::{ContentEventKind, CopyOutcome, content_events};
 use strongroom_spaces::{ListedName, SpaceName};
 use strongroom_storage::StorageError;
 
-use super::ahead::listing;
+use crate::duplication::preview::listing;
 use crate::duplication::tasks::Cause;
 use crate::{EngineError, Home};
 

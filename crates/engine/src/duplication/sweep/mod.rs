@@ -5,7 +5,6 @@
 //!
 //! Parts take turns by time: a large space delays no other one for longer than a slice.
 
-mod ahead;
 mod compared;
 mod due;
 mod part;
