@@ -101,6 +101,9 @@ pub(crate) enum Runs {
     Show {
         /// The sweep, by its identifier
         run: String,
+        /// List the content items whose deletion waits for a person instead of the parts
+        #[arg(long)]
+        held: bool,
     },
 }
 

@@ -4,8 +4,8 @@ use strongroom_queue::{Cursor, TaskState, TopicCounts, tasks};
 use strongroom_registry::content_acts;
 use strongroom_registry::sweeps::{self, Sweep};
 use strongroom_registry::{
-    ContentEventKind, RegistryError, RouteId, Scope, SweepId, Time, duplicated_items, duplication_routes, schedules,
-    tenants,
+    ContentEventKind, RegistryError, RouteId, Scope, SweepId, Time, Transaction, content_events, duplicated_items,
+    duplication_routes, schedules, tenants,
 };
 use strongroom_spaces::{SpaceName, why_not_carried};
 use strongroom_storage::Key;
@@ -17,8 +17,8 @@ use super::authorization::{
 };
 use super::duplication_policies::begin;
 use super::views::{
-    ContentActView, EventProblemView, RecordedEventsView, SweepPartView, SweepView, TroubledItemView, TroubledRules,
-    WaitedSweepView,
+    ContentActView, EventProblemView, HeldDeletionView, RecordedEventsView, SweepPartView, SweepView, TroubledItemView,
+    TroubledRules, WaitedSweepView,
 };
 use super::{Authorized, OpContext, Page, Shutdown, find_institution};
 use crate::EngineError;
@@ -127,6 +127,70 @@ pub fn parts(
     let parts = authorized.read(|tx| sweeps::parts(tx, found.id, after, PAGE))?;
     let next = parts.last().filter(|_| parts.len() == PAGE).map(|last| last.route.id);
     Ok(Page { items: parts.into_iter().map(SweepPartView::from).collect(), next })
+}
+
+/// Behind which deletion a page begins: its route, and its key.
+pub type HeldCursor = (RouteId, String);
+
+/// The deletions of a sweep that wait for a person: those that were recorded until it began, and not carried out.
+///
+/// # Errors
+/// There is no such sweep.
+pub fn held(
+    context: &OpContext,
+    run: &str,
+    after: Option<HeldCursor>,
+) -> Result<Page<HeldDeletionView, HeldCursor>, EngineError> {
+    let authorized = context.authorize(&DUPLICATION_RUNS)?;
+    let found = find(&authorized, run)?;
+    let (items, next) = authorized.read(|tx| {
+        let (mut route, mut key) = after.clone().unwrap_or((RouteId(Uuid::nil()), String::new()));
+        let mut items = Vec::new();
+        let mut parts: Vec<_> = sweeps::part(tx, found.id, route)?.into_iter().collect();
+        loop {
+            for part in &parts {
+                if part.route.id != route {
+                    (route, key) = (part.route.id, String::new());
+                }
+                if part.held > 0 {
+                    items.extend(held_of(tx, &part.route, (&key, found.started_at), PAGE - items.len())?);
+                }
+                if items.len() == PAGE {
+                    let last = items.last().map(|last: &HeldDeletionView| (route, last.key.clone()));
+                    return Ok::<_, RegistryError>((items, last));
+                }
+            }
+            parts = sweeps::parts(tx, found.id, route, PAGE)?;
+            if parts.is_empty() {
+                return Ok((items, None));
+            }
+        }
+    })?;
+    Ok(Page { items, next })
+}
+
+/// Deletions in the source of a route, behind a key and up to a time, that were not carried out.
+fn held_of(
+    tx: &mut dyn Transaction,
+    route: &duplication_routes::Route,
+    reached: (&str, Time),
+    limit: usize,
+) -> Result<Vec<HeldDeletionView>, RegistryError> {
+    let place = (route.source.as_str(), route.space.as_str());
+    let mut found = Vec::new();
+    for key in content_events::pending(tx, place, route.id, reached, limit)? {
+        let Some(event) = content_events::get(tx, (place.0, place.1, &key))? else { continue };
+        found.push(HeldDeletionView {
+            space: route.space.clone(),
+            key,
+            source: route.source.clone(),
+            destination: route.destination.clone(),
+            happened_at: event.happened_at.to_string(),
+            actor: event.actor,
+            reason: event.reason,
+        });
+    }
+    Ok(found)
 }
 
 /// Behind which problem a page begins.

@@ -256,6 +256,9 @@ const CASES: &[Case] = cases! {
     "duplication::parts" "duplication.runs" |call, world| {
         something(app::duplication::parts(call, &world.sweep, None))
     };
+    "duplication::held" "duplication.runs" |call, world| {
+        something(app::duplication::held(call, &world.sweep, None))
+    };
     "duplication::problems" "duplication.problems" |call, _| {
         something(app::duplication::problems(call, Some(INSTITUTION), None))
     };

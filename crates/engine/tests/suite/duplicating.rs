@@ -533,6 +533,9 @@ fn more_deletions_than_one_in_a_hundred_wait_for_a_person(engine: Engine) {
     let waits = world.sweep(false);
     assert_eq!((waits.state.as_str(), waits.held, waits.deletions), ("waiting", 2, 0), "{waits:?}");
     assert!(world.found("two", "0.txt").is_some());
+    let held = duplication::held(&world.call(), &waits.run, None).expect("lists").items;
+    let held: Vec<(&str, &str)> = held.iter().map(|one| (one.key.as_str(), one.reason.as_str())).collect();
+    assert_eq!(held, [("0.txt", "as the depositor says"), ("1.txt", "as the depositor says")]);
     // As tables show it.
     let shown = format!("{}…{}", &waits.run[..13], &waits.run[32..]);
     assert_eq!(duplication::show(&world.call(), &shown).expect("is found").run, waits.run);

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use strongroom_engine::app::duplication::{self, ReportedEvent};
 use strongroom_engine::app::views::{
-    ContentActView, EventProblemView, RecordedEventsView, SweepPartView, SweepView, TroubledItemView,
+    ContentActView, EventProblemView, HeldDeletionView, RecordedEventsView, SweepPartView, SweepView, TroubledItemView,
 };
 use strongroom_engine::app::{self, OpContext};
 
@@ -33,7 +33,11 @@ pub(super) fn run(call: &OpContext, asked: Run, context: &Context) -> Outcome {
             list(call, institution.as_deref(), options, context)?;
             return Ok(Exit::Done);
         }
-        Some(Runs::Show { run }) => {
+        Some(Runs::Show { run, held: true }) => {
+            held(call, &run, context)?;
+            return Ok(Exit::Done);
+        }
+        Some(Runs::Show { run, held: false }) => {
             show(call, &run, context)?;
             return Ok(Exit::Done);
         }
@@ -64,8 +68,8 @@ pub(super) fn run(call: &OpContext, asked: Run, context: &Context) -> Outcome {
         (
             ended.sweep.held > 0,
             format!(
-                "{} deletions wait for a person: \"strongroom duplicate run --allow-deletions {run}\" carries them out; to keep the \
-                 copies, put the content items again, and run again",
+                "{} deletions wait for a person: \"strongroom duplicate run show {run} --held\" lists them, and \"strongroom duplicate \
+                 run --allow-deletions {run}\" carries them out; to keep the copies, put the content items again, and run again",
                 ended.sweep.held
             ),
         ),
@@ -135,6 +139,30 @@ struct Shown<'s> {
     #[serde(flatten)]
     sweep: &'s SweepView,
     each_part: Vec<SweepPartView>,
+}
+
+fn held(call: &OpContext, run: &str, context: &Context) -> Result<(), Failure> {
+    let columns = ["space", "key", "source", "destination", "happened_at", "actor", "reason"];
+    let mut table = context.output.table(&columns).with::<HeldDeletionView>(TableOptions::default()).wrapping();
+    let mut count = 0_u64;
+    app::each(
+        |after| duplication::held(call, run, after),
+        |deletion| {
+            count += 1;
+            table.row(&deletion)
+        },
+    )?;
+    table.end("no deletion waits for a person")?;
+    if count > 0 {
+        tell(
+            context,
+            &format!(
+                "\"strongroom duplicate run --allow-deletions {run}\" carries them out; to keep the copies, put the content items again, and run \
+                 again"
+            ),
+        );
+    }
+    Ok(())
 }
 
 fn show(call: &OpContext, run: &str, context: &Context) -> Result<(), Failure> {

@@ -318,3 +318,22 @@ pub struct RecordedEventsView {
     /// Deletions of content items that rules copy, and of which nothing was known.
     pub unknown: u64,
 }
+
+/// A deletion that waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HeldDeletionView {
+    /// The space.
+    pub space: String,
+    /// The key.
+    pub key: String,
+    /// The store in which it was deleted.
+    pub source: String,
+    /// The store that has the copy.
+    pub destination: String,
+    /// When it was deleted, as it was reported.
+    pub happened_at: String,
+    /// Who reported it.
+    pub actor: String,
+    /// What was said of it.
+    pub reason: String,
+}

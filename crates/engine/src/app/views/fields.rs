@@ -5,12 +5,12 @@ use super::{
     ActivityView, AgentView, AreaView, AuditChainView, AuditCheckView, AuditExportView, BackgroundTaskView, BatchView,
     CheckView, CollectionView, ContentActView, CostReportView, CoverageView, DeletionTargetView, DeletionView,
     DepositsReportView, DifferenceView, DueView, EventView, FailureGroupView, FileView, FindingView, FixityReportView,
-    FormatsReportView, FoundView, HistoryLineView, InstitutionView, InterimFileView, ItemCountsView, ItemView,
-    JournalView, KeyView, LegalHoldView, LevelRowView, MessageView, ObjectView, PipelineView, PolicyPreviewView,
-    PolicyVersionView, ProblemLineView, ProblemView, ProfileView, RecordView, ReportRowView, ReportView, RulesView,
-    SealRowView, SettingView, SpaceItemView, SpaceView, SpotTestView, StorageReportView, StoreCheckView, StoreView,
-    SweepPartView, SweepView, TaskView, ToolFindingView, TopicView, TroubledItemView, UnfinishedDeletionView,
-    UploadView, UserView, VersionView,
+    FormatsReportView, FoundView, HeldDeletionView, HistoryLineView, InstitutionView, InterimFileView, ItemCountsView,
+    ItemView, JournalView, KeyView, LegalHoldView, LevelRowView, MessageView, ObjectView, PipelineView,
+    PolicyPreviewView, PolicyVersionView, ProblemLineView, ProblemView, ProfileView, RecordView, ReportRowView,
+    ReportView, RulesView, SealRowView, SettingView, SpaceItemView, SpaceView, SpotTestView, StorageReportView,
+    StoreCheckView, StoreView, SweepPartView, SweepView, TaskView, ToolFindingView, TopicView, TroubledItemView,
+    UnfinishedDeletionView, UploadView, UserView, VersionView,
 };
 
 /// What lists show row by row.
@@ -67,6 +67,7 @@ views! {
         institution, outcome, space, key, source, destination, rule, in_destination, size, source_etag, destination_etag, sha512,
         verified_at, since, detail, next
     }
+    HeldDeletionView { space, key, source, destination, happened_at, actor, reason }
     ContentActView {
         number, time, act, event_type, outcome, actor, institution, source, destination, space, key, size, sha512, source_etag, etag_before,
         etag_after, policy_version, task, topic, attempt, event, event_at, event_actor, event_reason, detail

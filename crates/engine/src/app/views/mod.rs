@@ -59,7 +59,7 @@ pub use duplication::{
 };
 pub(crate) use duplication_runs::TroubledRules;
 pub use duplication_runs::{
-    EventProblemView, RecordedEventsView, SweepPartView, SweepView, TroubledItemView, WaitedSweepView,
+    EventProblemView, HeldDeletionView, RecordedEventsView, SweepPartView, SweepView, TroubledItemView, WaitedSweepView,
 };
 pub use events::EventView;
 pub use fields::View;
