@@ -103,7 +103,7 @@ pub(crate) fn check(home: &Home, event: &NewEvent, now: Time) -> Result<(), Engi
 /// Records events and their tasks: all of them, or none.
 ///
 /// # Errors
-/// As [`check`].
+/// The settings have no plain store of an event; its time is too far ahead.
 pub fn record(home: &Home, events: &[NewEvent]) -> Result<Recorded, EngineError> {
     let now = crate::hold::now(home)?;
     events.iter().try_for_each(|event| check(home, event, now))?;

@@ -569,7 +569,7 @@ impl Settings {
 
     /// How one topic is worked on. That of items that read from servers is as said of it, else as said of their stage, else as said of
     /// `default` with twice the workers: they wait for a network, and no institution has more than half of them. That of duplication has
-    /// [`TIMES_DUPLICATION`] as many.
+    /// eight times as many.
     pub fn pool(&self, topic: &str) -> PoolSettings {
         let local = local_topic(topic);
         let said = self.workers.get(topic).or_else(|| self.workers.get(local?));
