@@ -143,8 +143,9 @@ pub fn held(
 ) -> Result<Page<HeldDeletionView, HeldCursor>, EngineError> {
     let authorized = context.authorize(&DUPLICATION_RUNS)?;
     let found = find(&authorized, run)?;
+    let begin = after.unwrap_or((RouteId(Uuid::nil()), String::new()));
     let (items, next) = authorized.read(|tx| {
-        let (mut route, mut key) = after.clone().unwrap_or((RouteId(Uuid::nil()), String::new()));
+        let (mut route, mut key) = begin.clone();
         let mut items = Vec::new();
         let mut parts: Vec<_> = sweeps::part(tx, found.id, route)?.into_iter().collect();
         loop {
