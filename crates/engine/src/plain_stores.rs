@@ -58,7 +58,10 @@ impl PlainStores {
     /// # Errors
     /// The settings have none of this name, or it is away.
     pub fn get(&self, name: &str) -> Result<Arc<dyn PlainStore>, EngineError> {
-        let found = self.find(name, self.settings(name)?);
+        let found = self.find(name, self.settings(name)?).map_err(|error| match error.away() {
+            Some(_) => error.next(format!("\"strongroom space list --store {name}\" shows whether it is back")),
+            None => error,
+        });
         self.note(name, &found);
         found
     }

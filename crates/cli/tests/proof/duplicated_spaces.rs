@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use strongroom_engine::Home;
 use strongroom_queue::tasks;
+use strongroom_registry::{SweepId, sweeps};
 use strongroom_spaces::{Description, Properties, SpaceName};
 use strongroom_storage::Key;
 
@@ -270,19 +271,26 @@ fn undone(home: &Home) -> u64 {
     of.map(|topic| topic.ready + topic.delayed + topic.leased).sum()
 }
 
+/// Names of a sweep whose tasks are done; none where all parts are compared and nothing is left to do.
+fn done(home: &Home, sweep: SweepId) -> Option<u64> {
+    let totals = home.registry.read(|tx| sweeps::totals(tx, sweep)).unwrap();
+    let left = undone(home);
+    (left > 0 || totals.open_parts > 0).then(|| totals.queued.saturating_sub(left))
+}
+
 /// Works on a sweep until it has ended, while two workers are killed.
 fn work_among_kills(place: &Place, run: &str, count: usize, seed: u64) -> Value {
     let (home, mut chance) = (open(place), Chance(seed));
     let start = |which: usize| Running::logged(place, &["-q", "work", "--kind", "duplicate"], &format!("log {which}"));
     let mut workers: Vec<Running> = (0..2).map(start).collect();
     let _others = Running::logged(place, &["-q", "serve"], "log of serve");
-    let longest = 200 + count as u64 / 10;
+    let (sweep, most) = (run.parse().unwrap(), 1 + count as u64 / 10);
     for _ in 0..2 {
         for which in 0..2 {
-            let before = undone(&home);
-            until("tasks wait", || (undone(&home) > 0 || before > 0).then_some(()));
-            // Not a wait for anything: the moment is the point.
-            std::thread::sleep(Duration::from_millis(chance.below(longest)));
+            until("tasks wait", || (undone(&home) > 0 || done(&home, sweep).is_none()).then_some(()));
+            // At any moment of the work.
+            let target = done(&home, sweep).unwrap_or_default() + chance.below(most);
+            until("some more are done", || done(&home, sweep).is_none_or(|done| done >= target).then_some(()));
             workers.remove(0).kill();
             workers.push(start(which));
         }

@@ -33,7 +33,7 @@ fn run(home: &Home, stop: &Shutdown) -> Result<String, EngineError> {
         }
         match home.plain_stores.get(&name).and_then(|store| Ok(store.sweep_unfinished(LONGEST_PUT)?)) {
             Ok(leftovers) => swept += leftovers,
-            Err(EngineError::Storage(error)) if error.is_away() => {}
+            Err(error) if error.away().is_some() => {}
             Err(error) => failure = failure.or(Some(error)),
         }
     }

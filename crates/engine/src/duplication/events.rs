@@ -7,21 +7,20 @@ use strongroom_queue::tasks;
 use strongroom_registry::content_events::{self as rows, ContentEvent};
 use strongroom_registry::duplicated_items as items;
 use strongroom_registry::duplication_routes as routes;
-use strongroom_registry::{ContentEventKind, InstitutionId, RegistryError, Time, Transaction, sweeps};
+use strongroom_registry::{ContentEventKind, InstitutionId, RegistryError, Time, Transaction, duplication_policies};
 use strongroom_spaces::SpaceName;
 use strongroom_storage::Key;
 use uuid::Uuid;
 
 use super::acts::append_event;
 use super::tasks::{Cause, HIGH, new_task};
-use super::{CurrentPolicy, current};
+use super::{CurrentPolicy, loaded};
 use crate::{EngineError, Home};
 
 /// Who acts in a destination, as events name it.
 pub(super) const ACTOR: &str = "duplication";
-/// How far ahead of the clock of the registry an event may be, in microseconds: one that is further ahead would hide all that follow.
-const FURTHEST_AHEAD: i64 = CLOCKS_DIFFER;
-/// How much the clock of who reports an event may differ from that of the registry, in microseconds.
+/// How much the clock of who reports an event may differ from that of the registry, in microseconds. One that is further ahead would hide all
+/// events that follow.
 const CLOCKS_DIFFER: i64 = 24 * 3_600_000_000;
 
 /// An event as it is reported.
@@ -63,13 +62,13 @@ pub(super) type Destinations = Vec<(InstitutionId, String)>;
 
 /// The policies that apply now, of every institution that has one. One that cannot be read is left out: a sweep of its institution says so.
 pub(crate) fn policies(home: &Home) -> Result<Vec<(InstitutionId, CurrentPolicy)>, EngineError> {
-    let institutions = home.registry.read(sweeps::institutions)?;
-    let mut found = Vec::with_capacity(institutions.len());
-    for institution in institutions {
-        match current(home, institution) {
-            Ok(Some(policy)) => found.push((institution, policy)),
+    let newest = home.registry.read(duplication_policies::newest_of_all)?;
+    let mut found = Vec::with_capacity(newest.len());
+    for (institution, newest) in newest {
+        match loaded(home, institution, &newest) {
+            Ok(policy) => found.push((institution, policy)),
             Err(error @ EngineError::Registry(_)) => return Err(error),
-            Ok(None) | Err(_) => {}
+            Err(_) => {}
         }
     }
     Ok(found)
@@ -91,7 +90,7 @@ pub(super) fn destinations(policies: &[(InstitutionId, CurrentPolicy)], store: &
 pub(crate) fn check(home: &Home, event: &NewEvent, now: Time) -> Result<(), EngineError> {
     home.plain_stores.settings(&event.store)?;
     match event.happened_at {
-        Some(at) if at > now.plus(FURTHEST_AHEAD) => Err(EngineError::Usage(format!(
+        Some(at) if at > now.plus(CLOCKS_DIFFER) => Err(EngineError::Usage(format!(
             "the event of {}/{} has the time {at}, more than a day ahead of {now}: it would hide every event before that",
             event.store, event.space
         ))

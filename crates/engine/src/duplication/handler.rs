@@ -48,7 +48,7 @@ pub(super) struct Applied {
     /// The version of the policy.
     pub(super) version: u64,
     /// Whether it deletes now.
-    pub(super) may_delete: bool,
+    pub(super) deletes: bool,
     /// Whether rules copy the space back, from the destination to the source, directly or by way of other stores.
     pub(super) is_cyclic: bool,
     /// Whether such rules delete now.
@@ -76,7 +76,7 @@ impl DuplicationHandler {
             return Ok(dead("the registry has no such route"));
         };
         let Ok(space) = SpaceName::new(route.space.as_str()) else { return Ok(dead("the route has no space")) };
-        let Some(mut applied) = applied(&self.home, &route)? else {
+        let Some(applied) = applied(&self.home, &route)? else {
             // The policy was changed since.
             return Ok(Outcome::Done.into());
         };
@@ -90,10 +90,10 @@ impl DuplicationHandler {
         if payload.key.is_empty() {
             return space::run(&self.home, &route, &space, &applied, &task);
         }
-        applied.may_delete &= !payload.is_kept;
         let Ok(key) = Key::new(payload.key.as_str()) else { return Ok(dead("the task has no key of a content item")) };
         let home = self.home.as_ref();
-        ItemTask { home, route: &route, space: &space, key: &key, applied, task: &task, context }
+        let is_kept = payload.is_kept;
+        ItemTask { home, route: &route, space: &space, key: &key, applied, is_kept, task: &task, context }
             .run(payload.is_read_whole)
     }
 }
@@ -108,14 +108,15 @@ pub(super) fn applied(home: &Home, route: &Route) -> Result<Option<Applied>, Eng
     let all: Vec<&Rule> = rules.iter().collect();
     Ok(Some(Applied {
         version: policy.version,
-        may_delete: policy.deletes(rule) && !is_kept_by_another(home, route)?,
+        deletes: policy.deletes(rule),
         is_cyclic: is_way(&all, &route.destination, &route.source),
         way_back_deletes: is_way(&deleting, &route.destination, &route.source),
     }))
 }
 
-/// Whether a rule of another institution copies the same space between the same stores, and keeps what was deleted.
-fn is_kept_by_another(home: &Home, route: &Route) -> Result<bool, EngineError> {
+/// Whether what was deleted in the source of a route is deleted in its destination: the rule deletes now, and no rule of another institution
+/// between the same stores keeps it.
+pub(super) fn may_delete(home: &Home, route: &Route, applied: &Applied) -> Result<bool, EngineError> {
     let keeps = |(institution, policy): &(InstitutionId, CurrentPolicy)| {
         *institution != route.institution
             && policy
@@ -123,7 +124,7 @@ fn is_kept_by_another(home: &Home, route: &Route) -> Result<bool, EngineError> {
                 .rules_from(&route.source, &route.space)
                 .any(|rule| rule.destination == route.destination && !policy.deletes(rule))
     };
-    Ok(policies(home)?.iter().any(keeps))
+    Ok(applied.deletes && !policies(home)?.iter().any(keeps))
 }
 
 /// Whether rules lead from one store to another one.

@@ -3,19 +3,18 @@
 //! act in the destination is on the condition of the etag that was inspected, and what is recorded names the etags of both, so a sweep notices
 //! where the later record is the older one.
 
-use std::io::Read;
-
-use strongroom_digest::{Algorithm, Digest, DigestSet, HashingReader, hash_reader};
+use strongroom_digest::{Algorithm, Digest, HashingReader};
 use strongroom_duplication::{Pair, Reason, Seen, Step, decide, decide_compared, description_of_copy};
 use strongroom_queue::Outcome;
 use strongroom_registry::content_acts::ActTask;
-use strongroom_registry::content_events::{self, ContentEvent};
 use strongroom_registry::duplicated_items::{self as items, DuplicatedItem};
-use strongroom_registry::duplication_routes::{self as routes, Route};
-use strongroom_registry::{ContentActKind, ContentEventKind, CopyOutcome, RegistryError, Transaction};
-use strongroom_spaces::{Description, ItemHead, ItemPut, PlainStore, PropertyError, Removal, SpaceName, shown_key};
+use strongroom_registry::duplication_routes::Route;
+use strongroom_registry::{ContentActKind, ContentEventKind, CopyOutcome, Transaction};
+use strongroom_spaces::{Description, ItemHead, ItemPut, PlainStore, PropertyError, Removal, SpaceName};
 use strongroom_storage::{Key, PutCondition, Retrieval, RetrievalRequest, StorageError};
 
+use self::bytes::{PROOFS, Proof};
+use self::known::Known;
 use super::acts::SeenAgain;
 use super::events::{Follow, policies};
 use super::handler::Applied;
@@ -26,11 +25,9 @@ use crate::interruptible::Interruptible;
 use crate::runtime::{TaskContext, TaskEnd};
 use crate::{EngineError, Home, crash_point};
 
+mod bytes;
 mod history;
-
-/// The digests by which a copy is known: that which is recorded, and that for which stores vouch. Whether a store does may be known only when
-/// something was written to it.
-const PROOFS: [Algorithm; 2] = [Algorithm::Sha512, Algorithm::Sha256];
+mod known;
 
 /// A task for a content item of a route.
 pub(super) struct ItemTask<'t> {
@@ -39,89 +36,10 @@ pub(super) struct ItemTask<'t> {
     pub(super) space: &'t SpaceName,
     pub(super) key: &'t Key,
     pub(super) applied: Applied,
+    /// Whether nothing is deleted by it, whatever the rule says.
+    pub(super) is_kept: bool,
     pub(super) task: &'t ActTask,
     pub(super) context: &'t TaskContext,
-}
-
-/// What the registry knows of a content item.
-#[derive(Debug, Default)]
-struct Known {
-    /// Its newest event in the source.
-    event: Option<ContentEvent>,
-    /// Its newest event in the destination.
-    event_there: Option<ContentEvent>,
-    /// What came of it last.
-    item: Option<DuplicatedItem>,
-    /// What came of it on the route in the other direction.
-    reverse: Option<DuplicatedItem>,
-}
-
-impl Known {
-    fn is_deletion_recorded(&self) -> bool {
-        self.event.as_ref().is_some_and(|event| event.kind == ContentEventKind::Delete)
-    }
-
-    fn is_deletion_recorded_there(&self) -> bool {
-        self.event_there.as_ref().is_some_and(|event| event.kind == ContentEventKind::Delete)
-    }
-
-    /// Whether the bytes of both were compared since they are as they are. Another revision under the same etag may have other bytes.
-    fn is_equal(&self, source: &ItemHead, destination: &ItemHead) -> bool {
-        let is = |etag: &Option<String>, revision: &Option<String>, head: &ItemHead| {
-            etag.as_ref() == Some(&head.etag) && *revision == head.revision
-        };
-        let is_of = |item: &DuplicatedItem, one: &ItemHead, other: &ItemHead| {
-            item.outcome == CopyOutcome::Equal
-                && item.verified_at.is_some()
-                && is(&item.source_etag, &item.source_revision, one)
-                && is(&item.destination_etag, &item.destination_revision, other)
-        };
-        self.item.as_ref().is_some_and(|item| is_of(item, source, destination))
-            || self.reverse.as_ref().is_some_and(|item| is_of(item, destination, source))
-    }
-
-    /// Whether people have to act, and neither was changed since that was found.
-    fn waits_for_person(&self, source: &str, destination: &str) -> bool {
-        self.item.as_ref().is_some_and(|item| {
-            matches!(item.outcome, CopyOutcome::Damaged | CopyOutcome::Conflict)
-                && item.source_etag.as_deref() == Some(source)
-                && item.destination_etag.as_deref() == Some(destination)
-        })
-    }
-
-    /// The etags of source and destination when both were known to be equal last, on this route or in the other direction.
-    fn last_equal(&self) -> Option<(Option<&str>, Option<&str>)> {
-        let of = |item: &Option<DuplicatedItem>| item.clone().filter(|item| item.outcome == CopyOutcome::Equal);
-        let newer = match (of(&self.item), of(&self.reverse)) {
-            (Some(item), Some(reverse)) => reverse.recorded_at > item.recorded_at,
-            (item, _) => item.is_none(),
-        };
-        let (found, is_reverse) = if newer { (self.reverse.as_ref(), true) } else { (self.item.as_ref(), false) };
-        let found = found.filter(|item| item.outcome == CopyOutcome::Equal)?;
-        let (one, other) = (found.source_etag.as_deref(), found.destination_etag.as_deref());
-        Some(if is_reverse { (other, one) } else { (one, other) })
-    }
-
-    /// Whether the destination is as it was when it was recorded last.
-    fn is_unchanged_there(&self, etag: &str) -> bool {
-        let kept = self.item.as_ref().filter(|item| item.outcome != CopyOutcome::Equal);
-        self.last_equal().is_some_and(|(_, there)| there == Some(etag))
-            || kept.is_some_and(|item| item.destination_etag.as_deref() == Some(etag))
-    }
-
-    /// The SHA-512 of the bytes that the source has under an etag, where they were read, on this route or in the other direction.
-    fn sha512_of(&self, etag: &str) -> Option<Digest> {
-        let digest = |item: &DuplicatedItem| Digest::from_bytes(item.sha512.as_deref()?).ok();
-        let here = self.item.as_ref().filter(|item| item.source_etag.as_deref() == Some(etag));
-        let reverse = self.reverse.as_ref().filter(|item| item.outcome == CopyOutcome::Equal);
-        let reverse = reverse.filter(|item| item.destination_etag.as_deref() == Some(etag));
-        here.and_then(digest).or_else(|| reverse.and_then(digest))
-    }
-
-    /// Whether both had these etags when they were equal last: other bytes under one of them are damage.
-    fn were_equal(&self, source: &ItemHead, destination: &ItemHead) -> bool {
-        self.last_equal() == Some((Some(source.etag.as_str()), Some(destination.etag.as_str())))
-    }
 }
 
 /// Both stores, with what they have.
@@ -163,21 +81,10 @@ struct EqualItem {
     detail: String,
 }
 
-/// What is known of the bytes of a content item that both have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Proof {
-    /// They were compared now.
-    Compared,
-    /// They were compared when they were recorded last, and are the same.
-    AsRecorded,
-    /// They were not compared: what is archived cannot be read.
-    None,
-}
-
 impl ItemTask<'_> {
     /// Carries out what is to be done.
     pub(super) fn run(&self, is_read_whole: bool) -> Result<TaskEnd, OperationError> {
-        let known = self.known()?;
+        let known = Known::of(self)?;
         let stores = &self.home.plain_stores;
         let (source, destination) = (stores.get(&self.route.source)?, stores.get(&self.route.destination)?);
         let both = Both {
@@ -186,27 +93,16 @@ impl ItemTask<'_> {
             source: source.as_ref(),
             destination: destination.as_ref(),
         };
-        let is_left_to_sweep =
-            known.is_deletion_recorded() && known.event.as_ref().is_some_and(|event| event.left_to_sweep);
-        let came = if both.in_source.is_none() && is_left_to_sweep && self.task.topic == HIGH {
-            Came::AsKnown
-        } else {
-            self.carry_out(&both, &known, is_read_whole)?
-        };
+        let is_left_to_another = known.may_delete && both.in_source.is_none() && !self.carries_out_deletion(&known);
+        let came = if is_left_to_another { Came::AsKnown } else { self.carry_out(&both, &known, is_read_whole)? };
         crash_point("duplicate.done");
         self.end(came, known, both)
     }
 
-    fn known(&self) -> Result<Known, OperationError> {
-        let (route, key) = (self.route, self.key.as_str());
-        Ok(self.home.registry.read(|tx| {
-            let event = content_events::get(tx, (&route.source, &route.space, key))?;
-            let event_there = content_events::get(tx, (&route.destination, &route.space, key))?;
-            let other = (route.destination.as_str(), route.source.as_str(), route.space.as_str());
-            let other = routes::find(tx, route.institution, other)?;
-            let reverse = other.map(|other| items::get(tx, other.id, key)).transpose()?.flatten();
-            Ok::<_, RegistryError>(Known { event, event_there, item: items::get(tx, route.id, key)?, reverse })
-        })?)
+    /// Whether this task carries out the deletion that is recorded: those of sweeps are counted before they are queued, and those that a watch
+    /// has left to sweeps are carried out by these alone.
+    fn carries_out_deletion(&self, known: &Known) -> bool {
+        !self.is_kept && (self.task.topic != HIGH || !known.is_left_to_sweep())
     }
 
     fn head(&self, store: &dyn PlainStore) -> Result<Option<ItemHead>, OperationError> {
@@ -235,7 +131,7 @@ impl ItemTask<'_> {
                 .map(|head| Seen { head, capabilities: both.destination.capabilities() }),
             is_known_equal,
             is_deletion_recorded: known.is_deletion_recorded(),
-            may_delete: self.applied.may_delete,
+            may_delete: known.may_delete,
         };
         let mut step = decide(&pair).map_err(|error| self.undescribed(&error))?;
         let is_to_be_read = is_read_whole && matches!(step, Step::Nothing(Reason::Equal) | Step::Describe { .. });
@@ -258,10 +154,12 @@ impl ItemTask<'_> {
             crash_point("duplicate.compared");
             sha512 = (one == other).then_some(one);
             step = match recorded {
-                Some(recorded) if recorded != one => return Ok(self.damaged(destination, other, known)),
+                Some(read_before) if read_before != one => {
+                    return Ok(self.damaged(destination, other, recorded, known));
+                }
                 // The copy is damaged, and the source has what was copied.
                 Some(_) if one != other => Step::Copy { replaces: Some(destination.etag.clone()) },
-                None if one != other && were_equal => return Ok(self.damaged(destination, other, known)),
+                None if one != other && were_equal => return Ok(self.damaged(destination, other, recorded, known)),
                 _ => decide_compared(&pair, one == other).map_err(|error| self.undescribed(&error))?,
             };
         }
@@ -357,7 +255,7 @@ impl ItemTask<'_> {
                 destination: None,
                 detail: Self::by_event(known, "deleted in the source, and not there in the destination"),
                 // What a task did that was cut off before its end. A deletion that is known there has its tasks.
-                is_followed: self.applied.may_delete && !known.is_deletion_recorded_there(),
+                is_followed: known.may_delete && !known.is_deletion_recorded_there(),
             };
         }
         let was_there =
@@ -454,98 +352,13 @@ impl ItemTask<'_> {
         Ok(Came::Equal(Box::new(EqualItem { source, destination, sha512, proof, is_news, did, makes_space, detail })))
     }
 
-    /// Proves that a copy has the bytes that were read from the source: by a digest that its store vouches for, or by reading it.
-    /// None where neither can be: it is in an archived storage class.
-    fn prove(&self, store: &dyn PlainStore, put: &ItemHead, read: &DigestSet) -> Result<Proof, OperationError> {
-        let vouched = store.capabilities().vouched.iter();
-        let common = vouched.filter_map(|algorithm| Some((put.checksum(*algorithm)?, read.get(*algorithm)?)));
-        let is_equal = match common.map(|(one, other)| one == other).reduce(|all, one| all && one) {
-            Some(is_equal) => is_equal,
-            None if !put.is_readable => return Ok(Proof::None),
-            None => Some(self.digest_of(store, put)?) == read.get(Algorithm::Sha512),
-        };
-        if is_equal {
-            return Ok(Proof::Compared);
-        }
-        Err(EngineError::CheckFailed(format!(
-            "the copy of {}/{} in {} does not have the bytes that were written",
-            self.space, self.key, self.route.destination
-        ))
-        .into())
-    }
-
     /// What a store has, where that is what it had.
     fn still(&self, store: &dyn PlainStore, etag: &str) -> Result<ItemHead, OperationError> {
         let head = self.head(store)?.filter(|head| head.etag == etag);
         head.ok_or_else(|| self.changed(store.name()).into())
     }
 
-    fn digest_of(&self, store: &dyn PlainStore, head: &ItemHead) -> Result<Digest, OperationError> {
-        let body = store.open(self.space, self.key, &head.etag)?;
-        let mut body = Interruptible::new(body, self.context).take(head.size.saturating_add(1));
-        let read = hash_reader(&mut body, &[Algorithm::Sha512]);
-        self.context.check()?;
-        let (length, digests) = read.map_err(|source| StorageError::Io {
-            store: store.name().to_owned(),
-            act: "read",
-            key: shown_key(self.space, self.key),
-            source,
-        })?;
-        match digests.get(Algorithm::Sha512) {
-            Some(digest) if length == head.size => Ok(digest),
-            _ => Err(self.changed(store.name()).into()),
-        }
-    }
-
-    /// Reads both of a content item for which a person is needed: where they are as they should be, none is.
-    fn read_again(&self, both: &Both<'_>, known: &Known) -> Result<Came, OperationError> {
-        let (Some(source), Some(destination)) = (&both.in_source, &both.in_destination) else {
-            return Ok(Came::Later);
-        };
-        if !(source.is_readable && destination.is_readable) {
-            return Ok(Came::AsKnown);
-        }
-        let one = self.digest_of(both.source, source)?;
-        let is_equal = known.sha512_of(&source.etag).is_none_or(|recorded| recorded == one)
-            && one == self.digest_of(both.destination, destination)?;
-        if !is_equal {
-            return Ok(Came::AsKnown);
-        }
-        Ok(Came::Equal(Box::new(EqualItem {
-            source: source.clone(),
-            destination: destination.clone(),
-            sha512: Some(one),
-            proof: Proof::Compared,
-            is_news: true,
-            did: None,
-            makes_space: false,
-            detail: String::new(),
-        })))
-    }
-
-    /// Digests of both, read once more where people would have to act on them: a read that goes wrong is no damage.
-    fn read_with_care(
-        &self,
-        read: &dyn Fn() -> Result<(Digest, Digest), OperationError>,
-        needs_person: &dyn Fn((Digest, Digest)) -> bool,
-    ) -> Result<(Digest, Digest), OperationError> {
-        let first = read()?;
-        if !needs_person(first) {
-            return Ok(first);
-        }
-        let second = read()?;
-        if needs_person(second) && first != second {
-            return Err(EngineError::CheckFailed(format!(
-                "{}/{} was read twice in {} and {}, and other bytes came each time",
-                self.space, self.key, self.route.source, self.route.destination
-            ))
-            .into());
-        }
-        Ok(second)
-    }
-
-    fn damaged(&self, destination: &ItemHead, other: Digest, known: &Known) -> Came {
-        let recorded = known.item.as_ref().and_then(|item| Digest::from_bytes(item.sha512.as_deref()?).ok());
+    fn damaged(&self, destination: &ItemHead, other: Digest, recorded: Option<Digest>, known: &Known) -> Came {
         let Route { source: from, destination: to, .. } = self.route;
         let since =
             known.item.as_ref().and_then(|item| item.verified_at).map(|at| format!(" at {at}")).unwrap_or_default();

@@ -21,7 +21,7 @@ pub(crate) struct LargeCopies {
     ended: Condvar,
 }
 
-/// The permission to copy a large one; given back when dropped.
+/// The permission to copy a large one, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Permit<'p>(&'p LargeCopies);
 

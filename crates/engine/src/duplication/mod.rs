@@ -76,7 +76,12 @@ impl CurrentPolicy {
 /// # Errors
 /// The registry failed, or the document of the newest version cannot be read.
 pub fn current(home: &Home, institution: InstitutionId) -> Result<Option<CurrentPolicy>, EngineError> {
-    let Some(newest) = home.registry.read(|tx| rows::newest(tx, institution))? else { return Ok(None) };
+    let newest = home.registry.read(|tx| rows::newest(tx, institution))?;
+    newest.map(|newest| loaded(home, institution, &newest)).transpose()
+}
+
+/// A version with its rules, which are read once.
+fn loaded(home: &Home, institution: InstitutionId, newest: &PolicyVersion) -> Result<CurrentPolicy, EngineError> {
     let (version, may_delete) = (newest.version, newest.may_delete());
     let changed_at = newest.approved.as_ref().map_or(newest.set_at, |(_, at)| *at);
     let lookup = if let Some(known) = home.policies.get(institution, version) {
@@ -86,7 +91,7 @@ pub fn current(home: &Home, institution: InstitutionId) -> Result<Option<Current
         home.policies.put(institution, version, lookup.clone());
         lookup
     };
-    Ok(Some(CurrentPolicy { version, may_delete, changed_at, lookup }))
+    Ok(CurrentPolicy { version, may_delete, changed_at, lookup })
 }
 
 /// The document of a version.

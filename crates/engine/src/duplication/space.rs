@@ -8,7 +8,7 @@ use strongroom_spaces::{PlainStore, Removal, SpaceName};
 
 use super::acts;
 use super::events::{Follow, policies};
-use super::handler::Applied;
+use super::handler::{Applied, may_delete};
 use crate::hold::OperationError;
 use crate::runtime::TaskEnd;
 use crate::{EngineError, Home, crash_point};
@@ -27,7 +27,7 @@ pub(super) fn run(
         // A store that keeps no empty spaces makes one with the first content item, and says nothing by not having one.
         (true, false) => destination.create_space(space).map_err(EngineError::from)?.then_some(ContentEventKind::Put),
         // Where something lies in it, the content items come first; the next sweep tries again.
-        (false, true) if applied.may_delete && source.capabilities().keeps_empty_spaces => {
+        (false, true) if source.capabilities().keeps_empty_spaces && may_delete(home, route, applied)? => {
             let removed = destination.delete_space_if_empty(space).map_err(EngineError::from)?;
             (removed == Removal::Removed).then_some(ContentEventKind::Delete)
         }

@@ -72,7 +72,7 @@ const KINDS: &[Kind] = &[
         "duplicate problems --institution {institution}",
     ),
     kind(DUPLICATION_FAILED, "the system, when the stores answer; else an operator", "duplicate run show {subject}"),
-    kind(DUPLICATION_HELD, "an admin of the institution", "duplicate run --allow-deletions {subject}"),
+    kind(DUPLICATION_HELD, "an admin of the institution", "duplicate run show {subject} --held"),
     kind(
         DUPLICATION_LOST,
         "the depositor, by putting them again; or an operator who knows that they were to be deleted",

@@ -4,7 +4,7 @@ use strongroom_engine::app::duplication;
 use strongroom_engine::app::views::ContentActView;
 
 use crate::deletions::{ANN, as_user};
-use crate::duplicating::{Kind, World, rot, world};
+use crate::duplication_world::{Kind, World, rot, world};
 use crate::fixture::{Engine, on_both_databases};
 
 /// Who reports events in these tests, as records name it.

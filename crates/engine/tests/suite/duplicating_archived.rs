@@ -9,7 +9,7 @@ use strongroom_registry::duplicated_items::DuplicatedItem;
 use strongroom_s3_double::Operation;
 use strongroom_storage::{Retrieval, RetrievalRequest};
 
-use crate::duplicating::{Kind, SPACE, World, key, space, world};
+use crate::duplication_world::{Kind, SPACE, World, key, space, world};
 use crate::fixture::{Engine, INSTITUTION, on_both_databases};
 
 const PAIR: (&str, &str) = ("one", "two");
@@ -141,8 +141,7 @@ fn a_description_that_differs_of_an_archived_copy_is_noted_and_left(engine: Engi
     world.put("one", "a.txt", "the bytes", "ann");
     world.sweep(false);
     let copied = recorded(&world, "a.txt");
-    // S3 states times in seconds.
-    std::thread::sleep(Duration::from_millis(1_100));
+    world.pass_a_second();
     world.put("one", "a.txt", "the bytes", "bob");
     for _ in 0..2 {
         world.sweep(false);

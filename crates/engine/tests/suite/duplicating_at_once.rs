@@ -5,7 +5,7 @@ use std::fs;
 use strongroom_engine::app::duplication;
 use strongroom_registry::CopyOutcome;
 
-use crate::duplicating::{Kind, SPACE, World, rot, world};
+use crate::duplication_world::{Kind, SPACE, World, rot, world};
 use crate::fixture::{Engine, on_both_databases};
 
 on_both_databases! {

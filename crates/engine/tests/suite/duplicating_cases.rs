@@ -10,7 +10,7 @@ use strongroom_registry::{CopyOutcome, RegistryError, Scope, tenants};
 use strongroom_s3_double::{Fault, Operation};
 use strongroom_spaces::{ItemPut, SpaceName};
 
-use crate::duplicating::{Kind, SPACE, World, key, world};
+use crate::duplication_world::{Kind, SPACE, World, key, world};
 use crate::fixture::{Engine, INSTITUTION, on_both_databases};
 
 const TO_S3: [(&str, Kind); 2] = [("one", Kind::Folder), ("two", Kind::S3With("attempts = 1\n"))];

@@ -14,7 +14,7 @@ use strongroom_s3_double::{Fault, Operation, Rules, WrongListing};
 use Operation::{CopyObject, DeleteObject, GetObject, HeadObject, ListObjects, PutObject};
 
 use crate::deletions::{ANN, as_user};
-use crate::duplicating::{Kind, SPACE, World, key, space, world};
+use crate::duplication_world::{Kind, SPACE, World, key, space, world};
 use crate::fixture::{Engine, INSTITUTION};
 
 /// A folder, and the double of an S3 server whose checksums are as strong as the bytes.
@@ -155,7 +155,7 @@ fn prepare(trouble: &Trouble) -> Option<World> {
         world.put("one", key, "the bytes", "ann");
     }
     assert_eq!(world.sweep(false).state, "done");
-    std::thread::sleep(Duration::from_millis(1_100));
+    world.pass_a_second();
     world.put("one", "b changed", "the sytes", "ann");
     world.put("one", "d described", "the bytes", "bob");
     world.remove("one", "c deleted");

@@ -1,6 +1,7 @@
 //! The decision table of duplication through the real processor, over a real S3 server where `STRONGROOM_TEST_S3` says how to reach one.
 
-use crate::duplicating::{Kind, run_table};
+use crate::duplicating::run_table;
+use crate::duplication_world::Kind;
 use crate::fixture::Engine;
 
 #[test]

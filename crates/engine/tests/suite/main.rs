@@ -21,6 +21,7 @@ mod duplicating_cases;
 mod duplicating_faults;
 mod duplicating_real;
 mod duplication;
+mod duplication_world;
 mod export;
 mod fixity;
 mod fixture;

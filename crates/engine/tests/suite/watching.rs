@@ -12,7 +12,7 @@ use strongroom_registry::content_events::{self, ContentEvent};
 use strongroom_registry::{ContentEventKind, CopyOutcome, Scope, sweeps, tenants};
 
 use crate::deletions::{ANN, as_user};
-use crate::duplicating::{Kind, SPACE, World, world};
+use crate::duplication_world::{Kind, SPACE, World, world};
 use crate::fixture::{Engine, INSTITUTION, on_both_databases};
 
 /// Files that are removed at once.

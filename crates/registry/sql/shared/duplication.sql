@@ -5,6 +5,11 @@ version, deletes, reason, set_by, user_id, set_at, approved_by, approved_at
 -- name: duplication_policies.newest
 SELECT {duplication_policies.columns} FROM duplication_policies WHERE institution_id = ?1 ORDER BY version DESC LIMIT 1
 
+-- The newest version of each institution.
+-- name: duplication_policies.newest_of_all
+SELECT institution_id, {duplication_policies.columns} FROM duplication_policies p
+WHERE version = (SELECT max(n.version) FROM duplication_policies n WHERE n.institution_id = p.institution_id) ORDER BY institution_id
+
 -- name: duplication_policies.get
 SELECT {duplication_policies.columns} FROM duplication_policies WHERE institution_id = ?1 AND version = ?2
 
@@ -108,17 +113,15 @@ INSERT INTO content_events ({content_events.columns}) VALUES (?1, ?2, ?3, ?4, ?5
 UPDATE content_events SET id = ?4, kind = ?5, happened_at = ?6, recorded_at = ?7, actor = ?8, reason = ?9, left_to_sweep = ?10
 WHERE store = ?1 AND space = ?2 AND key = ?3 AND (happened_at < ?6 OR (happened_at = ?6 AND kind = 'delete' AND ?5 = 'put'))
 
--- How many deletions of content items in a space were recorded after a time, up to a limit.
+-- How many deletions of content items in a space were recorded after a time.
 -- name: content_events.count_deleted
-SELECT count(*) AS deleted FROM (SELECT 1 FROM content_events
-    WHERE kind = 'delete' AND store = ?1 AND space = ?2 AND recorded_at > ?3 AND key > '' LIMIT ?4) AS d
+SELECT count(*) AS deletions FROM content_events WHERE kind = 'delete' AND store = ?1 AND space = ?2 AND recorded_at > ?3 AND key > ''
 
 -- How many of them were carried out on a route.
 -- name: content_events.count_carried_out
-SELECT count(*) AS deleted FROM (SELECT 1 FROM content_events e
-    WHERE e.kind = 'delete' AND e.store = ?1 AND e.space = ?2 AND e.recorded_at > ?3 AND e.key > ''
-        AND EXISTS (SELECT 1 FROM duplicated_items d WHERE d.route_id = ?5 AND d.key = e.key AND d.outcome = 'deleted')
-    LIMIT ?4) AS d
+SELECT count(*) AS deletions FROM content_events e
+WHERE e.kind = 'delete' AND e.store = ?1 AND e.space = ?2 AND e.recorded_at > ?3 AND e.key > ''
+    AND EXISTS (SELECT 1 FROM duplicated_items d WHERE d.route_id = ?4 AND d.key = e.key AND d.outcome = 'deleted')
 
 -- The content item of a deletion was seen again: it was put after it.
 -- name: content_events.supersede
@@ -133,7 +136,7 @@ ORDER BY e.key LIMIT ?6
 
 -- How many deletions in the source of a route were not carried out in its destination, up to a limit.
 -- name: content_events.count_pending
-SELECT count(*) AS pending FROM (SELECT 1 FROM content_events e
+SELECT count(*) AS deletions FROM (SELECT 1 FROM content_events e
     WHERE e.kind = 'delete' AND e.store = ?1 AND e.space = ?2 AND e.key > '' AND e.recorded_at <= ?5
         AND NOT EXISTS (SELECT 1 FROM duplicated_items d WHERE d.route_id = ?3 AND d.key = e.key AND d.outcome = 'deleted')
     LIMIT ?4) AS p

@@ -98,16 +98,13 @@ fn keys(tx: &mut dyn Transaction, of: Statement, values: &[Value]) -> Result<Vec
     tx.query(of, values)?.iter().map(|row| Ok(row.text("key")?.to_owned())).collect()
 }
 
-/// How many deletions of content items in a space were recorded after a time, up to `limit`.
+/// How many deletions of content items in a space were recorded after a time.
 pub fn count_deleted(
     tx: &mut dyn Transaction,
     (store, space): (&str, &str),
     since: Time,
-    limit: u64,
 ) -> Result<u64, RegistryError> {
-    let values = [store.into(), space.into(), since.into(), limit.into()];
-    let row = tx.query_one(Statement("content_events.count_deleted"), &values)?;
-    Ok(row.map(|row| row.count("deleted")).transpose()?.unwrap_or_default())
+    counted(tx, Statement("content_events.count_deleted"), &[store.into(), space.into(), since.into()])
 }
 
 /// How many of those of [`count_deleted`] were carried out on a route.
@@ -116,11 +113,13 @@ pub fn count_carried_out(
     (store, space): (&str, &str),
     route: RouteId,
     since: Time,
-    limit: u64,
 ) -> Result<u64, RegistryError> {
-    let values = [store.into(), space.into(), since.into(), limit.into(), route.into()];
-    let row = tx.query_one(Statement("content_events.count_carried_out"), &values)?;
-    Ok(row.map(|row| row.count("deleted")).transpose()?.unwrap_or_default())
+    let values = [store.into(), space.into(), since.into(), route.into()];
+    counted(tx, Statement("content_events.count_carried_out"), &values)
+}
+
+fn counted(tx: &mut dyn Transaction, of: Statement, values: &[Value]) -> Result<u64, RegistryError> {
+    Ok(tx.query_one(of, values)?.map(|row| row.count("deletions")).transpose()?.unwrap_or_default())
 }
 
 /// How many deletions of content items in a space that were recorded up to a time were not carried out on a route, up to `limit`.
@@ -132,8 +131,7 @@ pub fn count_pending(
     limit: u64,
 ) -> Result<u64, RegistryError> {
     let values = [store.into(), space.into(), route.into(), limit.into(), up_to.into()];
-    let row = tx.query_one(Statement("content_events.count_pending"), &values)?;
-    Ok(row.map(|row| row.count("pending")).transpose()?.unwrap_or_default())
+    counted(tx, Statement("content_events.count_pending"), &values)
 }
 
 fn event_row(row: &Row) -> Result<ContentEvent, RegistryError> {

@@ -72,6 +72,12 @@ pub fn newest(tx: &mut dyn Transaction, of: InstitutionId) -> Result<Option<Poli
     row.as_ref().map(policy_row).transpose()
 }
 
+/// The newest version of every institution that has a policy.
+pub fn newest_of_all(tx: &mut dyn Transaction) -> Result<Vec<(InstitutionId, PolicyVersion)>, RegistryError> {
+    let rows = tx.query(Statement("duplication_policies.newest_of_all"), &[])?;
+    rows.iter().map(|row| Ok((InstitutionId(row.uuid("institution_id")?), policy_row(row)?))).collect()
+}
+
 /// A version of the policy of an institution.
 pub fn get(tx: &mut dyn Transaction, of: InstitutionId, version: u64) -> Result<PolicyVersion, RegistryError> {
     let row = tx.query_one(Statement("duplication_policies.get"), &[of.into(), bounded(version).into()])?;

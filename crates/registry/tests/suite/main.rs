@@ -7,6 +7,7 @@
 
 mod activities;
 mod advancing;
+mod append_only;
 mod batch_checks;
 mod batch_model;
 mod batch_people;

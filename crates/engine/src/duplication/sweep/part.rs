@@ -13,7 +13,7 @@ use strongroom_storage::Key;
 use super::compared::{Compared, Verdict, Verdicts};
 use super::{LEASE, Ran, micros, spaces};
 use crate::duplication::acts::SeenAgain;
-use crate::duplication::handler::{Applied, applied};
+use crate::duplication::handler::{Applied, applied, may_delete};
 use crate::duplication::preview::listing;
 use crate::duplication::tasks::{Cause, LOW, new_task};
 use crate::duplication::{MOST_DELETED, counted_since};
@@ -123,7 +123,7 @@ impl Slice<'_> {
         let is_allowed = self.part.phase == SweepPhase::Allowed;
         let after = if is_allowed { SweepPhase::Done } else { SweepPhase::Copies };
         let Some(applied) = self.applied(ran)? else { return Ok(()) };
-        if !is_allowed && applied.may_delete && self.part.reached.is_empty() {
+        if !is_allowed && self.part.reached.is_empty() && may_delete(self.home, &self.part.route, &applied)? {
             match self.count_deletions()? {
                 // The process stops: the next one counts again.
                 None => return Ok(()),
@@ -142,7 +142,7 @@ impl Slice<'_> {
             let up_to = self.part.allowed_to.filter(|_| is_allowed).unwrap_or(self.sweep.started_at);
             let place = (route.source.as_str(), route.space.as_str());
             let reached = (self.part.reached.as_str(), up_to);
-            let (cause, list) = if applied.may_delete {
+            let (cause, list) = if may_delete(self.home, route, &applied)? {
                 (Cause::Deletion, content_events::pending as List)
             } else {
                 (Cause::Kept, content_events::unseen as List)
@@ -207,7 +207,7 @@ impl Slice<'_> {
         let before = self.home.registry.read(|tx| {
             let now = tx.now()?;
             let since = counted_since(tx, route, now)?;
-            content_events::count_carried_out(tx, place, route.id, since, u64::MAX)
+            content_events::count_carried_out(tx, place, route.id, since)
         })?;
         let enough = pending.saturating_add(before).saturating_mul(MOST_DELETED);
         let mut seen = 0_u64;

@@ -191,7 +191,7 @@ impl Recording<'_> {
                 let route = routes::find(self.tx, *institution, (self.store, destination, space.as_str()))?;
                 let Some(route) = route else { continue };
                 let since = counted_since(self.tx, &route, now)?;
-                let before = rows::count_deleted(self.tx, (self.store, space.as_str()), since, u64::MAX)?;
+                let before = rows::count_deleted(self.tx, (self.store, space.as_str()), since)?;
                 let sum = before.saturating_add(new);
                 let enough = sum.saturating_mul(MOST_DELETED);
                 if sum > FEW && items::count_equal(self.tx, route.id, enough)? < enough {
