@@ -142,8 +142,14 @@ fn damage_is_not_copied_back(engine: Engine) {
     world.sweep(false);
     world.drain();
     world.sweep(false);
-    rot(&world, "two", "a.txt", "the mites");
-    rot(&world, "one", "b.txt", "the mites");
+    // The damaged side goes first.
+    for (store, name) in [("two", "a.txt"), ("one", "b.txt")] {
+        rot(&world, store, name, "the mites");
+        assert_eq!(world.report(&format!("{store}/maps/{name}"), false, None), 1);
+    }
+    world.drain();
+    assert_eq!(text(&world, "one", "a.txt").as_deref(), Some("the bytes"));
+    assert_eq!(text(&world, "two", "b.txt").as_deref(), Some("the bytes"));
     for _ in 0..2 {
         world.sweep(true);
         world.drain();
