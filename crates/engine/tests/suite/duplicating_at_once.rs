@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use strongroom_engine::app::duplication;
+use strongroom_engine::app::duplication_policies::{self as policies, NewVersion};
+use strongroom_engine::app::{duplication, institutions, queues};
+use strongroom_engine::runtime::Shutdown;
 use strongroom_registry::CopyOutcome;
 
 use crate::duplication_world::{Kind, SPACE, World, rot, world};
@@ -18,6 +20,8 @@ on_both_databases! {
     what_is_new_is_not_lost_where_rules_copy_back
     what_is_right_again_is_found_so_when_everything_is_read
     tasks_of_topics_that_are_paused_are_left
+    a_deletion_does_not_join_a_task_that_keeps_the_copy
+    a_copy_that_another_institution_keeps_is_not_deleted
 }
 
 const BOTH: [(&str, Kind); 2] = [("one", Kind::Folder), ("two", Kind::Folder)];
@@ -73,7 +77,7 @@ fn what_is_no_content_item_any_more_is_a_difference(engine: Engine) {
     link("one", "source");
     let ended = world.sweep(false);
     assert_eq!((ended.queued, ended.ignored), (2, 0), "{ended:?}");
-    let waited = duplication::wait(&world.call(), &ended.run, &strongroom_engine::runtime::Shutdown::new());
+    let waited = duplication::wait(&world.call(), &ended.run, &Shutdown::new());
     let waited = waited.expect("waits");
     assert_eq!(waited.later + waited.dead, 2, "no link is followed or overwritten: {waited:?}");
     assert!(text(&world, "two", "source").is_some());
@@ -193,9 +197,50 @@ fn tasks_of_topics_that_are_paused_are_left(engine: Engine) {
     let Some(world) = world(engine, &BOTH, NO_SAMPLE) else { return };
     world.policy(&[("one", "two", false)]);
     world.put("one", "a.txt", "bytes", "ann");
-    strongroom_engine::app::queues::pause(&world.call(), "duplicate.low").expect("is paused");
+    queues::pause(&world.call(), "duplicate.low").expect("is paused");
     let ended = world.sweep(false);
-    let waited = duplication::wait(&world.call(), &ended.run, &strongroom_engine::runtime::Shutdown::new());
+    let waited = duplication::wait(&world.call(), &ended.run, &Shutdown::new());
     assert!(waited.expect("waits").later > 0, "they wait for the topic");
     assert_eq!(text(&world, "two", "a.txt"), None);
+}
+
+fn a_deletion_does_not_join_a_task_that_keeps_the_copy(engine: Engine) {
+    let Some(world) = world(engine, &BOTH, NO_SAMPLE) else { return };
+    world.policy(&[("one", "two", false)]);
+    for number in 0..120 {
+        world.put("one", &format!("{number}.txt"), "bytes", "ann");
+    }
+    world.sweep(false);
+    for topic in ["duplicate.high", "duplicate.low"] {
+        queues::pause(&world.call(), topic).expect("is paused");
+    }
+    world.remove("one", "7.txt");
+    world.report("one/maps/7.txt", true, None);
+    assert_eq!(world.sweep(false).deletions, 1, "a task that keeps the copy waits");
+    world.policy(&[("one", "two", true)]);
+    let ended = world.sweep(false);
+    assert_eq!((ended.deletions, ended.held), (1, 0), "{ended:?}");
+    queues::resume(&world.call(), "duplicate.low").expect("is resumed");
+    duplication::wait(&world.call(), &ended.run, &Shutdown::new()).expect("waits");
+    assert_eq!(text(&world, "two", "7.txt"), None);
+}
+
+fn a_copy_that_another_institution_keeps_is_not_deleted(engine: Engine) {
+    let Some(world) = world(engine, &BOTH, NO_SAMPLE) else { return };
+    institutions::add(&world.call(), "other.org", None).expect("is added");
+    let new = NewVersion {
+        institution: Some("other.org".to_owned()),
+        file: b"default = [{ source = \"one\", destination = \"two\" }]\n".to_vec(),
+        reason: "a copy for ever".to_owned(),
+        if_version: Some(0),
+    };
+    policies::set(&world.call(), &new).expect("is set");
+    world.policy(&[("one", "two", true)]);
+    world.put("one", "a.txt", "bytes", "ann");
+    world.sweep(false);
+    world.remove("one", "a.txt");
+    world.report("one/maps/a.txt", true, None);
+    world.drain();
+    assert!(text(&world, "two", "a.txt").is_some());
+    assert_eq!(world.outcome(("one", "two"), "a.txt").map(|(outcome, _)| outcome), Some(CopyOutcome::Kept));
 }
