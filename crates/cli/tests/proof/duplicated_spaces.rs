@@ -275,7 +275,7 @@ fn undone(home: &Home) -> u64 {
 fn done(home: &Home, sweep: SweepId) -> Option<u64> {
     let totals = home.registry.read(|tx| sweeps::totals(tx, sweep)).unwrap();
     let left = undone(home);
-    (left > 0 || totals.open_parts > 0).then(|| totals.queued.saturating_sub(left))
+    (left > 0 || totals.open_parts > 0).then(|| totals.counts.queued.saturating_sub(left))
 }
 
 /// Works on a sweep until it has ended, while two workers are killed.

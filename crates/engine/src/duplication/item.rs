@@ -175,7 +175,7 @@ impl ItemTask<'_> {
         (sha512, proof): (Option<Digest>, Proof),
     ) -> Result<Came, OperationError> {
         match step {
-            Step::Nothing(reason) => Ok(self.nothing(reason, both, known, (sha512, proof))),
+            Step::Nothing(reason) => Ok(Self::nothing(reason, both, known, (sha512, proof))),
             Step::Compare => Ok(Came::Later),
             Step::Copy { replaces } => self.copy(both, known, replaces),
             Step::Retrieve => {
@@ -204,13 +204,7 @@ impl ItemTask<'_> {
         }
     }
 
-    fn nothing(
-        &self,
-        reason: Reason,
-        both: &Both<'_>,
-        known: &Known,
-        (sha512, proof): (Option<Digest>, Proof),
-    ) -> Came {
+    fn nothing(reason: Reason, both: &Both<'_>, known: &Known, (sha512, proof): (Option<Digest>, Proof)) -> Came {
         let detail = match reason {
             Reason::Equal => "",
             Reason::Archived => "one of both is archived: their sizes agree, and their bytes are not compared",
@@ -224,7 +218,7 @@ impl ItemTask<'_> {
                     is_followed: false,
                 };
             }
-            Reason::BothMissing => return self.both_missing(known),
+            Reason::BothMissing => return Self::both_missing(known),
         };
         let (Some(source), Some(destination)) = (both.in_source.clone(), both.in_destination.clone()) else {
             return Came::Later;
@@ -247,7 +241,7 @@ impl ItemTask<'_> {
         Came::Equal(Box::new(EqualItem { source, destination, sha512, proof, is_news, did, makes_space, detail }))
     }
 
-    fn both_missing(&self, known: &Known) -> Came {
+    fn both_missing(known: &Known) -> Came {
         if known.is_deletion_recorded() {
             return Came::Else {
                 outcome: CopyOutcome::Deleted,
